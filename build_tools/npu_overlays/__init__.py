@@ -1,0 +1,8 @@
+"""npu-overlays: a pinned upstream and an overlay in, a patched wheel that explains itself out."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("npu-overlays")
+except PackageNotFoundError:  # run from a checkout
+    __version__ = "0"

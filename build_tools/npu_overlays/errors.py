@@ -1,0 +1,64 @@
+"""Errors: every failure a user can cause is an `OverlayError` that lists all its problems.
+
+A `Problem` says what is wrong, where, and what to do next. Each family of
+errors has its own exit code, documented in ``npu-overlays --help``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One mistake.
+
+    Args:
+        where: file, configuration key or symbol, e.g. ``overlays/verl@796871d/pyproject.toml: tool.overlay.revision``.
+        what: what is wrong there.
+        fix: what to do about it, as an instruction.
+    """
+
+    where: str
+    what: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}"
+        return f"{text}\n    fix: {self.fix}" if self.fix else text
+
+
+class OverlayError(Exception):
+    """Base of all errors a user can cause or cure; carries every problem found, not just the first."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class ConfigError(OverlayError):
+    """An overlay's ``pyproject.toml``, the stacks file or a command-line name is wrong."""
+
+    exit_code = 3
+
+
+class SourceError(OverlayError):
+    """The pinned upstream could not be had, or is not what the pin says."""
+
+    exit_code = 4
+
+
+class MergeError(OverlayError):
+    """The overlay does not fit the upstream source: symbols, contracts, patches, the static gate."""
+
+    exit_code = 5
+
+
+class OutputError(OverlayError):
+    """The result could not be written, or a file given as input is not a wheel of ours."""
+
+    exit_code = 6

@@ -1,0 +1,43 @@
+"""Inspection: a wheel file in, what it says of itself out, without installing it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any, Literal
+
+from npu_overlays.embedded import changes, jsontext, layout, yaml
+from npu_overlays.errors import OutputError, Problem
+
+Style = Literal["text", "yaml", "json"]
+
+
+def read_record(wheel: Path) -> Any:  # the JSON the schema describes
+    """Return the content of a wheel's ``changes.json``; raises `OutputError` where the file is not a wheel of ours."""
+    return changes.parse(_read(wheel, "changes.json"))
+
+
+def wheel_summary(wheel: Path, *, style: Style = "text", why: bool = False, diff: bool = False) -> str:
+    """Return the summary of a wheel as its own summary package would print it, or the diff it carries."""
+    if diff:
+        return _read(wheel, "changes.diff").decode("utf-8", errors="surrogateescape")
+    record = read_record(wheel)
+    if style == "json":
+        return jsontext.render([record])
+    return yaml.render([record], why=why) if style == "yaml" else layout.render([record], why=why)
+
+
+def _read(wheel: Path, name: str) -> bytes:
+    def refuse(what: str) -> OutputError:
+        return OutputError(Problem(where=str(wheel), what=what, fix="name a wheel that npu-overlays built"))
+
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for member in archive.namelist():
+                if member.endswith(f"_npu_summary/{name}") and member.count("/") == 1:
+                    return archive.read(member)
+    except FileNotFoundError as error:
+        raise refuse("no such file") from error
+    except (OSError, zipfile.BadZipFile) as error:
+        raise refuse(f"not a readable wheel: {error}") from error
+    raise refuse(f"holds no summary package with a {name}; a companion wheel is empty by design")

@@ -1,0 +1,85 @@
+"""The vocabulary of merge modules.
+
+A merge module is a Python file under an overlay's ``tree/`` whose path also
+exists upstream; it holds only what changes, marked with these names. They are
+resolved when the wheel is built and nothing of them reaches it. At run time
+they do nothing, so that a merge module can be imported and linted while it is
+being written.
+
+Every marker takes:
+
+- ``why``: required, the reason, one sentence for a user of the wheel;
+- ``forwarded``: the upstream pull request or issue;
+- ``drop_when``: the condition under which the operation can be deleted;
+- ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
+  (``path/of/file.py:Class.method``) the one definition is applied to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar, overload
+
+T = TypeVar("T")
+Definition = Callable[[T], T]
+_NOTHING: Any = object()
+
+
+@overload
+def added(*, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> Definition[Any]: ...
+@overload
+def added(value: T, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> T: ...
+def added(
+    value: Any = _NOTHING, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()
+) -> Any:
+    """Add a symbol upstream does not have: ``@added(why=…)`` or ``NAME = added(expr, why=…)``."""
+    return _unchanged if value is _NOTHING else value
+
+
+@overload
+def replaced(*, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> Definition[Any]: ...
+@overload
+def replaced(value: T, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> T: ...
+def replaced(
+    value: Any = _NOTHING, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()
+) -> Any:
+    """Replace a whole definition: ``@replaced(why=…)`` or ``NAME = replaced(expr, why=…)``."""
+    return _unchanged if value is _NOTHING else value
+
+
+def wrapped(*, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> Definition[Any]:
+    """Wrap a function or method; its body calls ``upstream(…)``, the original with the same arguments.
+
+    Upstream's decorators stay on top and apply to the wrapper; the original is
+    kept undecorated under a private name beside it.
+    """
+    return _unchanged
+
+
+def edited(
+    *edits: tuple[str, str] | tuple[str, str, int],
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    targets: Sequence[str] = (),
+) -> Any:
+    """Substitute token sequences inside one symbol: ``@edited(("find", "replace"), …, why=…)``, body ``...``.
+
+    Each find must occur exactly once, or as often as an optional third element
+    says; white space and comments do not matter. On a value:
+    ``NAME = edited(("find", "replace"), why=…)``.
+    """
+    return _unchanged
+
+
+def deleted(name: str, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> None:
+    """Delete a symbol of the module or class in whose body this stands: ``deleted("name", why=…)``."""
+
+
+def upstream(*args: Any, **kwargs: Any) -> NoReturn:
+    """Stand for the original inside a wrapped definition; replaced by its private name at build time."""
+    raise RuntimeError("upstream() has a meaning only in a built wheel, where the original is")
+
+
+def _unchanged(definition: T) -> T:
+    return definition

@@ -1,0 +1,180 @@
+"""Metadata: upstream's core metadata in, the facts a patched wheel carries over out.
+
+The facts come from upstream's own build backend, or from the release archive
+it made, once, when the overlay is locked; a build needs neither again.
+"""
+
+from __future__ import annotations
+
+import configparser
+import email
+import email.policy
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from npu_overlays.errors import Problem, SourceError
+from npu_overlays.tree import SourceTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamMetadata:
+    """What a patched wheel takes over from upstream's metadata.
+
+    Args:
+        version: upstream's version, as its backend states it.
+        requires: requirements, markers of extras included, in upstream's order.
+        extras: names of extras, in upstream's order.
+        fields: further values for the ``[project]`` table: ``description``, ``requires-python``,
+            ``license``, ``keywords``, ``classifiers``, ``authors``, ``urls``.
+        scripts: console scripts, name to object reference.
+        readme: repository path of the long description, or empty.
+        readme_type: its content type.
+    """
+
+    version: str
+    requires: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    fields: Mapping[str, Any]
+    scripts: Mapping[str, str]
+    readme: str = ""
+    readme_type: str = ""
+
+
+def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMetadata:
+    """Return the facts in a core metadata file.
+
+    Args:
+        text: the METADATA or PKG-INFO file.
+        entry_points: the entry_points.txt beside it, may be empty.
+        readme: repository path of the file the long description was made from, or empty.
+    """
+    message = email.message_from_string(text, policy=email.policy.compat32)
+    fields: dict[str, Any] = {
+        "description": str(message.get("Summary", "")),
+        "requires-python": str(message.get("Requires-Python", "")),
+        "license": str(message.get("License-Expression") or message.get("License") or ""),
+        "keywords": str(message.get("Keywords", "")).replace(",", " ").split(),
+        "classifiers": [str(value) for value in message.get_all("Classifier", [])],
+        "authors": _authors(message),
+        "urls": _urls(message),
+    }
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names of scripts keep their case
+    parser.read_string(entry_points)
+    return UpstreamMetadata(
+        version=str(message["Version"]),
+        requires=tuple(str(value) for value in message.get_all("Requires-Dist", [])),
+        extras=tuple(str(value) for value in message.get_all("Provides-Extra", [])),
+        fields={name: value for name, value in fields.items() if value},
+        scripts=dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {},
+        readme=readme,
+        readme_type=str(message.get("Description-Content-Type", "text/markdown")),
+    )
+
+
+def _authors(message: email.message.Message) -> list[dict[str, str]]:
+    names = [{"name": str(message["Author"])}] if message["Author"] else []
+    addresses = str(message.get("Author-email") or "").split(",")
+    return names + [{"email": address.strip()} for address in addresses if "@" in address and "<" not in address]
+
+
+def _urls(message: email.message.Message) -> dict[str, str]:
+    urls = {"Homepage": str(message["Home-page"])} if message["Home-page"] else {}
+    for entry in message.get_all("Project-URL", []):
+        label, _, url = str(entry).partition(",")
+        urls[label.strip()] = url.strip()
+    return urls
+
+
+def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
+    """Return the metadata of a source tree, by upstream's own backend for git; raises `SourceError`.
+
+    For git this runs upstream's build backend in an isolated environment,
+    which is set up from the user's package index.
+    """
+    readme = next((path for path in tree.entries if path.lower() in ("readme.md", "readme.rst", "readme.txt")), "")
+    if tree.metadata:
+        return parse_metadata(tree.metadata, tree.entry_points, readme=readme or "README.md")
+    text, entry_points = _run_backend(tree)
+    return parse_metadata(text, entry_points, readme=readme)
+
+
+def _run_backend(tree: SourceTree) -> tuple[str, str]:
+    import shutil  # noqa: PLC0415  # these four only matter when an overlay is locked
+    import tempfile  # noqa: PLC0415
+
+    from build import BuildBackendException, BuildException, ProjectBuilder  # noqa: PLC0415
+    from build.env import DefaultIsolatedEnv  # noqa: PLC0415
+    from pyproject_hooks import quiet_subprocess_runner  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-metadata-") as folder:
+        # The backend writes into its source folder; the cache stays as it is.
+        source = Path(folder, "source")
+        shutil.copytree(tree.root, source)
+        try:
+            with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
+                warnings.simplefilter("ignore")  # the backend's opinion of upstream's configuration
+                builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
+                environment.install(builder.build_system_requires)
+                environment.install(builder.get_requires_for_build("wheel"))
+                info = Path(builder.metadata_path(Path(folder, "metadata")))
+        except (BuildException, BuildBackendException) as error:
+            what = f"upstream's build backend gave no metadata: {error}"
+            raise SourceError(
+                Problem(where=tree.origin.commit, what=what, fix="see its output with --verbose")
+            ) from error
+        entry_points = info / "entry_points.txt"
+        return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""
+
+
+def rewritten_requires(
+    metadata: UpstreamMetadata, renames: Mapping[str, str], added: Iterable[str]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the requirements of a patched wheel, and those of each of its extras.
+
+    Args:
+        metadata: upstream's.
+        renames: by upstream distribution name, the exact requirement that takes its place, ``name==version``;
+            extras and markers are kept, the version is the pin's.
+        added: requirements of the overlay's own.
+    """
+    base: list[str] = []
+    extras: dict[str, list[str]] = {extra: [] for extra in metadata.extras}
+    for text in metadata.requires:
+        requirement = Requirement(text)
+        extra = _extra(requirement)
+        rewritten = _rewritten(requirement, renames)
+        if extra is None:
+            base.append(rewritten)
+        else:
+            extras.setdefault(extra, []).append(rewritten)
+    return [*base, *(text for text in added if text not in base)], extras
+
+
+def _extra(requirement: Requirement) -> str | None:
+    """Return the extra a requirement belongs to, taking that condition out of its marker."""
+    if requirement.marker is None:
+        return None
+    parts = str(requirement.marker).split(" and ")
+    extra = next((part for part in parts if part.startswith("extra == ")), None)
+    if extra is None:
+        return None
+    rest = [part for part in parts if part != extra]
+    requirement.marker = Requirement(f"x; {' and '.join(rest)}").marker if rest else None
+    return extra.partition("==")[2].strip().strip("\"'")
+
+
+def _rewritten(requirement: Requirement, renames: Mapping[str, str]) -> str:
+    pinned = renames.get(canonicalize_name(requirement.name))
+    if pinned is None:
+        return str(requirement)
+    target = Requirement(pinned)
+    target.extras = set(requirement.extras)
+    target.marker = requirement.marker
+    return str(target)

@@ -1,0 +1,30 @@
+"""Progress: what is being waited for, told to whoever watches.
+
+A context variable rather than an argument, because hatchling calls the hooks
+in the middle of a build and passes nothing on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+
+
+def step(message: str) -> None:
+    """Tell the listener, if there is one, what is done next, in one line."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(message)
+
+
+@contextmanager
+def told_to(listener: Callable[[str], None]) -> Iterator[None]:
+    """Send steps to `listener` while the block runs."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)

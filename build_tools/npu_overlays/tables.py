@@ -1,0 +1,98 @@
+"""Tables: reading TOML with every mistake collected under its full key."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from npu_overlays.errors import ConfigError, Problem
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+T = TypeVar("T")
+
+_NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed."""
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(Problem(where=str(path), what=f"cannot be read: {error.strerror}")) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(Problem(where=str(path), what=f"not valid TOML: {error}", fix="mend the syntax")) from error
+    return values
+
+
+class Table:
+    """A TOML table being read; remembers which keys were asked for and collects mistakes.
+
+    Args:
+        values: the table.
+        where: file name, for messages.
+        key: dotted key of the table, for messages.
+        problems: the list all tables of one file share.
+    """
+
+    def __init__(self, values: Mapping[str, Any], *, where: str, key: str, problems: list[Problem]) -> None:
+        self._values = values
+        self._where = where
+        self._key = key
+        self._asked: set[str] = set()
+        self.problems = problems
+
+    def problem(self, key: str, what: str, fix: str = "") -> None:
+        """Note a mistake at one of this table's keys."""
+        dotted = f"{self._key}.{key}" if self._key else key
+        self.problems.append(Problem(where=f"{self._where}: {dotted}", what=what, fix=fix))
+
+    def get(self, key: str, kind: type[T], default: T | None = None, *, hint: str = "") -> T:
+        """Return a value of the given type; without `default` the key is required."""
+        self._asked.add(key)
+        value = self._values.get(key, default)
+        if value is None:
+            self.problem(key, "missing", hint or f"add {key} = {_NAMES[kind]}")
+        elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            self.problem(key, f"must be {_NAMES[kind]}, not {value!r}", hint)
+        else:
+            return value
+        return kind() if default is None else default
+
+    def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
+        """Return a list of texts."""
+        values = self.get(key, list, None if required else [])
+        if not all(isinstance(value, str) for value in values):
+            self.problem(key, "must be a list of texts")
+            return ()
+        if required and not values and key in self._values:
+            self.problem(key, "is empty")
+        return tuple(values)
+
+    def table(self, key: str, *, required: bool = False) -> Table:
+        """Return a sub-table."""
+        return self._child(key, self.get(key, dict, None if required else {}))
+
+    def tables(self, key: str) -> Iterator[Table]:
+        """Yield the tables of an array of tables."""
+        for number, values in enumerate(self.get(key, list, []), 1):
+            if isinstance(values, dict):
+                yield self._child(f"{key}[{number}]", values)
+            else:
+                self.problem(f"{key}[{number}]", "must be a table", f"write [[{self._key}.{key}]]")
+
+    def _child(self, key: str, values: Mapping[str, Any]) -> Table:
+        dotted = f"{self._key}.{key}" if self._key else key
+        return Table(values, where=self._where, key=dotted, problems=self.problems)
+
+    def refuse_others(self) -> None:
+        """Note every key nobody asked for."""
+        known = ", ".join(sorted(self._asked))
+        for key in self._values:
+            if key not in self._asked:
+                self.problem(key, "unknown key", f"known here: {known}")

@@ -1,0 +1,114 @@
+"""Trees: the upstream source as it was pinned, and the same source with the overlay applied.
+
+Paths are always those of the upstream repository, POSIX style
+(``src/transformers/__init__.py``), whatever source the bytes came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+OriginKind = Literal["git", "archive"]
+
+
+def blob_id(content: bytes) -> str:
+    """Return git's object id (SHA-1, hex) of a blob with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What the build reached, as it is recorded in the wheel.
+
+    Holds nothing that depends on the machine: a mirror or a local clone that
+    served the pinned commit is simply ``git``, because the commit vouches for
+    the bytes.
+
+    Args:
+        kind: ``git`` (the commit's blobs) or ``archive`` (a release archive whose sha256 is pinned).
+        repository: the pinned repository URL.
+        commit: the full pinned commit.
+        archive: file name of the archive, for kind ``archive``.
+        sha256: the archive's sha256, for kind ``archive``.
+    """
+
+    kind: OriginKind
+    repository: str
+    commit: str
+    archive: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """One regular file of a tree: its git blob id and whether it is executable."""
+
+    blob: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTree:
+    """The pinned upstream files, unpacked read-only in the cache.
+
+    Args:
+        root: folder below which the files lie under their repository paths.
+        entries: every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
+        links: repository paths of symbolic links and submodules (they cannot be shipped in a wheel).
+        origin: where the bytes came from.
+        metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
+        entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
+    """
+
+    root: Path
+    entries: Mapping[str, FileEntry]
+    origin: Origin
+    links: frozenset[str] = frozenset()
+    metadata: str = ""
+    entry_points: str = ""
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.entries
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of one file; raises `KeyError` for a path the tree does not hold."""
+        if path not in self.entries:
+            raise KeyError(path)
+        return (self.root / path).read_bytes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedTree:
+    """A source tree with an overlay applied.
+
+    Args:
+        source: the tree before.
+        changed: new content by repository path; ``None`` where the file was deleted.
+        executable: paths of `changed` that must be executable although upstream's file is not, or is absent.
+    """
+
+    source: SourceTree
+    changed: Mapping[str, bytes | None] = field(default_factory=dict)
+    executable: frozenset[str] = frozenset()
+
+    def before(self, path: str) -> bytes | None:
+        """Return upstream's bytes of `path`, or None where upstream has no such file."""
+        return self.source.read(path) if path in self.source else None
+
+    def after(self, path: str) -> bytes | None:
+        """Return the patched bytes of `path`, or None where the patched tree has no such file."""
+        return self.changed[path] if path in self.changed else self.before(path)
+
+    def paths(self) -> list[str]:
+        """Return every path of the patched tree, sorted."""
+        kept = (path for path in self.source.entries if path not in self.changed)
+        return sorted([*kept, *(path for path, content in self.changed.items() if content is not None)])
+
+    def is_executable(self, path: str) -> bool:
+        """Return whether the file is to be installed executable."""
+        entry = self.source.entries.get(path)
+        return path in self.executable or (entry is not None and entry.executable)
