@@ -14,7 +14,11 @@ Style = Literal["text", "yaml", "json"]
 
 def read_record(wheel: Path) -> Any:  # the JSON the schema describes
     """Return the content of a wheel's ``changes.json``; raises `OutputError` where the file is not a wheel of ours."""
-    return changes.parse(_read(wheel, "changes.json"))
+    try:
+        return changes.parse(_read(wheel, "changes.json"))
+    except changes.Unreadable as error:
+        fix = "build the wheel again"
+        raise OutputError(Problem(where=f"{wheel}: changes.json", what=str(error), fix=fix)) from error
 
 
 def wheel_summary(wheel: Path, *, style: Style = "text", why: bool = False, diff: bool = False) -> str:

@@ -33,10 +33,11 @@ class Explained:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedClass:
-    """A class that changed, and its changes."""
+    """A class that changed, its changes, and where the class came or went as a whole, why."""
 
     entry: ClassChange
     changes: tuple[Explained, ...]
+    declared: Declared | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +122,11 @@ def _explain_file(ledger: _Ledger, file: FileChange) -> ExplainedFile:
     classes = []
     for entry in file.class_changes:
         members = [change for change in entry.changes if not ledger.is_private(file.path, change)]
-        if entry.changes:
-            explained = [pair for change in members for pair in ledger.explain(file.path, change)]
-        else:
-            whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
-            list(ledger.explain(file.path, whole))
-            explained = []
-        classes.append(ExplainedClass(entry=entry, changes=tuple(explained)))
+        explained = tuple(pair for change in members for pair in ledger.explain(file.path, change))
+        whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+        reason = next(ledger.explain(file.path, whole), None) if entry.action != "updated" else None
+        declared = reason.declared if reason else None
+        classes.append(ExplainedClass(entry=entry, changes=explained, declared=declared))
     module = [change for change in file.module_changes if not ledger.is_private(file.path, change)]
     return ExplainedFile(
         file=file,

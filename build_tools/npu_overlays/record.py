@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from npu_overlays.apply import NotApplied
-from npu_overlays.changes import Change
 from npu_overlays.content import Content
 from npu_overlays.lock import ArchiveRecord
+from npu_overlays.merge import Declared
 from npu_overlays.pin import Pin
 from npu_overlays.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.tree import Origin, PatchedTree
@@ -98,21 +98,28 @@ def _file(pin: Pin, entry: ExplainedFile) -> dict[str, Any]:
 
 def _class(entry: ExplainedClass) -> dict[str, Any]:
     prefix = f"{entry.entry.name}."
+    reasons = {"line": entry.entry.line, **_reasons(entry.declared)} if entry.declared else {}
     return {
         "action": entry.entry.action,
         "name": entry.entry.name,
+        **reasons,
         "changes": [_change(one, one.change.symbol.removeprefix(prefix)) for one in entry.changes],
     }
 
 
 def _change(explained: Explained, name: str) -> dict[str, Any]:
-    change: Change = explained.change
-    declared = explained.declared
+    change = explained.change
     return {
         "action": change.action,
         "kind": change.kind,
         "name": name,
         "line": change.line,
+        **_reasons(explained.declared),
+    }
+
+
+def _reasons(declared: Declared) -> dict[str, str]:
+    return {
         "operation": declared.operation,
         "why": declared.reason.why,
         "forwarded": declared.reason.forwarded,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +89,10 @@ def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
 def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     """Yield the files of the summary package: its code, its schema, the data and the diff."""
     package = prepared.content.overlay.summary_package
-    code = package_files(embedded)
-    for file in sorted(code.iterdir(), key=lambda entry: entry.name):
-        if file.name.endswith((".py", ".json")):
-            yield f"{package}/{file.name}", file.read_bytes()
+    code = Path(embedded.__file__).parent
+    for file in sorted(code.rglob("*")):
+        if file.suffix in (".py", ".json"):
+            yield f"{package}/{file.relative_to(code).as_posix()}", file.read_bytes()
     yield f"{package}/changes.json", canonical_json(prepared.record)
     yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")
 

@@ -1,0 +1,27 @@
+"""What was changed in the installed NPU wheels: the summary package that travels inside each of them.
+
+One source, many homes: the build copies these modules into every wheel it
+makes (``verl_npu_summary``, ``transformers_npu_summary``), because a wheel may
+be installed alone. Hence standard library only, relative imports only, and
+nothing imported before it is needed: a summary should cost milliseconds.
+
+Data flows ``installed`` (find ``changes.json`` on the path) -> ``changes``
+(read and check one) -> ``layout`` (text), ``yaml``, ``jsontext`` (pure
+renderers) -> ``cli`` and ``stream`` (print anywhere).
+"""
+
+from __future__ import annotations
+
+
+def text() -> str:
+    """Return what ``python -m <this package>`` prints, for a program that wants to log it.
+
+    Never raises for a damaged installation: what could not be read is named
+    in lines after the summary instead.
+    """
+    from . import installed, layout  # noqa: PLC0415 - importing the package must stay free
+
+    found = installed.load(installed.places())
+    parts = [layout.render(found.changes)] if found.changes else []
+    parts += [f"{problem}\n" for problem in found.problems or ([] if found.changes else [installed.NOTHING])]
+    return "".join(parts)

@@ -1,0 +1,10 @@
+"""``python -m verl_npu_summary``: the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], package=__package__ or ""))

@@ -1,0 +1,21 @@
+"""The JSON summary: checked changes in, text out, as ``summary.schema.json`` describes it."""
+
+from __future__ import annotations
+
+import json
+
+from .changes import SCHEMA
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .changes import Changes
+
+
+def render(distributions: Iterable[Changes]) -> str:
+    """Render every field of the given ``changes.json`` objects as one object.
+
+    ASCII only: then no output encoding can make it something other than JSON.
+    """
+    return json.dumps({"schema": SCHEMA, "distributions": list(distributions)}, indent=2) + "\n"

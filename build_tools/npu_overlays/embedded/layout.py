@@ -1,0 +1,104 @@
+"""The text summary: checked changes in, text out, in the layout users know and grep for."""
+
+from __future__ import annotations
+
+from . import changes as model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .changes import Change, Changes, ClassChange, FileChange, Reasons
+
+# The counts of `=` and the missing space before the last of them are what users' scripts look for.
+_TOP = "=" * 32 + " NPU Patch Summary " + "=" * 34
+_BOTTOM = "=" * 29 + " NPU Patch Summary End" + "=" * 34
+_GAP = " " * 9
+_ITEM = " " * 10
+
+
+def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
+    """Render the summary.
+
+    Args:
+        distributions: what ``changes.parse`` returned, in the order to show.
+        why: add the reasons below each change.
+
+    Returns:
+        The text, ending in a newline.
+    """
+    lines = [_TOP, ""]
+    for changes in distributions:
+        lines += _distribution(changes, why=why)
+    return "\n".join([*lines, _BOTTOM, ""])
+
+
+def printable(value: str) -> str:
+    """Return the value with control and other unprintable characters escaped, so that one name stays on one line."""
+    if value.isprintable():
+        return value
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in value)
+
+
+def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
+    repo = printable(changes["upstream"]["project"])
+    yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
+    for number, file in enumerate(changes["files"], 1):
+        yield f"Patch File{number}: {_dotted(file['path'])}"
+        yield from _file(file, why=why)
+        yield ""
+    if changes["not_applied"]:
+        yield from _not_applied(changes, why=why)
+        yield ""
+    yield from ("=" * 12 + f" {repo} Patch Summary End " + "=" * 14, "")
+
+
+def _file(file: FileChange, *, why: bool) -> Iterator[str]:
+    if inner := model.module_changes(file):
+        yield "   Module Changes:"
+        yield from _items(inner, why=why)
+    module = _dotted(file["path"].removesuffix(".py"))
+    for number, entry in enumerate(file["class_changes"], 1):
+        yield f"  ({number}) Patch class: {module}.{printable(entry['name'])}"
+        yield from _class(entry, why=why)
+
+
+def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
+    inner = model.class_changes(entry)
+    if why and inner is entry["changes"]:
+        yield from _reasons(entry, " " * 7)
+    if inner:
+        yield "       Class Changes:"
+        yield from _items(inner, why=why)
+
+
+def _items(changes: list[Change], *, why: bool) -> Iterator[str]:
+    for change in changes:
+        yield _item(model.shown_action(change), change["kind"], change["name"])
+        if why:
+            yield from _reasons(change, " " * 14)
+
+
+def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
+    yield "Not Applied: this upstream source lacks these files"
+    path = None
+    for operation in changes["not_applied"]:
+        if operation["path"] != path:
+            path = operation["path"]
+            yield f"   {_dotted(path)}"
+        yield _item("not_applied", operation["operation"], operation["symbol"] or path.rpartition("/")[2])
+        if why:
+            yield from _reasons({"why": operation.get("why", "")}, " " * 14)
+
+
+def _reasons(entry: Reasons, indent: str) -> Iterator[str]:
+    for field, value in model.reasons(entry):
+        yield f"{indent}{field.replace('_', ' ')}: {printable(value)}"
+
+
+def _item(action: str, kind: str, name: str) -> str:
+    return f"{_ITEM}- {_GAP.join(map(printable, (action, kind, name)))}"
+
+
+def _dotted(path: str) -> str:
+    return printable(path).replace("/", ".")

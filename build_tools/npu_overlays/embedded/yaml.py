@@ -1,0 +1,114 @@
+"""The YAML summary: checked changes in, text out, in the schema of ``patch_summary.yaml``.
+
+The schema has no place for operations that were not applied; they follow as
+comments, which any reader of the schema ignores.
+"""
+
+from __future__ import annotations
+
+from . import changes as model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .changes import Change, Changes, ClassChange, FileChange, NotApplied
+
+_WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "y", "n", "null"])
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@+")
+_LETTERS = frozenset("acdf")  # of a hexadecimal number, those no decimal one has
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
+    """Render the summary.
+
+    Args:
+        distributions: what ``changes.parse`` returned, in the order to show.
+        why: add ``why``, ``forwarded`` and ``drop_when`` to each change that has them.
+
+    Returns:
+        A YAML document, ending in a newline.
+    """
+    lines = [line for changes in distributions for line in _distribution(changes, why=why)]
+    return "\n".join(["patches:" if lines else "patches: []", *lines, ""])
+
+
+def scalar(value: str) -> str:
+    r"""Return the string as a YAML scalar on one line that any YAML 1.1 or 1.2 reader takes for that very string.
+
+    What is not ASCII stands in double quotes, where the ``\x``, ``\u`` and
+    ``\U`` escapes that a narrow output encoding may put in are YAML's too.
+    """
+    return value if _is_plain(value) else f'"{"".join(map(_escape, value))}"'
+
+
+def _is_plain(value: str) -> bool:
+    if not value or not _PLAIN.issuperset(value) or value.lower() in _WORDS:
+        return False
+    if value[0].isdigit():  # a commit, unless it could be read as a number: 1234567, 12e4567, 0x1f, 1_0
+        return value.isalnum() and value[1:2] not in {"x", "o", "b"} and not _LETTERS.isdisjoint(value)
+    return value[0].isalpha() or value[0] == "_"
+
+
+def _escape(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\U{code:08x}" if code >> 16 else f"\\u{code:04x}"
+
+
+def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
+    upstream = changes["upstream"]
+    yield f"  - repo: {scalar(upstream['project'])}"
+    yield f"    current_rev: {scalar(upstream['commit'])}"
+    yield "    versions:"
+    yield f"      - rev: {scalar(upstream['commit'])}"
+    yield f"        dir: {scalar(changes['overlay']['name'])}"
+    yield "        files:" if changes["files"] else "        files: []"
+    for file in changes["files"]:
+        yield from _file(file, why=why)
+    for operation in changes["not_applied"]:
+        yield f"        # not applied, the upstream source lacks the file: {_operation(operation)}"
+
+
+def _file(file: FileChange, *, why: bool) -> Iterator[str]:
+    name = file["path"].rpartition("/")[2].removesuffix(".py")
+    yield f"          - name: {scalar(name)}"
+    classes, module = file["class_changes"], model.module_changes(file)
+    yield "            diff:" if classes or module else "            diff: {}"
+    if classes:
+        yield "              class_changes:"
+        for entry in classes:
+            yield from _class(entry, why=why)
+    if module:
+        yield "              module_changes:"
+        yield from _items(module, 16, why=why)
+
+
+def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
+    indent = " " * 18
+    yield f"                - action: {scalar(entry['action'])}"
+    yield f"{indent}name: {scalar(entry['name'])}"
+    if why:
+        yield from (f"{indent}{field}: {scalar(value)}" for field, value in model.reasons(entry))
+    if entry["changes"]:
+        yield f"{indent}changes:"
+        yield from _items(entry["changes"], 20, why=why)
+
+
+def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
+    indent = " " * width
+    for change in changes:
+        yield f"{indent}- action: {scalar(model.shown_action(change))}"
+        yield f"{indent}  kind: {scalar(change['kind'])}"
+        yield f"{indent}  name: {scalar(change['name'])}"
+        if why:
+            yield from (f"{indent}  {field}: {scalar(value)}" for field, value in model.reasons(change))
+
+
+def _operation(operation: NotApplied) -> str:
+    target = ":".join(filter(None, (operation["path"], operation["symbol"])))
+    return f"{scalar(operation['operation'])} {scalar(target)}"

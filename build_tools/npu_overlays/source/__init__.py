@@ -1,0 +1,104 @@
+"""Sources: a pin goes in, the pinned upstream files come out as a `SourceTree` in a local cache.
+
+Three kinds of source give the same bytes: a git repository (vouched for by
+the commit id), a release archive (by its sha256) and a clone the user names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from packaging.utils import canonicalize_name
+
+from npu_overlays.errors import Problem, SourceError
+from npu_overlays.source import archive as archives
+from npu_overlays.source import git
+from npu_overlays.source import local as clones
+from npu_overlays.source.cache import Progress, cache_root
+from npu_overlays.source.fetch import UnreachableError
+from npu_overlays.source.verify import verify
+
+if TYPE_CHECKING:
+    from npu_overlays.pin import Pin
+    from npu_overlays.tree import SourceTree
+
+__all__ = ["Mode", "acquire", "cache_root", "local_override", "verify"]
+
+Mode = Literal["auto", "git", "archive"]
+
+
+def _silent(message: str) -> None:
+    """Say nothing of `message`."""
+
+
+def acquire(
+    pin: Pin, *, mode: Mode = "auto", local: Path | None = None, cache: Path | None = None, progress: Progress = _silent
+) -> SourceTree:
+    """Return the pinned upstream files, from the cache where it has them.
+
+    Args:
+        pin: what to get.
+        mode: ``git`` or ``archive`` for only that kind; ``auto`` for git and, where no repository
+            has the commit, the archives.
+        local: a clone of the user's to take the commit from, instead of any repository or archive.
+        cache: the cache folder, instead of `cache_root`.
+        progress: told, in one line each, what is being waited for.
+
+    Raises:
+        SourceError: the pin cannot be had; lists what was tried and what to try next.
+        OutputError: the cache cannot be read or written.
+    """
+    pin = _checked(pin)
+    folder = (cache or cache_root()).absolute()
+    if local is not None and mode == "archive":
+        what = f"a local clone ({local}) and release archives are both asked for"
+        raise SourceError(Problem(where=git.where(pin), what=what, fix="drop one of the two"))
+    if local is not None:
+        return clones.acquire(pin, local, cache=folder, progress=progress)
+    if mode == "archive":
+        return _from_archives(pin, folder, progress, ())
+    try:
+        return git.acquire(pin, cache=folder, progress=progress)
+    except UnreachableError as error:
+        if mode == "git" or not pin.archives:
+            raise SourceError((*error.problems, _next(pin))) from error
+        said = error.problems[0]
+        progress(f"{git.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
+        return _from_archives(pin, folder, progress, error.problems)
+
+
+def local_override(project: str) -> Path | None:
+    """Return the clone that ``<PROJECT>_PATH`` names, e.g. ``VERL_PATH``, or None where it is unset or empty."""
+    value = os.environ.get(re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH")
+    return Path(value).expanduser() if value else None
+
+
+def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Problem, ...]) -> SourceTree:
+    problems = list(before)
+    for archive in pin.archives:
+        try:
+            return archives.acquire(pin, archive, cache=cache, progress=progress)
+        except SourceError as error:
+            problems.extend(error.problems)
+    if not pin.archives:
+        problems.append(Problem(where=git.where(pin), what="no release archive is pinned"))
+    raise SourceError((*problems, _next(pin)))
+
+
+def _next(pin: Pin) -> Problem:
+    ways = [f"--upstream {pin.project}=PATH with a clone that holds the commit", "a mirror under tool.overlay.upstream"]
+    ways += ["--source archive"] if pin.archives else ["a release archive under tool.overlay.upstream"]
+    ways += ["git's and pip's proxy settings"]
+    return Problem(where=git.where(pin), what="could not be had from any source", fix=f"try {', '.join(ways)}")
+
+
+def _checked(pin: Pin) -> Pin:
+    # Both become parts of cache paths.
+    if not re.fullmatch("[0-9a-f]{40}", pin.commit):
+        what = f"{pin.commit!r} is not a full commit id of 40 hex digits"
+        raise SourceError(Problem(where=pin.project, what=what, fix="pin the full commit"))
+    return replace(pin, project=canonicalize_name(pin.project))

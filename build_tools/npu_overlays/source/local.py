@@ -1,0 +1,95 @@
+"""Local path: a clone the user names goes in; the same commit's files come out, or how the clone differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npu_overlays import proc
+from npu_overlays.errors import Problem, SourceError
+from npu_overlays.source import cache as caching
+from npu_overlays.source import git
+from npu_overlays.source.fetch import Route, headline
+from npu_overlays.source.paths import listing
+
+if TYPE_CHECKING:
+    from npu_overlays.pin import Pin
+    from npu_overlays.source.cache import Progress
+    from npu_overlays.tree import SourceTree
+
+
+def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress) -> SourceTree:
+    """Return the pinned commit's files from the object database of the clone at `path`.
+
+    Args:
+        pin: the pinned commit.
+        path: a clone whose work tree is the pinned commit, or a bare repository that holds it.
+        cache: the cache folder.
+        progress: told what is being waited for.
+
+    Raises:
+        SourceError: no repository there, the commit not in it, or a work tree that differs from it.
+    """
+    top, bare = _repository(path.expanduser().absolute())
+    if not _holds(top, pin.commit):
+        what = f"the repository at {top} does not hold {git.where(pin)}"
+        raise SourceError(Problem(where=str(path), what=what, fix=f"git -C {top} fetch {pin.repository} {pin.commit}"))
+    if not bare:
+        _check_work_tree(pin, top, cache)
+    # Version 2 gives out any commit; a partial clone may have to get blobs it lacks while it serves us.
+    route = Route(urls=(str(top),), settings=("protocol.version=2",), env={"GIT_NO_LAZY_FETCH": "0"})
+    return git.acquire(pin, cache=cache, progress=progress, route=route)
+
+
+def _repository(path: Path) -> tuple[Path, bool]:
+    try:
+        bare = _git(path, "rev-parse", "--is-bare-repository") == "true"
+        top = _git(path, "rev-parse", *(["--absolute-git-dir"] if bare else ["--show-toplevel"]))
+    except (proc.ProcessError, OSError) as error:
+        said = headline(str(error))
+        problem = Problem(where=str(path), what=f"not a git repository: {said}", fix="name the folder of a git clone")
+        raise SourceError(problem) from error
+    return Path(top), bare
+
+
+def _holds(top: Path, commit: str) -> bool:
+    try:
+        _git(top, "cat-file", "-e", f"{commit}^{{commit}}")
+    except proc.ProcessError:
+        return False
+    return True
+
+
+def _check_work_tree(pin: Pin, top: Path, cache: Path) -> None:
+    try:
+        head = _git(top, "rev-parse", "--verify", "HEAD")
+    except proc.ProcessError:
+        head = "no commit"
+    differing = _differing(pin, top, cache)
+    if head == pin.commit and not differing:
+        return
+    what = f"HEAD is {head}, the pin is {pin.commit}"
+    if differing:
+        what += f"; files that differ from the pin: {listing(differing)}"
+    fix = f"git -C {top} stash --include-untracked && git -C {top} checkout {pin.commit}"
+    raise SourceError(Problem(where=str(top), what=what, fix=fix))
+
+
+def _differing(pin: Pin, top: Path, cache: Path) -> list[str]:
+    # A fresh index: the user's own is not touched, and files it marks "assume unchanged" are looked at.
+    packages = ("--", *pin.packages)
+    with caching.using(cache), caching.workspace(cache) as work:
+        index = {"GIT_INDEX_FILE": str(work / "index")}
+        _git(top, "read-tree", pin.commit, env=index)
+        changed = _git(
+            top, "diff", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=none", *packages, env=index
+        )
+        new = _git(top, "ls-files", "--others", "--exclude-standard", "-z", *packages, env=index)
+    return sorted({name for name in f"{changed}\0{new}".split("\0") if name})
+
+
+def _git(path: Path, *arguments: str, env: dict[str, str] | None = None) -> str:
+    settings = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.sparseCheckout=false")
+    fixed = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_LITERAL_PATHSPECS": "1"}
+    output = proc.run(["git", *settings, *arguments], cwd=path, env={**fixed, **(env or {})}, timeout=600)
+    return output.decode(errors="replace").strip("\n")

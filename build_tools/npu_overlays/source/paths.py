@@ -1,0 +1,49 @@
+"""Repository paths: what is wrong with a list of them, before any is written to disk."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def unsafe(path: str) -> str:
+    """Return why `path` must not be written below a folder, or an empty string if it may."""
+    parts = path.split("/")
+    reasons = {
+        "is absolute": path.startswith("/"),
+        "holds a backslash": "\\" in path,
+        "leads out of the tree through '..'": ".." in parts,
+        "holds an empty or '.' component": "" in parts or "." in parts,
+        "holds a '.git' component": any(part.lower() == ".git" for part in parts),
+        "is not printable UTF-8": not path.isprintable(),  # NUL, control characters, undecodable bytes
+    }
+    return next((reason for reason, found in reasons.items() if found), "")
+
+
+def faults(paths: Iterable[str]) -> list[str]:
+    """Return one line for each path that is unsafe, repeated, or both a file and a folder."""
+    found: list[str] = []
+    seen: set[str] = set()
+    listed = list(paths)
+    for path in listed:
+        reason = unsafe(path) or ("occurs twice" if path in seen else "")
+        seen.add(path)
+        if reason:
+            found.append(f"{path!r} {reason}")
+    folders = {str(parent) for path in seen for parent in PurePosixPath(path).parents}
+    return [*found, *(f"{path!r} is a file and a folder" for path in sorted(seen & folders))]
+
+
+def inside(path: str, packages: Iterable[str]) -> bool:
+    """Return whether `path` is one of the shipped package folders or lies below one."""
+    return any(path == package or path.startswith(f"{package}/") for package in packages)
+
+
+def listing(items: Iterable[str], limit: int = 10) -> str:
+    """Return the items comma-separated: the first `limit`, and how many there are if that is not all."""
+    everything = list(items)
+    shown = ", ".join(everything[:limit])
+    return shown if len(everything) <= limit else f"{shown}, … ({len(everything)} in all)"

@@ -1,0 +1,1 @@
+"""The summary package that travels inside every wheel."""
