@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from npu_overlays.changes import compare_file
-from npu_overlays.content import Content, OverlayFile, SourcedEdit
+from npu_overlays.content import Content, OverlayFile, SourcedEdit, file_reason
 from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_overlays.gate import check_modules
 from npu_overlays.merge import Declared, merge
@@ -147,16 +147,7 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
     applier.changed[file.path] = file.content
     if file.executable:
         applier.executable.add(file.path)
-    applier.declared.append(_declare(file.path, "", "file", Reason(why=_file_reason(file)), file.overlay))
-
-
-def _file_reason(file: OverlayFile) -> str:
-    """Return the first line of an added file's docstring or leading comment: its reason to exist."""
-    for line in file.content.decode("utf-8", errors="replace").splitlines():
-        text = line.strip().strip("\"'#").strip()
-        if text and not text.startswith(("!", "-*-", "SPDX", "Copyright")):
-            return text
-    return "added file"
+    applier.declared.append(_declare(file.path, "", "file", Reason(why=file_reason(file)), file.overlay))
 
 
 def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from npu_overlays import matrix as cells
 from npu_overlays.content import LOCK_FILE, load_content
 from npu_overlays.errors import ConfigError, OverlayError, Problem
+from npu_overlays.ledger import write_readme
 from npu_overlays.lock import load_lock, render_lock, write_lock
 from npu_overlays.operations import Operation
 from npu_overlays.pipeline import Prepared, make_lock, prepare
@@ -202,14 +203,21 @@ def _report_checked(console: Console, prepared: Prepared) -> None:
 
 
 def lock(options: argparse.Namespace, console: Console) -> int:
-    """Write the locks of overlays, or with --check fail where one would change."""
+    """Write the locks of overlays and the tables in their READMEs, or with --check fail where one would change."""
     stale = []
     for overlay in _selected(options):
         made = make_lock(overlay)
         file = overlay.folder / LOCK_FILE
         changed = not file.is_file() or file.read_bytes() != render_lock(made).encode()
+        changed |= write_readme(load_content(overlay), write=not options.check)
         if options.check and changed:
-            stale.append(Problem(where=str(file), what="is out of date", fix=f"run `npu-overlays lock {overlay.name}`"))
+            stale.append(
+                Problem(
+                    where=str(file),
+                    what="or the table in README.md is out of date",
+                    fix=f"run `npu-overlays lock {overlay.name}`",
+                )
+            )
         elif not options.check:
             write_lock(overlay.folder, made)
         if not options.check or not changed:

@@ -191,3 +191,12 @@ def overlay_digest(chain: tuple[Overlay, ...]) -> str:
                 name = f"{overlay.name}/{path.relative_to(overlay.folder).as_posix()}"
                 digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
+
+
+def file_reason(file: OverlayFile) -> str:
+    """Return the first line of an added file's docstring or leading comment: its reason to exist."""
+    for line in file.content.decode("utf-8", errors="replace").splitlines():
+        text = line.strip().strip("\"'#").strip()
+        if text and not text.startswith(("!", "-*-", "SPDX", "Copyright")):
+            return text
+    return "added file"
