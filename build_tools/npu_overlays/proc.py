@@ -18,6 +18,8 @@ _GIT_CONTEXT = (
     "GIT_COMMON_DIR",
     "GIT_NAMESPACE",
     "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
 )
 
 
@@ -32,7 +34,7 @@ class ProcessError(Exception):
 
 def without_credentials(text: str) -> str:
     """Return `text` with ``user:password@`` taken out of every URL."""
-    return re.sub(r"(?<=://)[^/@\s]+@", "", text)
+    return re.sub(r"(?<=://)[^/\s'\"]*@", "", text)
 
 
 def run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from npu_overlays.pin import Pin
     from npu_overlays.tree import SourceTree
 
-__all__ = ["Mode", "acquire", "cache_root", "local_override", "verify"]
+__all__ = ["Mode", "acquire", "cache_root", "local_override", "override_variable", "verify"]
 
 Mode = Literal["auto", "git", "archive"]
+_RETRY_GIT_AFTER = 24 * 3600.0
 
 
 def _silent(message: str) -> None:
@@ -43,7 +45,7 @@ def acquire(
     Args:
         pin: what to get.
         mode: ``git`` or ``archive`` for only that kind; ``auto`` for git and, where no repository
-            has the commit, the archives.
+            has the commit, the archives. Where it had to take an archive it asks git again after a day.
         local: a clone of the user's to take the commit from, instead of any repository or archive.
         cache: the cache folder, instead of `cache_root`.
         progress: told, in one line each, what is being waited for.
@@ -59,7 +61,7 @@ def acquire(
         raise SourceError(Problem(where=git.where(pin), what=what, fix="drop one of the two"))
     if local is not None:
         return clones.acquire(pin, local, cache=folder, progress=progress)
-    if mode == "archive":
+    if mode == "archive" or (mode == "auto" and _git_was_unreachable(pin, folder)):
         return _from_archives(pin, folder, progress, ())
     try:
         return git.acquire(pin, cache=folder, progress=progress)
@@ -68,13 +70,36 @@ def acquire(
             raise SourceError((*error.problems, _next(pin))) from error
         said = error.problems[0]
         progress(f"{git.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
-        return _from_archives(pin, folder, progress, error.problems)
+        tree = _from_archives(pin, folder, progress, error.problems)
+        note = _unreachable_note(pin, folder)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.touch()
+        return tree
+
+
+def override_variable(project: str) -> str:
+    """Return the name of the variable that names a clone of a project: ``VERL_PATH``."""
+    return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
 
 
 def local_override(project: str) -> Path | None:
     """Return the clone that ``<PROJECT>_PATH`` names, e.g. ``VERL_PATH``, or None where it is unset or empty."""
-    value = os.environ.get(re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH")
+    value = os.environ.get(override_variable(project))
     return Path(value).expanduser() if value else None
+
+
+def _git_was_unreachable(pin: Pin, cache: Path) -> bool:
+    """Return whether git failed lately and an archive served: behind a firewall, asking again can take minutes."""
+    try:
+        age = time.time() - _unreachable_note(pin, cache).stat().st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    reached = any(archives.entry_folder(pin, archive, cache).is_dir() for archive in pin.archives)
+    return age < _RETRY_GIT_AFTER and reached and not git.entry_folder(pin, cache).is_dir()
+
+
+def _unreachable_note(pin: Pin, cache: Path) -> Path:
+    return cache / "unreachable" / f"{pin.project}-{pin.commit}"
 
 
 def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Problem, ...]) -> SourceTree:

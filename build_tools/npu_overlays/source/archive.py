@@ -33,14 +33,19 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
         SourceError: the archive cannot be had, is not the pinned one, or cannot be built from.
         OutputError: the cache cannot be read or written.
     """
-    # One archive is unpacked anew for other packages: they decide its repository paths.
-    digest = hashlib.sha256("\0".join((archive.sha256, *pin.packages)).encode()).hexdigest()
-    folder = cache / "archive" / f"{archive.distribution}-{archive.version}-{digest[:16]}"
+    folder = entry_folder(pin, archive, cache)
     found = entries.load_or_make(cache, folder, lambda: _make(pin, archive, cache, folder, progress), progress)
     origin = Origin(
         kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
     )
     return found.tree(origin)
+
+
+def entry_folder(pin: Pin, archive: Archive, cache: Path) -> Path:
+    """Return where the cache keeps the unpacked archive."""
+    # One archive is unpacked anew for other packages: they decide its repository paths.
+    digest = hashlib.sha256("\0".join((archive.sha256, *pin.packages)).encode()).hexdigest()
+    return cache / "archive" / f"{archive.distribution}-{archive.version}-{digest[:16]}"
 
 
 def kept(cache: Path, sha256: str) -> Path:

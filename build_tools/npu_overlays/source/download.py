@@ -16,7 +16,6 @@ from packaging.version import InvalidVersion, Version
 
 from npu_overlays import proc
 from npu_overlays.errors import Problem, SourceError
-from npu_overlays.source.fetch import without_credentials
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +45,7 @@ def download(archive: Archive, work: Path, progress: Progress) -> Path:
         # pip sees an empty folder as the current one, so nothing lying about is taken for a module.
         proc.run(_command(archive, work), cwd=work, env=_overrides(), timeout=_TIMEOUT)
     except proc.ProcessError as error:
-        raise SourceError(_explained(archive, without_credentials(error.output))) from error
+        raise SourceError(_explained(archive, proc.without_credentials(error.output))) from error
     files = [path for path in (work / "got").iterdir() if path.is_file()]
     if len(files) != 1:
         raise SourceError(Problem(where=archive.file, what=f"pip saved {len(files)} files instead of one"))

@@ -148,9 +148,11 @@ def load_or_make(cache: Path, folder: Path, make: Callable[[], None], progress: 
         if found is not None:
             return found
         with caching.exclusive(cache, folder.name, progress):
-            found = load(folder)  # another process may have been at it
+            damaged = folder.exists()  # asked first: what appears later is another process's good entry
+            found = load(folder)
             if found is None:
-                caching.discard(cache, folder)
+                if damaged:
+                    caching.discard(cache, folder)
                 make()
                 found = load(folder)
     if found is None:

@@ -79,7 +79,7 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
         repository = work / "repository.git"
         _init(repository, cache)
         for url in route.urls:
-            shown = without_credentials(url)
+            shown = proc.without_credentials(url)
             progress(f"{pin.project} {pin.short}: fetching from {shown}")
             try:
                 _fetch_one(repository, url, pin, route)
@@ -131,14 +131,9 @@ def _git_fetch(repository: Path, url: str, wanted: str, route: Route) -> None:
 def _git(repository: Path, *arguments: str, route: Route | None = None) -> bytes:
     wanted = (*_SETTINGS, *(route.settings if route else ()))
     settings = [part for setting in wanted for part in ("-c", setting)]
-    env = {"GIT_TERMINAL_PROMPT": os.environ.get("GIT_TERMINAL_PROMPT", "0"), "GIT_NO_REPLACE_OBJECTS": "1"}
+    env = {"GIT_TERMINAL_PROMPT": os.environ.get("GIT_TERMINAL_PROMPT", "0")}
     command = ["git", f"--git-dir={repository}", *settings, *arguments]
     return proc.run(command, cwd=repository, env={**env, **(route.env if route else {})}, timeout=_TIMEOUT)
-
-
-def without_credentials(text: str) -> str:
-    """Return `text` with everything before the last ``@`` of every URL's host part taken out."""
-    return proc.without_credentials(re.sub(r"(?<=://)[^/\s'\"]*@", "", text))
 
 
 def _explained(pin: Pin, said: str) -> str:
@@ -152,7 +147,7 @@ def _explained(pin: Pin, said: str) -> str:
 
 def headline(said: str) -> str:
     """Return the first two lines of a program's output that are not warnings or hints, without credentials."""
-    lines = [line.strip() for line in without_credentials(said).splitlines() if line.strip()]
+    lines = [line.strip() for line in proc.without_credentials(said).splitlines() if line.strip()]
     telling = [line for line in lines if not line.lower().startswith(("warning:", "hint:"))]
     return "; ".join((telling or lines)[:2])
 

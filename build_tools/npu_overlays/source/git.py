@@ -57,11 +57,16 @@ def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route | None = 
         SourceError: the commit cannot be had (then an `UnreachableError`) or holds what cannot be built from.
         OutputError: the cache cannot be read or written.
     """
-    folder = cache / "git" / f"{pin.project}-{pin.commit}"
+    folder = entry_folder(pin, cache)
     chosen = route or Route(urls=(pin.repository, *pin.mirrors))
     found = entries.load_or_make(cache, folder, lambda: _make(pin, cache, folder, chosen, progress), progress)
     _refuse_submodules(pin, found.extras.submodules)
     return found.tree(Origin(kind="git", repository=pin.repository, commit=pin.commit))
+
+
+def entry_folder(pin: Pin, cache: Path) -> Path:
+    """Return where the cache keeps the unpacked commit."""
+    return cache / "git" / f"{pin.project}-{pin.commit}"
 
 
 def kept(cache: Path, commit: str) -> Path:
@@ -137,10 +142,8 @@ def read_blobs(repository: Path, blobs: Sequence[str]) -> Iterator[bytes]:
 
 
 def command(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
-    """Run git on a repository as it is, replacement objects ignored, and return its output."""
-    return proc.run(
-        ["git", f"--git-dir={repository}", *arguments], env={"GIT_NO_REPLACE_OBJECTS": "1"}, stdin=stdin, timeout=600
-    )
+    """Run git on a bare repository of the cache and return its output; raises `proc.ProcessError`."""
+    return proc.run(["git", f"--git-dir={repository}", *arguments], stdin=stdin, timeout=600)
 
 
 def where(pin: Pin) -> str:
