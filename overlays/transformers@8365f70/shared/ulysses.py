@@ -1,0 +1,46 @@
+"""Ulysses sequence parallelism for vision-language models: slicing, once images have become embeddings."""
+
+from transformers.integrations.ulysses import ulysses_slice
+
+from npu_overlays.markers import upstream, wrapped
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
+        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+)
+def forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    past_key_values=None,
+    inputs_embeds=None,
+    use_cache=None,
+    output_attentions=None,
+    output_hidden_states=None,
+    return_dict=None,
+    cache_position=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        # Token ids come sliced already; embeddings with images in them can only be sliced here.
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        output_attentions=output_attentions,
+        output_hidden_states=output_hidden_states,
+        return_dict=return_dict,
+        cache_position=cache_position,
+        **kwargs,
+    )

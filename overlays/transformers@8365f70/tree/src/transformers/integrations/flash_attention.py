@@ -1,0 +1,32 @@
+"""Changes to the flash attention interface: Ulysses sequence parallelism, and autocast on NPU."""
+
+from npu_overlays.markers import added, edited
+
+from .npu_kernels import autocast_dtype, autocast_enabled  # noqa: F401  # the edits use them
+from .ulysses import ulysses_attention  # noqa: F401  # the edits use it
+
+
+@added(
+    why="FlashAttentionKwargs documented names up to 4.56.0 that attention then ignored; both spellings work.",
+    forwarded="https://github.com/huggingface/transformers/commit/14b89fed24480c68a8363982c91d825bb8bac12d",
+)
+def _with_current_names(kwargs):
+    former = {"cumulative_seqlens_q": "cu_seq_lens_q", "cumulative_seqlens_k": "cu_seq_lens_k"}
+    return {former.get(name, name): value for name, value in kwargs.items()}
+
+
+@edited(
+    ("attn_output = _flash_attention_forward(", "attn_output = ulysses_attention(\n    _flash_attention_forward,"),
+    ("attn_implementation=module.config._attn_implementation", "implementation=module.config._attn_implementation"),
+    ("torch.is_autocast_enabled()", "autocast_enabled(query.device)"),
+    ("torch.get_autocast_gpu_dtype()", "autocast_dtype(query.device)"),
+    (
+        'if hasattr(module, "layer_idx") else None, **kwargs',
+        'if hasattr(module, "layer_idx") else None,\n**_with_current_names(kwargs)',
+    ),
+    why="Sequence parallelism without a runtime patch (passes through unless a group is registered), the requested "
+    "implementation under the name attention reads, and the NPU's autocast instead of the GPU's.",
+    forwarded="https://github.com/huggingface/transformers/commit/ae60c77689d8e9f4cd765e88047064fa41458ca7",
+    drop_when="transformers asks for autocast by device and verl no longer needs its Ulysses patch",
+)
+def flash_attention_forward(): ...

@@ -1,0 +1,171 @@
+"""Changes to the NPU attention functions: the names verl imports, and options that were dropped without a word."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from npu_overlays.markers import added, replaced
+
+from ..modeling_flash_attention_utils import _pad_input, _unpad_input
+
+if TYPE_CHECKING:
+    from transformers.integrations.npu_flash_attention import (
+        SPARSE_MODE,
+        TOP_LEFT_ALIGNED_CAUSAL_MASK_MODE,
+        get_attn_mask_npu,
+    )
+
+
+_BAND_MASK_MODE = added(4, why="The operator's mode for sliding windows.")
+_UNLIMITED = added(2147483647, why="The operator's value for a window that does not end.")
+
+
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+def index_first_axis(tensor, indices):
+    """Return the rows of `tensor` at `indices`, differentiable.
+
+    Unlike the function of that name inside transformers it does not flatten
+    batch and length first: verl passes tensors that already are flat, of
+    shape (tokens, …).
+    """
+    return tensor.index_select(0, indices)
+
+
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+def pad_input(hidden_states, indices, batch, seqlen):
+    """Return (tokens, …) put back to (batch, seqlen, …), zero where no token was; undoes `unpad_input`."""
+    return _pad_input(hidden_states, indices, batch, seqlen)
+
+
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+def unpad_input(hidden_states, attention_mask, unused_mask=None):
+    """Return the tokens of (batch, seqlen, …) that `attention_mask` keeps, and where they were.
+
+    Returns:
+        The tokens (tokens, …); their indices in the flattened batch; the
+        cumulative lengths, int32, from 0; the greatest length; the lengths
+        without `unused_mask`.
+    """
+    return _unpad_input(hidden_states, attention_mask, unused_mask)
+
+
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+def rearrange(tensor, pattern, **axes_lengths):
+    """Return `einops.rearrange`; einops is imported here so that importing transformers does not need it."""
+    from einops import rearrange as einops_rearrange  # noqa: PLC0415
+
+    return einops_rearrange(tensor, pattern, **axes_lengths)
+
+
+@added(why="Options the NPU operator cannot honour are an error instead of a silently different result.")
+def _refuse_unsupported(q, softcap, deterministic, s_aux, others):
+    if softcap:
+        raise NotImplementedError("Attention with a soft cap has no NPU operator: use attn_implementation='eager'.")
+    if s_aux is not None:
+        raise NotImplementedError("Attention with sinks (s_aux) is not available on NPU: use 'eager' attention.")
+    unknown = sorted(name for name, value in others.items() if value is not None and value is not False)
+    if unknown:
+        raise TypeError(f"NPU flash attention does not know: {', '.join(unknown)}")
+    needs_backward = torch.is_grad_enabled() and q.requires_grad
+    if deterministic and needs_backward and not torch.are_deterministic_algorithms_enabled():
+        raise RuntimeError(
+            "Deterministic attention was asked for (FLASH_ATTENTION_DETERMINISTIC=1 or deterministic=True); on NPU "
+            "it is switched for the whole process: call torch.use_deterministic_algorithms(True) as well."
+        )
+
+
+@added(why="Sliding windows reach the operator.")
+def _mask_arguments(device, causal, window_size, equal_lengths):
+    """Return the arguments of npu_fusion_attention that say which keys a query sees.
+
+    Args:
+        device: where the mask is needed.
+        causal: whether later keys are hidden.
+        window_size: how many keys before and after its own place a query
+            sees; negative or None for all.
+        equal_lengths: whether there are as many queries as keys. Where not,
+            places are counted from the end, as in flash-attn.
+    """
+    left, right = (-1 if side is None else side for side in window_size)
+    right = 0 if causal else right
+    if left < 0 and right < 0:
+        return {}
+    mask = get_attn_mask_npu(device)
+    if left < 0 and causal:
+        return {"atten_mask": mask, "sparse_mode": SPARSE_MODE}
+    if SPARSE_MODE == TOP_LEFT_ALIGNED_CAUSAL_MASK_MODE and not equal_lengths:
+        raise NotImplementedError(
+            "A sliding window over queries and keys of different lengths is only available aligned to the end: "
+            "unset NPU_FA2_SPARSE_MODE."
+        )
+    before, after = (_UNLIMITED if side < 0 else side for side in (left, right))
+    return {"atten_mask": mask, "sparse_mode": _BAND_MASK_MODE, "pre_tockens": before, "next_tockens": after}
+
+
+@replaced(why="Sliding windows work; soft caps, sinks and unmet determinism are errors; all were ignored before.")
+def npu_flash_attn_func(
+    q,
+    k,
+    v,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    deterministic=False,
+    s_aux=None,
+    **kwargs,
+):
+    """Attention over padded batches: q (batch, length, heads, dim), k and v with as many heads or fewer."""
+    _refuse_unsupported(q, softcap, deterministic, s_aux, kwargs)
+    return torch.ops.npu.npu_fusion_attention(
+        q,
+        k,
+        v,
+        q.shape[2],
+        "BSND",
+        keep_prob=1.0 - dropout_p,
+        scale=1.0 / math.sqrt(q.shape[-1]) if softmax_scale is None else softmax_scale,
+        **_mask_arguments(q.device, causal, window_size, q.shape[1] == k.shape[1]),
+    )[0]
+
+
+@replaced(why="As npu_flash_attn_func; and the sequence lengths are read back to the host once, not twice.")
+def npu_flash_attn_varlen_func(
+    q,
+    k,
+    v,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q=None,
+    max_seqlen_k=None,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    deterministic=False,
+    s_aux=None,
+    **kwargs,
+):
+    """Attention over sequences joined to one: q (tokens, heads, dim), cumulative lengths from 0.
+
+    The greatest lengths are taken for the sake of flash-attn's signature and not needed.
+    """
+    _refuse_unsupported(q, softcap, deterministic, s_aux, kwargs)
+    # The operator wants numbers on the host, which waits for the device: once is enough for self-attention.
+    ends_q = cu_seqlens_q[1:].tolist()
+    ends_k = ends_q if cu_seqlens_k is cu_seqlens_q else cu_seqlens_k[1:].tolist()
+    return torch.ops.npu.npu_fusion_attention(
+        q,
+        k,
+        v,
+        q.shape[1],
+        "TND",
+        keep_prob=1.0 - dropout_p,
+        scale=1.0 / math.sqrt(q.shape[-1]) if softmax_scale is None else softmax_scale,
+        actual_seq_qlen=ends_q,
+        actual_seq_kvlen=ends_k,
+        **_mask_arguments(q.device, causal, window_size, ends_q == ends_k),
+    )[0]

@@ -1,0 +1,275 @@
+"""Mixture of experts on Ascend NPUs: all experts of a layer in a handful of grouped operators.
+
+The usual loop launches several operators per expert and asks the host which
+experts were hit. Here the (token, expert) pairs are sorted by expert, and
+three grouped matrix products compute every expert's MLP at once; no value is
+read back to the host.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.autograd.function import once_differentiable
+
+from .npu_kernels import (
+    FUSED_DTYPES,
+    autocast_dtype,
+    autocast_enabled,
+    has_backward,
+    has_operator,
+    npu_swiglu,
+    on_npu,
+    operator_arguments,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Limits of npu_grouped_matmul: length of its tensor lists, groups, and the innermost dimension.
+_MAX_LIST = 128
+_MAX_GROUPS = 1024
+_MAX_INNER = 65535
+_MAX_PERMUTE_TOP_K = 512
+_SPLIT_TOKENS = 0
+_SPLIT_REDUCTION = 2
+_ONE_OUTPUT = 2
+
+
+def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Module], expert_class: type) -> bool:
+    """Return whether :func:`npu_grouped_experts` computes what calling each expert would.
+
+    Args:
+        hidden_states: input of the layer, on an NPU, fp16, bf16 or fp32.
+        experts: the expert MLPs.
+        expert_class: the class the experts must be of, exactly.
+
+    False for quantised, adapted (LoRA), individually sharded or hooked
+    experts, whose calls do more than read a weight; for activations other
+    than SiLU; for weights whose dtype (under autocast: autocast's) is not the
+    input's; and under torch.compile, which cannot see that a grouped matrix
+    product has no backward of its own.
+    """
+    if not on_npu(hidden_states) or hidden_states.numel() == 0 or torch.compiler.is_compiling():
+        return False
+    dtype = hidden_states.dtype
+    if autocast_enabled(hidden_states.device) and dtype != autocast_dtype(hidden_states.device):
+        return False
+    if dtype not in FUSED_DTYPES or not has_operator("npu_grouped_matmul"):
+        return False
+    experts = tuple(experts)
+    return 0 < len(experts) <= _MAX_GROUPS and all(_is_plain(expert, expert_class, dtype) for expert in experts)
+
+
+def npu_grouped_experts(
+    hidden_states: torch.Tensor, experts: Iterable[nn.Module], selected: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """Return every token's weighted sum of its selected experts' outputs.
+
+    Args:
+        hidden_states: shape (tokens, hidden).
+        experts: MLPs with bias-free `gate_proj`, `up_proj` and `down_proj`.
+        selected: shape (tokens, top_k), integer: which experts each token goes to.
+        weights: shape (tokens, top_k), dtype of `hidden_states`: the routing weights.
+
+    Returns:
+        Shape (tokens, hidden), dtype of `hidden_states`.
+
+    Experts without a token get gradients of zero, where calling each expert
+    leaves ``.grad`` at None: telling them apart would need the host.
+    """
+    experts = tuple(experts)
+    groups = Groups(_group_ends(selected, len(experts)))
+    tokens, routing = _dispatch(hidden_states, selected)
+    gate = grouped_linear(tokens, groups, [expert.gate_proj.weight for expert in experts])
+    up = grouped_linear(tokens, groups, [expert.up_proj.weight for expert in experts])
+    down = grouped_linear(npu_swiglu(gate, up), groups, [expert.down_proj.weight for expert in experts])
+    return _combine(down, routing, weights)
+
+
+class Groups:
+    """How rows are divided into consecutive groups.
+
+    Args:
+        ends: shape (groups,), int64, on the device: where each group ends; the last is the number of rows.
+    """
+
+    def __init__(self, ends: torch.Tensor) -> None:
+        self.ends = ends
+
+    @functools.cached_property
+    def sizes(self) -> list[int]:
+        """Rows of each group, read back to the host; it waits for the device, once for all products of a layer."""
+        return torch.diff(self.ends, prepend=self.ends.new_zeros(1)).tolist()
+
+
+def grouped_linear(tokens: torch.Tensor, groups: Groups, weights: list[torch.Tensor]) -> torch.Tensor:
+    """Return ``tokens[group] @ weights[group].T`` for consecutive groups of rows, differentiable.
+
+    Args:
+        tokens: shape (rows, in), the groups one after the other.
+        groups: where they end.
+        weights: one per group, shape (out, in), all alike.
+
+    Returns:
+        Shape (rows, out).
+    """
+    return _GroupedLinear.apply(tokens, groups, *weights)
+
+
+class _GroupedLinear(torch.autograd.Function):
+    """`npu_grouped_matmul` has no backward in any version of torch_npu; this is it."""
+
+    @staticmethod
+    def forward(ctx: Any, tokens: torch.Tensor, groups: Groups, *weights: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(tokens, *weights)
+        ctx.groups = groups
+        return _grouped_matmul(tokens, [weight.t() for weight in weights], groups.ends)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        tokens, *weights = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        needs_tokens, _, *needs_weights = ctx.needs_input_grad
+        token_gradient = _grouped_matmul(gradient, weights, ctx.groups.ends) if needs_tokens else None
+        if not any(needs_weights):
+            return (token_gradient, None, *(None for _ in weights))
+        weight_gradients = _weight_gradients(tokens, gradient, ctx.groups)
+        wanted = (one if needs_weights[number] else None for number, one in enumerate(weight_gradients))
+        return (token_gradient, None, *wanted)
+
+
+def _grouped_matmul(rows: torch.Tensor, matrices: list[torch.Tensor], ends: torch.Tensor) -> torch.Tensor:
+    """Return ``rows[group] @ matrices[group]``; a transposed matrix is read in place, without a copy."""
+    # The operator's list has a length limit; one stacked tensor has none but costs a copy of the weights.
+    weight = matrices if len(matrices) <= _MAX_LIST else [torch.stack(matrices)]
+    return torch.ops.npu.npu_grouped_matmul(
+        [rows], weight, group_list=ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_TOKENS, group_list_type=0
+    )[0]
+
+
+def _weight_gradients(tokens: torch.Tensor, gradient: torch.Tensor, groups: Groups) -> tuple[torch.Tensor, ...]:
+    """Return ``gradient[group].T @ tokens[group]`` for every group, each of shape (out, in)."""
+    if _splits_reduction(tokens.device):
+        return _split_reduction(gradient.t(), tokens, groups.ends).unbind(0)
+    # torch_npu 2.5 and 2.6: one product per group, and the host must know how large they are.
+    gradients = gradient.split(groups.sizes)
+    return tuple(gradients[number].t() @ rows for number, rows in enumerate(tokens.split(groups.sizes)))
+
+
+def _split_reduction(left: torch.Tensor, right: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """Return ``left[:, group] @ right[group]`` for every group, shape (groups, …); `left` is a transposed view."""
+    return torch.ops.npu.npu_grouped_matmul(
+        [left], [right], group_list=ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_REDUCTION, group_list_type=0
+    )[0]
+
+
+@functools.cache
+def _splits_reduction(device: torch.device) -> bool:
+    """Return whether the operator can split the reduced dimension (torch_npu 2.7.1 and newer).
+
+    2.5.1 would return a tensor of the wrong shape and gives itself away by
+    the default of `group_type`; 2.6.0 has the same schema as newer versions
+    but refuses, so it is asked once, with a tiny product.
+    """
+    if operator_arguments("npu_grouped_matmul").get("group_type") is not None:
+        return False
+    rows = torch.zeros(16, 16, dtype=torch.float16, device=device)
+    ends = torch.tensor([8, 16], dtype=torch.int64, device=device)
+    try:
+        return _split_reduction(rows.t(), rows, ends).shape == (2, 16, 16)
+    except RuntimeError:
+        return False
+
+
+def _group_ends(selected: torch.Tensor, groups: int) -> torch.Tensor:
+    """Return how many pairs go to experts up to and including each: where each expert's rows end, int64, on device."""
+    numbers = torch.arange(groups, device=selected.device, dtype=selected.dtype)
+    return (selected.reshape(1, -1) <= numbers.unsqueeze(1)).sum(dim=1)
+
+
+def _dispatch(hidden_states: torch.Tensor, selected: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+    """Return the rows of `hidden_states` sorted by expert, one per pair, and what :func:`_combine` needs to undo it."""
+    if _has_permute(selected.shape[1]):
+        tokens, positions = torch.ops.npu.npu_moe_token_permute(hidden_states, selected.to(torch.int32))
+        return tokens, (positions,)
+    # Sorting integers falls back to the host CPU on some versions; expert numbers are exact in fp32.
+    order = selected.reshape(-1).to(torch.float32).argsort(stable=True)
+    positions = torch.empty_like(order)
+    positions[order] = torch.arange(order.numel(), device=order.device)
+    return _TakeTokens.apply(hidden_states, order, positions), (positions, order)
+
+
+def _combine(rows: torch.Tensor, routing: tuple[torch.Tensor, ...], weights: torch.Tensor) -> torch.Tensor:
+    """Return, per token, the sum of its pairs' rows times their weights."""
+    if len(routing) == 1:
+        return torch.ops.npu.npu_moe_token_unpermute(rows, routing[0], weights)
+    positions, order = routing
+    per_pair = _Reorder.apply(rows, positions, order).view(*weights.shape, -1)
+    return (per_pair * weights.unsqueeze(-1)).sum(dim=1)
+
+
+def _has_permute(top_k: int) -> bool:
+    names = ("npu_moe_token_permute", "npu_moe_token_unpermute")
+    return top_k <= _MAX_PERMUTE_TOP_K and all(has_backward(name) for name in names)
+
+
+class _TakeTokens(torch.autograd.Function):
+    """Take every token once per selected expert, sorted; the backward gathers and sums instead of scattering."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_states: torch.Tensor, order: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        top_k = order.numel() // hidden_states.shape[0]
+        ctx.save_for_backward(positions)
+        ctx.top_k = top_k
+        return hidden_states.index_select(0, order // top_k)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (positions,) = ctx.saved_tensors
+        per_pair = gradient.index_select(0, positions)
+        return per_pair.view(-1, ctx.top_k, gradient.shape[-1]).sum(dim=1), None, None
+
+
+class _Reorder(torch.autograd.Function):
+    """Permute rows by `index`; the backward permutes by `inverse`, so neither direction scatters."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, index: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(inverse)
+        return rows.index_select(0, index)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (inverse,) = ctx.saved_tensors
+        return gradient.index_select(0, inverse), None, None
+
+
+def _is_plain(expert: nn.Module, expert_class: type, dtype: torch.dtype) -> bool:
+    if type(expert) is not expert_class or type(expert.act_fn) is not nn.SiLU or _is_hooked(expert):
+        return False
+    projections = (expert.gate_proj, expert.up_proj, expert.down_proj)
+    return all(_is_plain_linear(projection, dtype) for projection in projections)
+
+
+def _is_plain_linear(module: nn.Module, dtype: torch.dtype) -> bool:
+    return (
+        type(module) is nn.Linear
+        and module.bias is None
+        and not _is_hooked(module)
+        and on_npu(module.weight)
+        and module.weight.dtype == dtype
+        and max(module.weight.shape) <= _MAX_INNER
+    )
+
+
+def _is_hooked(module: nn.Module) -> bool:
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    # accelerate and others replace `forward` on the instance instead.
+    return any(hooks) or "forward" in module.__dict__

@@ -1,0 +1,152 @@
+"""Ulysses sequence parallelism for flash attention, switched on by registering a process group.
+
+Each rank holds a slice of every sequence. Around attention the slices are
+exchanged (all-to-all) so that each rank sees whole sequences for some of the
+heads, and back. With no group registered every function here passes through.
+
+A training framework registers once how its current group is found::
+
+    from transformers.integrations.ulysses import register_ulysses_group
+    register_ulysses_group(get_my_sequence_parallel_group)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.autograd.function import once_differentiable
+
+GroupGetter = Callable[[], Any]
+_group_getter: GroupGetter | None = None
+
+# What attention gets in Ulysses: (batch, length, heads, head dim).
+_LENGTH = 1
+_HEADS = 2
+
+
+def register_ulysses_group(getter: GroupGetter | None) -> None:
+    """Register the function that returns the current sequence-parallel process group, or None.
+
+    It is called at every attention, so a framework may switch groups between
+    models. Registering None switches sequence parallelism off.
+    """
+    global _group_getter  # noqa: PLW0603  # one process, one way to find the group
+    _group_getter = getter
+
+
+def ulysses_group() -> Any:
+    """Return the process group sequences are split over, or None where there is none or it has one rank."""
+    group = _group_getter() if _group_getter is not None else None
+    return group if group is not None and dist.get_world_size(group) > 1 else None
+
+
+def ulysses_attention(
+    attention: Callable[..., torch.Tensor],
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    query_length: int,
+    *,
+    is_causal: bool,
+    position_ids: torch.Tensor | None = None,
+    **kwargs: Any,
+) -> torch.Tensor:
+    """Call `attention` on whole sequences while this rank holds a slice of them.
+
+    Args:
+        attention: what computes attention, called with these arguments.
+        query: (batch, length / ranks, heads, head dim).
+        key: (batch, length / ranks, key-value heads, head dim).
+        value: as key.
+        attention_mask: None, or (batch, length / ranks) with 0 for padding.
+        query_length: length of the slice; recomputed for the whole sequence.
+        is_causal: whether attention is causal.
+        position_ids: (…, length / ranks); required for causal attention, as
+            they tell where packed sequences begin. Bidirectional attention
+            without them (vision towers, which no one slices) passes through.
+        kwargs: handed on as they are; `cu_seq_lens_q` and the like must
+            describe whole sequences.
+
+    Returns:
+        (batch, length / ranks, heads, head dim).
+    """
+    group = ulysses_group()
+    if group is None or (position_ids is None and not is_causal):
+        return attention(
+            query, key, value, attention_mask, query_length, is_causal=is_causal, position_ids=position_ids, **kwargs
+        )
+    if position_ids is None:
+        raise ValueError("Ulysses sequence parallelism needs position_ids: pass them to the model's forward.")
+    if kwargs.get("s_aux") is not None:
+        raise NotImplementedError("Ulysses sequence parallelism does not split attention sinks (s_aux) over ranks.")
+    ranks = dist.get_world_size(group)
+    key, value = (_spread_heads(states, query, ranks) for states in (key, value))
+    query, key, value = (_AllToAll.apply(group, states, _HEADS, _LENGTH) for states in (query, key, value))
+    output = attention(
+        query,
+        key,
+        value,
+        None if attention_mask is None else _gather_length(attention_mask, group),
+        query.shape[_LENGTH],
+        is_causal=is_causal,
+        position_ids=_gather_length(position_ids, group),
+        **kwargs,
+    )
+    return _AllToAll.apply(group, output, _LENGTH, _HEADS)
+
+
+def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
+    """Return this rank's slice of `tensor` along `dim`, or `tensor` itself with no group registered."""
+    group = ulysses_group()
+    if group is None or tensor is None:
+        return tensor
+    ranks = dist.get_world_size(group)
+    if tensor.shape[dim] % ranks:
+        raise ValueError(
+            f"a sequence of length {tensor.shape[dim]} cannot be split evenly over {ranks} ranks: pad it first"
+        )
+    return tensor.chunk(ranks, dim=dim)[dist.get_rank(group)].contiguous()
+
+
+def _spread_heads(states: torch.Tensor, query: torch.Tensor, ranks: int) -> torch.Tensor:
+    """Return key or value states with enough heads for every rank; flash attention takes fewer of them than queries."""
+    heads = states.shape[_HEADS]
+    if query.shape[_HEADS] % ranks or (heads % ranks and ranks % heads):
+        raise ValueError(
+            f"{query.shape[_HEADS]} attention heads with {heads} key-value heads cannot be spread over {ranks} ranks: "
+            "the first must be a multiple of the ranks, the second a multiple or a divisor"
+        )
+    return states.repeat_interleave(ranks // heads, dim=_HEADS) if heads < ranks else states
+
+
+def _gather_length(tensor: torch.Tensor, group: Any) -> torch.Tensor:
+    """Return the slices of all ranks joined along the last dimension; not differentiable."""
+    tensor = tensor.contiguous()
+    slices = [torch.empty_like(tensor) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(slices, tensor, group=group)
+    return torch.cat(slices, dim=-1)
+
+
+class _AllToAll(torch.autograd.Function):
+    """Scatter one dimension over the ranks and gather another; the backward does the reverse."""
+
+    @staticmethod
+    def forward(ctx: Any, group: Any, states: torch.Tensor, scatter: int, gather: int) -> torch.Tensor:
+        ctx.group, ctx.scatter, ctx.gather = group, scatter, gather
+        return _all_to_all(group, states, scatter, gather)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, None, None]:
+        return None, _all_to_all(ctx.group, gradient, ctx.gather, ctx.scatter), None, None
+
+
+def _all_to_all(group: Any, states: torch.Tensor, scatter: int, gather: int) -> torch.Tensor:
+    outgoing = torch.stack(states.chunk(dist.get_world_size(group), dim=scatter))
+    incoming = torch.empty_like(outgoing)
+    dist.all_to_all_single(incoming, outgoing, group=group)
+    return torch.cat(incoming.unbind(0), dim=gather)

@@ -1,0 +1,30 @@
+"""Changes to Qwen3-MoE: all experts of a layer in a few grouped operators."""
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+
+from npu_overlays.markers import upstream, wrapped
+
+from ...integrations.npu_moe import can_use_grouped_experts, npu_grouped_experts
+
+if TYPE_CHECKING:
+    from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeMLP
+
+
+class Qwen3MoeSparseMoeBlock:
+    @wrapped(
+        why="On NPU all experts run in a few grouped operators, without waiting for the host, instead of one by one.",
+        drop_when="transformers has a grouped expert kernel for NPU",
+    )
+    def forward(self, hidden_states):
+        if not can_use_grouped_experts(hidden_states, self.experts, Qwen3MoeMLP):
+            return upstream(self, hidden_states)
+        tokens = hidden_states.reshape(-1, hidden_states.shape[-1])
+        router_logits = self.gate(tokens)
+        weights, selected = F.softmax(router_logits, dim=-1, dtype=torch.float).topk(self.top_k, dim=-1)
+        if self.norm_topk_prob:
+            weights = weights / weights.sum(dim=-1, keepdim=True)
+        output = npu_grouped_experts(tokens, self.experts, selected, weights.to(tokens.dtype))
+        return output.view(hidden_states.shape), router_logits

@@ -1,0 +1,16 @@
+"""Worker groups: workers get the driver's NPU settings on every node."""
+
+from verl.utils.npu.start import worker_environment  # noqa: F401  # the edits use it
+
+from npu_overlays.markers import edited
+
+
+class RayWorkerGroup:
+    """The workers of one role."""
+
+    @edited(
+        ('"WG_BACKEND": "ray",', '"WG_BACKEND": "ray",\n**worker_environment(worker_env),'),
+        why="EXPANDABLE_SEGMENTS and the switches of deterministic training reach the workers on every node, also on a "
+        "cluster that was started without them.",
+    )
+    def _init_with_resource_pool(self): ...

@@ -1,0 +1,66 @@
+"""Attention: which implementation a model is loaded with, and how sequence parallelism reaches it.
+
+transformers-npu splits sequences itself once it knows the process group;
+upstream's transformers does not, and is patched at run time as upstream verl
+patches it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from verl.utils.device import get_device_name
+from verl.utils.ulysses import get_ulysses_sequence_parallel_group
+
+# transformers-npu's module for sequence parallelism, and the models whose text part it slices.
+_HOOK = "transformers.integrations.ulysses"
+_SLICED_BY_TRANSFORMERS = ("Qwen2VLTextModel", "Qwen2_5_VLTextModel")
+
+
+def attention_implementation(configured: str | None) -> str:
+    """Return the attention implementation to load a model with.
+
+    Args:
+        configured: the user's choice; None lets the device decide: FlashAttention
+            needs a GPU or an NPU, torch's own attention runs everywhere.
+    """
+    return configured or ("sdpa" if get_device_name() == "cpu" else "flash_attention_2")
+
+
+def transformers_splits_sequences() -> bool:
+    """Return whether the installed transformers runs Ulysses sequence parallelism by itself."""
+    return importlib.util.find_spec(_HOOK) is not None
+
+
+def use_ulysses_attention(integration: ModuleType, ulysses_forward: Callable[..., Any]) -> None:
+    """Let transformers' FlashAttention integration run under Ulysses sequence parallelism.
+
+    Args:
+        integration: ``transformers.integrations.flash_attention``.
+        ulysses_forward: verl's sequence-parallel attention, for upstream's transformers.
+    """
+    if transformers_splits_sequences():
+        importlib.import_module(_HOOK).register_ulysses_group(get_ulysses_sequence_parallel_group)
+    else:
+        integration._flash_attention_forward = ulysses_forward
+
+
+def use_multimodal_attention(attention_class: type, forward: Callable[..., Any]) -> None:
+    """Give a vision-language model's attention class verl's forward, unless transformers' own does the same."""
+    if not transformers_splits_sequences():
+        attention_class.forward = forward
+
+
+def is_sliced(model_class: type) -> bool:
+    """Return whether a text model slices its input for sequence parallelism already."""
+    by_transformers = transformers_splits_sequences() and model_class.__name__ in _SLICED_BY_TRANSFORMERS
+    return by_transformers or getattr(model_class.forward, "_slices_for_ulysses", False)
+
+
+def mark_sliced(model_class: type) -> None:
+    """Remember that verl made a text model slice its input."""
+    model_class.forward._slices_for_ulysses = True

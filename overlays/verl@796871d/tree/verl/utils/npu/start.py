@@ -1,0 +1,55 @@
+"""What happens once when training starts: in the driver, and in each worker process."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from verl.utils.npu import allocator, determinism
+
+logger = logging.getLogger("verl_npu")
+_logged: list[bool] = []
+
+
+def start_training(config: Any) -> None:
+    """Begin training in the driver: log what was patched, once, and make the run deterministic if asked to.
+
+    Args:
+        config: the whole training config.
+    """
+    if os.environ.get("RANK", "0") == "0":
+        log_patch_summary()
+    determinism.request(config.trainer.get("deterministic_seed", None))
+    determinism.seed_process(int(os.environ.get("RANK", "0")))
+
+
+def start_worker() -> None:
+    """Begin a worker process: seed it if the run is deterministic, and switch on expandable segments if asked to."""
+    from verl.utils.device import set_expandable_segments  # noqa: PLC0415  # the driver's part works without torch
+
+    determinism.seed_process(int(os.environ.get("RANK", "0")))
+    set_expandable_segments(True)
+
+
+def worker_environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment variables a worker needs from the driver, without those the user gives it anyway."""
+    passed_on = determinism.environment()
+    if allocator.SWITCH in os.environ:
+        passed_on[allocator.SWITCH] = os.environ[allocator.SWITCH]
+    return {name: value for name, value in passed_on.items() if name not in (given or {})}
+
+
+def log_patch_summary() -> None:
+    """Log the summary embedded in the wheel, once per process; a source checkout has none."""
+    if _logged:
+        return
+    _logged.append(True)
+    try:
+        import verl_npu_summary  # noqa: PLC0415  # exists only in built wheels
+    except ImportError:
+        return
+    # verl's root logger is at WARNING; users look for these lines in every log.
+    logger.setLevel(logging.INFO)
+    logger.info("\n%s", verl_npu_summary.text())
