@@ -97,6 +97,7 @@ def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
 
 
 def _patch(applier: _Applier, patch: PatchFile) -> None:
+    _refuse_unshipped(applier, patch.paths, patch.source.file)
     changed = apply_patch(patch, applier.tree, absent=applier.absent)
     for path, after in changed.items():
         difference = compare_file(path, applier.tree.after(path), after)
@@ -112,9 +113,19 @@ def _declare(path: str, symbol: str, operation: str, reason: Reason, overlay: st
     return Declared(path=path, symbol=symbol, operation=operation, reason=reason, overlay=overlay)
 
 
+def _refuse_unshipped(applier: _Applier, paths: Iterable[str], where: str) -> None:
+    """Refuse a change that no wheel would hold, and that its summary would tell of all the same."""
+    packages = applier.content.overlay.pin.packages
+    outside = [path for path in paths if not any(path.startswith(f"{package}/") for package in packages)]
+    if outside:
+        what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
+        raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
+
+
 def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
     edit, path = sourced.edit, sourced.path
     where = f"{sourced.overlay}/pyproject.toml: tool.overlay.edit ({path})"
+    _refuse_unshipped(applier, [path], where)
     if path in applier.absent:
         applier.not_applied.append(NotApplied(path=path, symbol="", operation="edit", why=edit.why))
         return
@@ -138,12 +149,7 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
             else "use [[tool.overlay.edit]] or a patch"
         )
         raise MergeError(Problem(where=file.file, what=f"upstream already has {file.path}", fix=fix))
-    if not any(file.path.startswith(f"{package}/") for package in applier.content.overlay.pin.packages):
-        raise MergeError(
-            Problem(
-                where=file.file, what="lies in none of tool.overlay.packages and would not be shipped", fix="move it"
-            )
-        )
+    _refuse_unshipped(applier, [file.path], file.file)
     applier.changed[file.path] = file.content
     if file.executable:
         applier.executable.add(file.path)
@@ -151,6 +157,7 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
 
 
 def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:
+    _refuse_unshipped(applier, [path], operations[0].where)
     if path in applier.absent:
         applier.not_applied += [
             NotApplied(path=path, symbol=one.symbol, operation=one.action, why=one.reason.why) for one in operations

@@ -13,12 +13,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from npu_overlays import fingerprint
-from npu_overlays.symbols import Definition, Module, blocks
+from npu_overlays.definitions import Definition, SymbolKind
+from npu_overlays.errors import MergeError
+from npu_overlays.meanings import bases, decorators, meaning, owners, statements
+from npu_overlays.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]
 ChangeKind = Literal["class", "method", "attribute", "statement", "text", "file"]
+_KINDS: dict[SymbolKind, ChangeKind] = {
+    "function": "method",
+    "class": "class",
+    "attribute": "attribute",
+    "import": "attribute",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +115,12 @@ def compare_file(path: str, before: bytes | None, after: bytes | None) -> FileCh
     action: ChangeAction = "added" if before is None else "deleted" if after is None else "updated"
     classes: tuple[ClassChange, ...] = ()
     module: tuple[Change, ...] = ()
-    if path.endswith(".py"):
-        classes, module = compare_modules(Module(path, before or b""), Module(path, after or b""))
+    modules = [_parsed(path, before or b""), _parsed(path, after or b"")]
+    if modules[0] and modules[1]:
+        classes, module = compare_modules(modules[0], modules[1], code=action == "updated")
     if not classes and not module:
         name = path.rpartition("/")[2]
-        kind: ChangeKind = "text" if path.endswith(".py") and action == "updated" else "file"
+        kind: ChangeKind = "text" if all(modules) and action == "updated" else "file"
         module = (Change(action="replaced" if action == "updated" else action, kind=kind, symbol=name),)
     return FileChange(
         path=path,
@@ -123,16 +132,32 @@ def compare_file(path: str, before: bytes | None, after: bytes | None) -> FileCh
     )
 
 
-def compare_modules(before: Module, after: Module) -> tuple[tuple[ClassChange, ...], tuple[Change, ...]]:
-    """Return the class changes and the module changes between two modules."""
+def _parsed(path: str, content: bytes) -> Module | None:
+    """Return a Python module; None for another file and for one that is not UTF-8 Python, which has no symbols."""
+    try:
+        return Module(path, content) if path.endswith(".py") else None
+    except MergeError:
+        return None
+
+
+def compare_modules(
+    before: Module, after: Module, *, code: bool = True
+) -> tuple[tuple[ClassChange, ...], tuple[Change, ...]]:
+    """Return the class changes and the module changes between two modules.
+
+    Args:
+        before: one module.
+        after: the other.
+        code: whether code and docstrings that bind no name count; of a file that came or went as a whole,
+            the definitions say enough.
+    """
     comparison = _Comparison(before=before, after=after)
     names = [*after.definitions, *(name for name in before.definitions if name not in after.definitions)]
     for name in names:
         _compare_name(comparison, name)
-    # Of a file that came or went as a whole, the definitions say enough.
-    if before.tree.body and after.tree.body:
-        for scope in ("", *_class_names(before, after)):
-            _compare_statements(comparison, scope)
+    for scope in ("", *_class_names(before, after)) if code else ():
+        _compare_docstring(comparison, scope)
+        _compare_statements(comparison, scope)
     return tuple(_class_changes(comparison)), tuple(comparison.module)
 
 
@@ -143,27 +168,36 @@ def _compare_name(comparison: _Comparison, name: str) -> None:
     if latest.kind == "class" and all(definition.kind == "class" for definition in (*old, *new)):
         _compare_class_headers(comparison, name, old, new)
         return
-    if _meaning(old) != _meaning(new):
+    if meaning(old) != meaning(new):
         action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
-        kind: ChangeKind = {"function": "method", "class": "class"}.get(latest.kind, "attribute")  # type: ignore[assignment]  # all three are kinds
-        comparison.note(latest.parent, Change(action=action, kind=kind, symbol=name, line=_line(new)))
+        change = Change(action=action, kind=_KINDS[latest.kind], symbol=name, line=_line(new))
+        comparison.note(latest.parent, change)
 
 
 def _compare_class_headers(comparison: _Comparison, name: str, old: list[Definition], new: list[Definition]) -> None:
     """Note the class itself where it came, went, or has other bases, keywords or decorators."""
     if not old or not new:
         comparison.classes.setdefault(name, [])
-    for attribute, part in (("__bases__", _bases), ("__decorators__", _decorators)):
+    for attribute, part in (("__bases__", bases), ("__decorators__", decorators)):
         if old and new and [part(entry.node) for entry in old] != [part(entry.node) for entry in new]:
             comparison.note(
                 name, Change(action="replaced", kind="attribute", symbol=f"{name}.{attribute}", line=_line(new))
             )
 
 
+def _compare_docstring(comparison: _Comparison, scope: str) -> None:
+    """Note another docstring of the module, or of a class that both modules have."""
+    old, new = (owners(module, scope) for module in (comparison.before, comparison.after))
+    if old and new and [ast.get_docstring(node) for node in old] != [ast.get_docstring(node) for node in new]:
+        symbol = f"{scope}.__doc__" if scope else "__doc__"
+        line = getattr(new[-1], "lineno", 1)
+        comparison.note(scope, Change(action="replaced", kind="attribute", symbol=symbol, line=line))
+
+
 def _compare_statements(comparison: _Comparison, scope: str) -> None:
     """Note the statements of a module or class body that bind nothing and are new or gone."""
-    old = _statements(comparison.before, scope)
-    new = _statements(comparison.after, scope)
+    old = statements(comparison.before, scope)
+    new = statements(comparison.after, scope)
     for action, mine, other in (("added", new, old), ("deleted", old, new)):
         surplus = Counter(text for text, _, _ in mine) - Counter(text for text, _, _ in other)
         for text, line, first in mine:
@@ -190,73 +224,8 @@ def _class_names(*modules: Module) -> list[str]:
     )
 
 
-def _meaning(definitions: list[Definition]) -> list[tuple[str, str]]:
-    return [(definition.kind, _definition_dump(definition)) for definition in definitions]
-
-
-def _definition_dump(definition: Definition) -> str:
-    """Return what a definition means; of an import, only the name in question."""
-    node = definition.node
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        leaf = definition.name.rpartition(".")[2]
-        names = [alias for alias in node.names if leaf in (alias.asname, alias.name, alias.name.partition(".")[0])]
-        module = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else "import"
-        return module + "".join(fingerprint.dump(alias) for alias in names)
-    return fingerprint.dump(node)
-
-
 def _line(definitions: list[Definition]) -> int | None:
     return definitions[-1].node.lineno if definitions else None
-
-
-def _bases(node: ast.stmt) -> str:
-    fields = [*getattr(node, "bases", []), *getattr(node, "keywords", []), *getattr(node, "type_params", [])]
-    return "".join(map(fingerprint.dump, fields))
-
-
-def _decorators(node: ast.stmt) -> str:
-    return "".join(map(fingerprint.dump, getattr(node, "decorator_list", [])))
-
-
-def _statements(module: Module, scope: str) -> list[tuple[str, int, str]]:
-    """Return (meaning, line, first line of source) of the statements in a scope that bind no name."""
-    if not scope:
-        body = module.tree.body
-    else:
-        body = [node for known in module.definitions.get(scope, []) for node in getattr(known.node, "body", [])]
-    found = []
-    for node in body:
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        skeleton = "" if is_text else _skeleton(node)
-        if skeleton:
-            first = " ".join(module.lines(node.lineno, node.lineno).split())
-            found.append((skeleton, node.lineno, first[:60]))
-    return found
-
-
-def _skeleton(node: ast.stmt) -> str:
-    """Return the meaning of a statement less the definitions in it; empty for a definition."""
-    inner = [block for block in blocks(node) if block]
-    if inner:
-        header = [
-            fingerprint.dump(value)
-            for name, value in ast.iter_fields(node)
-            if isinstance(value, ast.AST) and name not in ("body", "orelse", "finalbody")
-        ]
-        types = [fingerprint.dump(handler.type) for handler in getattr(node, "handlers", []) if handler.type]
-        return "".join(
-            [type(node).__name__, *header, *types, *(_skeleton(child) for block in inner for child in block)]
-        )
-    if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-        return fingerprint.dump(node)
-    binds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    if isinstance(node, (*binds, ast.AnnAssign, ast.AugAssign, ast.Pass)):
-        names = isinstance(node, (ast.AnnAssign, ast.AugAssign)) and not isinstance(node.target, ast.Name)
-        return fingerprint.dump(node) if names else ""
-    if isinstance(node, ast.Assign):
-        stores = any(isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) for name in ast.walk(node))
-        return "" if stores else fingerprint.dump(node)
-    return fingerprint.dump(node)
 
 
 def _sha256(content: bytes | None) -> str | None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from npu_overlays.errors import MergeError, OverlayError, Problem
-from npu_overlays.operations import Operation, read_operations, uses_markers
-from npu_overlays.project import Overlay, TextEdit, is_plain_path, lineage
+from npu_overlays.inputs import inputs_digest, is_ignored
+from npu_overlays.lookup import lineage
+from npu_overlays.marks import uses_markers
+from npu_overlays.merge_modules import read_operations
+from npu_overlays.operations import Operation
+from npu_overlays.project import Overlay, TextEdit, is_plain_path
 
-LOCK_FILE = "overlay.lock"
-INPUTS = ("tree", "shared", "patches")
 _Item = TypeVar("_Item", "OverlayFile", "SourcedEdit")
-_IGNORED_PARTS = frozenset({"__pycache__", ".ruff_cache", ".mypy_cache", ".DS_Store"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def load_content(overlay: Overlay) -> Content:
         files=tuple(plain),
         patches=tuple(dropping.kept(patches, lambda file: file.path)),
         edits=tuple(dropping.kept(edits, lambda edit: edit.path)),
-        digest=overlay_digest(chain),
+        digest=inputs_digest(chain),
     )
     problems += [*_clashes(content), *dropping.unused()]
     if problems:
@@ -103,7 +103,7 @@ def _files(overlay: Overlay, kind: str, problems: list[Problem]) -> Iterator[Ove
     for path in sorted(root.rglob("*")) if root.is_dir() else []:
         relative = path.relative_to(root).as_posix()
         label = f"{overlay.name}/{kind}/{relative}"
-        if _IGNORED_PARTS & set(path.relative_to(root).parts) or path.is_dir() or path.suffix == ".pyc":
+        if is_ignored(path, root) or (path.is_dir() and not path.is_symlink()):
             continue
         if path.is_symlink() or not path.is_file() or not is_plain_path(relative):
             problems.append(Problem(where=label, what="is not a regular file", fix="put the file itself there"))
@@ -178,19 +178,6 @@ def _clashes(content: Content) -> Iterator[Problem]:
         if known is not file:
             fix = f'name "{file.path}" in tool.overlay.drop to leave out the inherited one'
             yield Problem(where=file.file, what=f"the same file as {known.file}", fix=fix)
-
-
-def overlay_digest(chain: tuple[Overlay, ...]) -> str:
-    """Return the sha256 over every file of a lineage, configuration and locks included, hex."""
-    digest = hashlib.sha256()
-    for overlay in chain:
-        paths = [overlay.folder / name for name in ("pyproject.toml", LOCK_FILE)]
-        paths += [path for kind in INPUTS for path in sorted((overlay.folder / kind).rglob("*"))]
-        for path in paths:
-            if path.is_file() and not _IGNORED_PARTS & set(path.parts):
-                name = f"{overlay.name}/{path.relative_to(overlay.folder).as_posix()}"
-                digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
 
 
 def file_reason(file: OverlayFile) -> str:

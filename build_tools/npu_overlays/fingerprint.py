@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from typing import TypeAlias
 
-FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+from npu_overlays.definitions import FunctionNode
 
 # Fields that differ between Python versions or say nothing about meaning.
 _IGNORED = frozenset({"type_comment", "kind", "type_ignores"})
@@ -33,7 +32,7 @@ def _dump(value: object, parts: list[str], *, docstrings: bool) -> None:
     if isinstance(value, ast.AST):
         parts.append(type(value).__name__ + "(")
         for name in value._fields:
-            content = getattr(value, name, None)
+            content = _nonempty(value.values) if isinstance(value, ast.JoinedStr) else getattr(value, name, None)
             if name in _IGNORED or content is None or content == []:
                 continue
             if name == "body" and not docstrings:
@@ -51,6 +50,11 @@ def _dump(value: object, parts: list[str], *, docstrings: bool) -> None:
         parts.append("]")
     else:
         parts.append(f"{type(value).__name__}:{value!a}")
+
+
+def _nonempty(parts: list[ast.expr]) -> list[ast.expr]:
+    """Return the parts of an f-string or a format without the empty texts that Python 3.12 puts behind some."""
+    return [part for part in parts if not (isinstance(part, ast.Constant) and part.value == "")]
 
 
 def without_docstring(owner: ast.AST, body: object) -> object:

@@ -16,11 +16,12 @@ from typing import Any
 
 from npu_overlays import proc
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.operations import MARKERS_MODULE
+from npu_overlays.marks import MARKERS_MODULE, uses_markers
 
 LOWEST_PYTHON = "py310"
 # F821: undefined name. A syntax error has no code of this form and is always reported.
 _RULES = "F821"
+_LEAVE_MARKERS = "leave markers to merge modules"
 
 
 def check_modules(modules: Mapping[str, tuple[bytes | None, bytes]], *, where: str) -> None:
@@ -34,13 +35,9 @@ def check_modules(modules: Mapping[str, tuple[bytes | None, bytes]], *, where: s
         MergeError: with every new mistake of every module.
     """
     problems = [
-        Problem(
-            where=f"{where}: {path}",
-            what=f"the patched module imports {MARKERS_MODULE}",
-            fix="leave markers to merge modules",
-        )
+        Problem(where=f"{where}: {path}", what=f"the patched module imports {MARKERS_MODULE}", fix=_LEAVE_MARKERS)
         for path, (_, after) in modules.items()
-        if MARKERS_MODULE.encode() in after
+        if MARKERS_MODULE.encode() in after or uses_markers(after)
     ]
     for path, messages in _new_messages(modules).items():
         for message, line in messages:
@@ -77,7 +74,8 @@ def _new_messages(modules: Mapping[str, tuple[bytes | None, bytes]]) -> dict[str
 
 def _ruff(folder: str) -> list[dict[str, Any]]:
     """Run ruff on every file of a folder and return its findings."""
-    options = ["--isolated", "--no-cache", "--exit-zero", "--output-format=json", f"--target-version={LOWEST_PYTHON}"]
-    output = proc.run([sys.executable, "-m", "ruff", "check", *options, f"--select={_RULES}", folder])
+    options = ["--isolated", "--no-cache", "--exit-zero", "--ignore-noqa", "--output-format=json"]
+    rules = [f"--select={_RULES}", f"--target-version={LOWEST_PYTHON}"]
+    output = proc.run([sys.executable, "-m", "ruff", "check", *options, *rules, folder])
     findings: list[dict[str, Any]] = json.loads(output)
     return findings

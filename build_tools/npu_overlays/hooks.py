@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 from hatchling.plugin import hookimpl
 
+from npu_overlays.configuration import load_overlay
 from npu_overlays.pipeline import prepare
-from npu_overlays.project import load_overlay
 from npu_overlays.staging import project_table, sdist_files, stage_wheel
 
 
@@ -30,7 +31,7 @@ class OverlayBuildHook(BuildHookInterface[Any]):
     """Adds the patched packages and the summary package to a wheel, and the extended overlays to an sdist."""
 
     PLUGIN_NAME = "npu-overlays"
-    _staging: str = ""
+    _clean: weakref.finalize[..., OverlayBuildHook] | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Stage the files and tell hatchling where each belongs."""
@@ -38,8 +39,10 @@ class OverlayBuildHook(BuildHookInterface[Any]):
         if self.target_name == "sdist":
             build_data["force_include"].update(sdist_files(overlay))
         elif version == "standard":
-            self._staging = tempfile.mkdtemp(prefix="npu-overlays-stage-")
-            build_data["force_include"].update(stage_wheel(prepare(overlay), Path(self._staging)))
+            staging = Path(tempfile.mkdtemp(prefix="npu-overlays-stage-"))
+            # Also when the build fails: then hatchling does not call `finalize`.
+            self._clean = weakref.finalize(self, shutil.rmtree, staging, ignore_errors=True)
+            build_data["force_include"].update(stage_wheel(prepare(overlay), staging))
             build_data["pure_python"] = True
         else:
             msg = "an overlay has no editable wheel: its files exist only once they are merged; build a wheel"
@@ -47,8 +50,8 @@ class OverlayBuildHook(BuildHookInterface[Any]):
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002  # hatchling's signature
         """Remove the staged files."""
-        if self._staging:
-            shutil.rmtree(self._staging, ignore_errors=True)
+        if self._clean is not None:
+            self._clean()
 
 
 @hookimpl

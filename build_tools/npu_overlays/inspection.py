@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +43,6 @@ def _read(wheel: Path, name: str) -> bytes:
                     return archive.read(member)
     except FileNotFoundError as error:
         raise refuse("no such file") from error
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise refuse(f"not a readable wheel: {error}") from error
     raise refuse(f"holds no summary package with a {name}; a companion wheel is empty by design")

@@ -3,24 +3,68 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypedDict
 
-from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.project import load_overlay, overlay_folders
+from packaging.specifiers import SpecifierSet
+
+from npu_overlays.inputs import LOCK_FILE
+from npu_overlays.lock import load_lock
+from npu_overlays.lookup import load_all
+from npu_overlays.project import Overlay
+from npu_overlays.stacks import Stacks, load_stacks
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
-def matrix(root: Path) -> list[dict[str, str]]:
-    """Return the cells in a stable order; raises `ConfigError` where there are no overlays.
+class Cell(TypedDict):
+    """One job.
 
-    A cell holds ``name`` (of the job), ``overlay``, ``project``, ``python`` and
-    ``stack`` where the overlay is part of one.
+    Keys:
+        name: of the job.
+        overlay: its name, as every command takes it.
+        project: upstream's distribution name.
+        python: the version to build and test with.
+        stack: the stack the overlay is part of, or empty.
+        sources: where upstream's bytes can be had, in the order they are tried: ``git`` or ``git archive``.
+        artifact: a name for the wheels of this job, of characters every artifact store takes.
     """
-    overlays = [load_overlay(folder) for folder in overlay_folders(root)]
-    if not overlays:
-        raise ConfigError(Problem(where=str(root), what="holds no overlay", fix="name the folder with --overlays"))
-    return [
-        {"name": f"{one.name} py{python}", "overlay": one.name, "project": one.pin.project, "python": python}
-        for one in overlays
-        for python in PYTHONS
-    ]
+
+    name: str
+    overlay: str
+    project: str
+    python: str
+    stack: str
+    sources: str
+    artifact: str
+
+
+def matrix(root: Path) -> list[Cell]:
+    """Return the cells, by overlay name and then Python version.
+
+    Raises:
+        ConfigError: there are no overlays, or one of them or the stacks file is wrong; with every mistake.
+    """
+    overlays = load_all(root)
+    stacks = load_stacks(root)
+    return [_cell(overlay, python, stacks) for overlay in overlays for python in _pythons(overlay)]
+
+
+def _pythons(overlay: Overlay) -> list[str]:
+    """Return the versions upstream supports: all of ours where there is no lock yet that says so."""
+    if not (overlay.folder / LOCK_FILE).is_file():
+        return list(PYTHONS)
+    supported = SpecifierSet(load_lock(overlay).metadata.fields.get("requires-python", ""))
+    # The last patch release there can be: ">=3.10.2" does not leave out Python 3.10.
+    return [python for python in PYTHONS if supported.contains(f"{python}.99")]
+
+
+def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
+    return Cell(
+        name=f"{overlay.name} py{python}",
+        overlay=overlay.name,
+        project=overlay.pin.project,
+        python=python,
+        stack=next((stack for stack, names in stacks.members.items() if overlay.name in names), ""),
+        sources="git archive" if overlay.pin.archives else "git",
+        artifact=f"{overlay.pin.project}-npu-{overlay.pin.short}-py{python}",
+    )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import configparser
 import email
 import email.policy
+import email.utils
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -59,7 +61,7 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         "description": str(message.get("Summary", "")),
         "requires-python": str(message.get("Requires-Python", "")),
         "license": str(message.get("License-Expression") or message.get("License") or ""),
-        "keywords": str(message.get("Keywords", "")).replace(",", " ").split(),
+        "keywords": _keywords(str(message.get("Keywords", ""))),
         "classifiers": [str(value) for value in message.get_all("Classifier", [])],
         "authors": _authors(message),
         "urls": _urls(message),
@@ -79,9 +81,18 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
 
 
 def _authors(message: email.message.Message) -> list[dict[str, str]]:
-    names = [{"name": str(message["Author"])}] if message["Author"] else []
-    addresses = str(message.get("Author-email") or "").split(",")
-    return names + [{"email": address.strip()} for address in addresses if "@" in address and "<" not in address]
+    """Return names and addresses; a name that only repeats one beside an address is left out."""
+    pairs = email.utils.getaddresses([str(message.get("Author-email") or "")])
+    authors = [{"name": name, "email": address} if name else {"email": address} for name, address in pairs if address]
+    name = str(message.get("Author") or "")
+    known = name in (author.get("name") for author in authors)
+    return authors if known or not name else [{"name": name}, *authors]
+
+
+def _keywords(text: str) -> list[str]:
+    """Return keywords: separated by commas as the specification wants, or by blanks as setuptools wrote them."""
+    parts = text.split(",") if "," in text else text.split()
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _urls(message: email.message.Message) -> dict[str, str]:
@@ -133,44 +144,35 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
         return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""
 
 
-def rewritten_requires(
-    metadata: UpstreamMetadata, renames: Mapping[str, str], added: Iterable[str]
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the requirements of a patched wheel, and those of each of its extras.
+def rewritten_requires(metadata: UpstreamMetadata, renames: Mapping[str, str], added: Iterable[str] = ()) -> list[str]:
+    """Return the requirements of a patched wheel, those of its extras included.
+
+    A requirement of an extra keeps its whole marker, so that conditions such as
+    ``extra == "a" and (x or y)`` mean what upstream meant.
 
     Args:
         metadata: upstream's.
         renames: by upstream distribution name, the exact requirement that takes its place, ``name==version``;
-            extras and markers are kept, the version is the pin's.
+            extras and markers are kept, the version is the pin's. A URL is left out.
         added: requirements of the overlay's own.
     """
-    base: list[str] = []
-    extras: dict[str, list[str]] = {extra: [] for extra in metadata.extras}
-    for text in metadata.requires:
-        requirement = Requirement(text)
-        extra = _extra(requirement)
-        rewritten = _rewritten(requirement, renames)
-        if extra is None:
-            base.append(rewritten)
-        else:
-            extras.setdefault(extra, []).append(rewritten)
-    return [*base, *(text for text in added if text not in base)], extras
+    rewritten = [_rewritten(Requirement(text), renames) for text in metadata.requires]
+    return [*rewritten, *(text for text in added if text not in rewritten)]
 
 
-def _extra(requirement: Requirement) -> str | None:
-    """Return the extra a requirement belongs to, taking that condition out of its marker."""
-    if requirement.marker is None:
-        return None
-    parts = str(requirement.marker).split(" and ")
-    extra = next((part for part in parts if part.startswith("extra == ")), None)
-    if extra is None:
-        return None
-    rest = [part for part in parts if part != extra]
-    requirement.marker = Requirement(f"x; {' and '.join(rest)}").marker if rest else None
-    return extra.partition("==")[2].strip().strip("\"'")
+def of_extras(requires: Iterable[str]) -> list[str]:
+    """Return the requirements whose markers ask for an extra."""
+    return [text for text in requires if re.search(r"\bextra\b", _without_values(Requirement(text)))]
+
+
+def _without_values(requirement: Requirement) -> str:
+    """Return the marker of a requirement without its quoted values."""
+    return re.sub(r"\"[^\"]*\"|'[^']*'", "", str(requirement.marker or ""))
 
 
 def _rewritten(requirement: Requirement, renames: Mapping[str, str]) -> str:
+    # Indexes refuse wheels that require a URL; upstream's own releases name the project alone as well.
+    requirement.url = None
     pinned = renames.get(canonicalize_name(requirement.name))
     if pinned is None:
         return str(requirement)

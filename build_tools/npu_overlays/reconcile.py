@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from npu_overlays import fingerprint
 from npu_overlays.changes import Change, ClassChange, FileChange
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merge import PRIVATE_PREFIX, Declared
+from npu_overlays.merge import Declared
 from npu_overlays.symbols import Module
 from npu_overlays.tree import PatchedTree
+from npu_overlays.wrapping import PRIVATE_PREFIX
 
 # What a change of the trees is called for each operation.
 _SHOWN_AS = {

@@ -7,7 +7,8 @@ travels in the wheel (`embedded`).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from npu_overlays.apply import NotApplied
@@ -19,6 +20,7 @@ from npu_overlays.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.tree import Origin, PatchedTree
 
 SCHEMA = 1
+MANIFEST_SCHEMA = 1
 
 
 def installed_path(pin: Pin, path: str) -> str:
@@ -125,6 +127,22 @@ def _reasons(declared: Declared) -> dict[str, str]:
         "forwarded": declared.reason.forwarded,
         "drop_when": declared.reason.drop_when,
         "overlay": declared.overlay,
+    }
+
+
+def manifest(record: Mapping[str, Any], contents: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
+    """Return the content of ``manifest.json``: what was built, which an installation is later compared with.
+
+    RECORD cannot serve: installers rewrite it, and another wheel may replace it.
+
+    Args:
+        record: the content of ``changes.json``.
+        contents: every other file of the wheel outside its dist-info, by its place.
+    """
+    return {
+        "schema": MANIFEST_SCHEMA,
+        "distribution": record["distribution"],
+        "files": {place: hashlib.sha256(content).hexdigest() for place, content in contents},
     }
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.console import Console as RichConsole
 from rich.status import Status
-from rich.table import Table
 from rich.text import Text
 
 from npu_overlays.errors import Problem
@@ -71,11 +70,12 @@ class Console:
         self.raw(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """Print a table without borders, as wide as its content."""
-        table = Table(*headings, box=None, pad_edge=False, header_style="bold")
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        self._out.print(table)
+        """Print a table without borders, as wide as its content: a name cut short could not be copied."""
+        lines = [tuple(headings), *map(tuple, rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for number, cells in enumerate(lines):
+            text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+            self.line(text.rstrip(), style="" if number else "bold")
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Print what went wrong, on standard error."""

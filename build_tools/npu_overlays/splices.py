@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +17,15 @@ class Splice:
 
 
 def overlapping(splices: Iterable[Splice]) -> list[tuple[Splice, Splice]]:
-    """Return the pairs of neighbouring splices that would change the same bytes."""
-    ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
-    return [(first, second) for first, second in pairwise(ordered) if second.start < first.end]
+    """Return every splice that would change bytes an earlier one changes, behind that earlier one."""
+    found = []
+    reach: Splice | None = None
+    for change in _in_order(splices):
+        if reach and change.start < reach.end:
+            found.append((reach, change))
+        if reach is None or change.end > reach.end:
+            reach = change
+    return found
 
 
 def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
@@ -33,7 +38,12 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
     """
     parts: list[bytes] = []
     position = 0
-    for change in sorted(splices, key=lambda change: change.start):
+    for change in _in_order(splices):
         parts += [content[position : change.start], change.text.replace("\n", newline).encode()]
         position = change.end
     return b"".join([*parts, content[position:]])
+
+
+def _in_order(splices: Iterable[Splice]) -> list[Splice]:
+    """Sort by place; an insertion goes in front of a replacement that starts at the same byte."""
+    return sorted(splices, key=lambda change: (change.start, change.end))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.project import BUNDLED, STACKS_FILE, Overlay, find_overlay
+from npu_overlays.lookup import find_overlay
+from npu_overlays.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
 from npu_overlays.tables import Table, load_toml
 
 
@@ -26,6 +27,9 @@ class Stacks:
 
     def get(self, name: str) -> tuple[str, ...]:
         """Return a stack's overlay names; raises `ConfigError` for an unknown one."""
+        if not self.members:
+            what, fix = "there is no such file, hence no default stack", "name an overlay"
+            raise ConfigError(Problem(where=str(self.file), what=what, fix=fix))
         if name not in self.members:
             known = ", ".join(self.members)
             raise ConfigError(Problem(where=name, what=f"no such stack in {self.file}", fix=f"one of: {known}"))
@@ -56,16 +60,18 @@ def load_stacks(root: Path) -> Stacks:
     problems: list[Problem] = []
     table = Table(load_toml(file), where=str(file), key="", problems=problems)
     stacks = table.table("stacks", required=True)
-    values = table.get("stacks", dict, {})
-    members = {name: stacks.texts(name, required=True) for name in values}
+    members = {name: stacks.texts(name, required=True) for name in stacks.keys()}  # noqa: SIM118  # a method of Table
     default = table.get("default", str)
     if default and default not in members:
         table.problem("default", f"`{default}` is not one of the stacks", f"one of: {', '.join(members)}")
     for name, overlays in members.items():
         for overlay in overlays:
             # An sdist holds only the overlays that building it needs.
-            if root.name != BUNDLED and not (root / overlay).is_dir():
-                stacks.problem(name, f"no overlay `{overlay}` in {root}", "")
+            if root.name != BUNDLED and not (root / overlay / CONFIG_FILE).is_file():
+                stacks.problem(name, f"no overlay `{overlay}` in {root}", "correct the name")
+        projects = [overlay.partition("@")[0] for overlay in overlays]
+        for project in sorted({project for project in projects if projects.count(project) > 1}):
+            stacks.problem(name, f"names two overlays of {project}: both would install it", "keep one of them")
     table.refuse_others()
     if problems:
         raise ConfigError(problems)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays import embedded
-from npu_overlays.content import LOCK_FILE
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.inputs import LICENCE_FILES, LOCK_FILE, input_files
+from npu_overlays.lookup import lineage
 from npu_overlays.metadata import rewritten_requires
 from npu_overlays.pipeline import Prepared
-from npu_overlays.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay, lineage
-from npu_overlays.record import unified_diff
+from npu_overlays.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
+from npu_overlays.record import manifest, unified_diff
 from npu_overlays.reproducible import canonical_json
 from npu_overlays.stacks import load_stacks
 
@@ -23,7 +24,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
     metadata = prepared.lock.metadata
     companion = f"{overlay.pin.project}=={prepared.version}"
     own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
-    requires, extras = rewritten_requires(metadata, {**prepared.requires, **own}, overlay.dependencies)
+    requires = rewritten_requires(metadata, {**prepared.requires, **own}, overlay.dependencies)
     fields = dict(metadata.fields)
     fields["license"] = {"text": fields.get("license", "")}
     return {
@@ -33,7 +34,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
         "readme": {"content-type": metadata.readme_type or "text/markdown", "text": _readme(prepared)},
         "scripts": dict(metadata.scripts),
         "dependencies": [*requires, companion],
-        "optional-dependencies": extras,
+        "optional-dependencies": {extra: [] for extra in metadata.extras},
     }
 
 
@@ -87,7 +88,16 @@ def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
 
 
 def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the summary package: its code, its schema, the data and the diff."""
+    """Yield the files of the summary package: its code, its schemas, the data, the diff and the manifest."""
+    own = list(_explained(prepared))
+    yield from own
+    shipped = ((place, prepared.tree.after(path) or b"") for path, place in prepared.shipped().items())
+    package = prepared.content.overlay.summary_package
+    yield f"{package}/manifest.json", canonical_json(manifest(prepared.record, [*shipped, *own]))
+
+
+def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
+    """Yield what the manifest vouches for beside the patched packages."""
     package = prepared.content.overlay.summary_package
     code = Path(embedded.__file__).parent
     for file in sorted(code.rglob("*")):
@@ -102,7 +112,7 @@ def check_licences(prepared: Prepared) -> None:
     overlay = prepared.content.overlay
     tree = prepared.tree.source
     ours = b"\n".join(
-        (overlay.folder / name).read_bytes() for name in ("LICENSE", "NOTICE") if (overlay.folder / name).is_file()
+        (overlay.folder / name).read_bytes() for name in LICENCE_FILES if (overlay.folder / name).is_file()
     )
     for path in overlay.license_files:
         if path in tree and _words(tree.read(path)) not in _words(ours):
@@ -116,13 +126,14 @@ def _words(text: bytes) -> bytes:
 
 
 def sdist_files(overlay: Overlay) -> dict[str, str]:
-    """Return the files of other overlays that building this one needs, by path on disk, with their place."""
+    """Return the files of an sdist by path on disk, with their place: all inputs, and the overlays they depend on."""
+    # The overlay's own as well: else a .gitignore could leave some of them out.
+    placed = {str(file): name for name, file in input_files(overlay)}
     if overlay.root.name == BUNDLED:
-        return {}  # already in the sdist this is built from
-    partners = load_stacks(overlay.root).partners(overlay)
-    bases = lineage(overlay)[:-1]
-    placed = {str(base.folder): f"{BUNDLED}/{base.name}" for base in bases}
-    for partner in partners:
+        return placed  # the others are already in the sdist this is built from
+    for base in lineage(overlay)[:-1]:
+        placed |= {str(file): f"{BUNDLED}/{base.name}/{name}" for name, file in input_files(base)}
+    for partner in load_stacks(overlay.root).partners(overlay):
         for name in (CONFIG_FILE, LOCK_FILE):
             placed[str(partner.folder / name)] = f"{BUNDLED}/{partner.name}/{name}"
     stacks = overlay.root / STACKS_FILE

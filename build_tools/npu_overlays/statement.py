@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.content import overlay_digest
-from npu_overlays.pipeline import partner_requirements
-from npu_overlays.project import Overlay, lineage
+from npu_overlays.inputs import inputs_digest
+from npu_overlays.lookup import lineage
+from npu_overlays.pairing import partner_requirements
+from npu_overlays.project import Overlay
 from npu_overlays.reproducible import canonical_json, write_atomically
 
 BUILD_TYPE = "npu-overlays/wheel/1"
@@ -29,10 +31,11 @@ def statement_file(wheel: Path) -> Path:
 def inputs(overlay: Overlay) -> dict[str, str]:
     """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for."""
     return {
-        "overlay": overlay_digest(lineage(overlay)),
+        "overlay": inputs_digest(lineage(overlay)),
         "requires": " ".join(partner_requirements(overlay).values()),
         "tool": _tool_digest(),
         "hatchling": version("hatchling"),
+        "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", ""),
     }
 
 
@@ -59,7 +62,7 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
         "digest": {"gitCommit": upstream["commit"]},
     }
     if source["kind"] == "archive":
-        dependency = {"uri": source["archive"], "digest": {"sha256": source["sha256"]}}
+        dependency = {"name": source["archive"], "digest": {"sha256": source["sha256"]}}
     value = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": file.name, "digest": {"sha256": sha256(file)}} for file in (wheel, companion)],

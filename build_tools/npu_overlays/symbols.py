@@ -1,42 +1,23 @@
-"""Symbols: what a Python module defines, where in its bytes, and under which name."""
+"""Symbols: a module's bytes in, what it defines, under which name and where in those bytes out."""
 
 from __future__ import annotations
 
 import ast
 import codecs
 import difflib
+import io
+import re
+import tokenize
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
 
+from npu_overlays.definitions import Definition, FunctionNode, definitions_of, first_line
 from npu_overlays.errors import MergeError, Problem
 
-SymbolKind = Literal["function", "class", "attribute", "import"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Definition:
-    """One statement that binds a name in a module or class body.
-
-    Args:
-        name: qualified name, ``Class.method``.
-        kind: what the statement is.
-        node: the statement.
-        parent: qualified name of the class around it, empty at module level.
-    """
-
-    name: str
-    kind: SymbolKind
-    node: ast.stmt
-    parent: str
-
-    @property
-    def first_line(self) -> int:
-        """The 1-based line on which the statement starts, its decorators included."""
-        decorators: list[ast.expr] = getattr(self.node, "decorator_list", [])
-        return min([self.node.lineno, *(decorator.lineno for decorator in decorators)])
+_BY_PATCH = "change this file by a patch under patches/"
+_SPACE = rb"(?:[ \t\f]|\\\r?\n)+"
+_NAME = re.compile(rb"(?:(?:async" + _SPACE + rb")?def|class)" + _SPACE + rb"(?P<name>[^\s\\(:\[]+)")
 
 
 class Module:
@@ -63,9 +44,67 @@ class Module:
     def definitions(self) -> dict[str, list[Definition]]:
         """Every definition by qualified name; more than one where a name is bound more than once."""
         found: dict[str, list[Definition]] = {}
-        for definition in _walk(self.tree.body, ""):
+        for definition in definitions_of(self.tree):
             found.setdefault(definition.name, []).append(definition)
         return found
+
+    @cached_property
+    def _names(self) -> dict[ast.stmt, set[str]]:
+        names: dict[ast.stmt, set[str]] = {}
+        for name, known in self.definitions.items():
+            for definition in known:
+                names.setdefault(definition.node, set()).add(name)
+        return names
+
+    @cached_property
+    def _neighbours(self) -> dict[ast.stmt, tuple[ast.AST, list[ast.stmt]]]:
+        """For every statement what holds it and the list of statements it stands in."""
+        found: dict[ast.stmt, tuple[ast.AST, list[ast.stmt]]] = {}
+        for owner in ast.walk(self.tree):
+            for field in ("body", "orelse", "finalbody"):
+                statements = getattr(owner, field, None)
+                if isinstance(statements, list):
+                    found.update((statement, (owner, statements)) for statement in statements)
+        return found
+
+    def names(self, node: ast.stmt) -> set[str]:
+        """Return the qualified names a statement binds in the module or class it stands in."""
+        return self._names.get(node, set())
+
+    def siblings(self, node: ast.stmt) -> list[ast.stmt]:
+        """Return the list of statements `node` stands in."""
+        return self._neighbours[node][1]
+
+    def name_span(self, node: FunctionNode | ast.ClassDef) -> tuple[int, int]:
+        """Return the byte offsets of the name in a definition's header."""
+        match = _NAME.match(self.content, self.span(node)[0])
+        assert match  # noqa: S101  # the parser found the definition there
+        return match.span("name")
+
+    def begins_line(self, node: ast.stmt) -> bool:
+        """Return whether nothing but white space stands before a statement on its line."""
+        return not self.content[self.offset(node.lineno) : self.span(node)[0]].strip()
+
+    def comment_line(self, node: ast.stmt) -> int:
+        """Return the 1-based line in front of which a comment line about `node` can be inserted.
+
+        It is the node's own first line, decorators included, unless an earlier statement reaches into that line.
+        """
+        while True:
+            owner, statements = self._neighbours[node]
+            before = statements.index(node) - 1
+            # Where an earlier statement reaches into that line, the one right before does too.
+            if before >= 0 and self._reaches(statements[before], node):
+                node = statements[before]
+            elif isinstance(owner, ast.stmt) and not self.begins_line(node):
+                node = owner
+            else:
+                return first_line(node)
+
+    def _reaches(self, earlier: ast.stmt, later: ast.stmt) -> bool:
+        end = earlier.end_lineno or earlier.lineno
+        continued = self._lines[end - 1].rstrip(b"\r\n").endswith(b"\\")
+        return end + continued >= first_line(later)
 
     def offset(self, line: int, column: int = 0) -> int:
         """Return the byte offset of a 1-based line and a 0-based UTF-8 column, as `ast` counts them."""
@@ -87,12 +126,16 @@ class Module:
 
     def lines(self, first: int, last: int) -> str:
         r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
-        return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n")
+        return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
 
     def indentation(self, node: ast.stmt) -> str:
-        """Return the white space in front of a statement."""
-        line = self._lines[node.lineno - 1].decode()
-        return line[: len(line) - len(line.lstrip())]
+        """Return the white space in front of a statement's line."""
+        return self.line_indentation(node.lineno)
+
+    def line_indentation(self, line: int) -> str:
+        """Return the white space in front of a 1-based line."""
+        text = self._lines[line - 1].decode()
+        return text[: len(text) - len(text.lstrip())]
 
     def nearest(self, name: str) -> str:
         """Return the defined name most like `name`, or an empty text."""
@@ -105,12 +148,16 @@ class Module:
 def _parse(path: str, content: bytes) -> ast.Module:
     try:
         content.decode("utf-8")
+        encoding = codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name
+        if encoding not in ("utf-8", "ascii"):
+            what = f"declares the encoding {encoding}, not UTF-8"
+            raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
         with warnings.catch_warnings():
             # Upstream's invalid escape sequences are upstream's business.
             warnings.simplefilter("ignore")
             return ast.parse(content)
     except UnicodeDecodeError as error:
-        what, fix = f"not UTF-8 ({error.reason} at byte {error.start})", "change this file by a patch under patches/"
+        what, fix = f"not UTF-8 ({error.reason} at byte {error.start})", _BY_PATCH
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         what, fix = f"not valid Python: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else ""), ""
@@ -122,41 +169,3 @@ def _offsets(lines: Sequence[bytes]) -> list[int]:
     for line in lines:
         starts.append(starts[-1] + len(line))
     return starts
-
-
-def _walk(body: Sequence[ast.stmt], parent: str) -> Iterator[Definition]:
-    for node in body:
-        for kind, name in _bindings(node):
-            yield Definition(name=f"{parent}.{name}" if parent else name, kind=kind, node=node, parent=parent)
-        if isinstance(node, ast.ClassDef):
-            yield from _walk(node.body, f"{parent}.{node.name}" if parent else node.name)
-        for block in blocks(node):
-            yield from _walk(block, parent)
-
-
-def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the statement lists inside `node` that bind names in the scope `node` itself is in."""
-    if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)) or type(node).__name__ == "TryStar":
-        for field in ("body", "orelse", "finalbody"):
-            yield getattr(node, field, [])
-        for handler in getattr(node, "handlers", []):
-            yield handler.body
-
-
-def _bindings(node: ast.stmt) -> Iterator[tuple[SymbolKind, str]]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield "function", node.name
-    elif isinstance(node, ast.ClassDef):
-        yield "class", node.name
-    elif isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != "__future__"):
-        yield from (("import", bound_name(node, alias)) for alias in node.names)
-    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            names = (name for name in ast.walk(target) if isinstance(name, ast.Name))
-            yield from (("attribute", name.id) for name in names if isinstance(name.ctx, ast.Store))
-
-
-def bound_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    """Return the name an import binds: ``import a.b`` binds ``a``."""
-    return alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)

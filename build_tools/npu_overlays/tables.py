@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,6 +63,28 @@ class Table:
         else:
             return value
         return kind() if default is None else default
+
+    def positive(self, key: str, default: int | None = None) -> int:
+        """Return a whole number from 1 on."""
+        value = self.get(key, int, default, hint=f"{key} = 1")
+        if value < 1 and type(self._values.get(key)) is int:
+            self.problem(key, f"counts from 1, not {value}", f"{key} = 1")
+        return value
+
+    def filled(self, key: str, *, hint: str = "") -> str:
+        """Return a text that is not blank."""
+        value = self.get(key, str, hint=hint)
+        if not value.strip() and isinstance(self._values.get(key), str):
+            self.problem(key, "is empty", hint)
+        return value
+
+    def keys(self) -> list[str]:
+        """Return the table's keys, in its order."""
+        return list(self._values)
+
+    def among(self, keys: Iterable[str]) -> list[str]:
+        """Return those of `keys` that the table holds."""
+        return [key for key in keys if key in self._values]
 
     def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
         """Return a list of texts."""

@@ -21,7 +21,7 @@ _PATTERN = re.compile(
     | (?P<comment>\#[^\r\n]*)
     | (?P<string>(?i:r|b|u|f|br|rb|fr|rf)?(?:
           \"\"\"(?:\\[\s\S]|(?!\"\"\")[^\\])*\"\"\" | '''(?:\\[\s\S]|(?!''')[^\\])*'''
-        | \"(?:\\[\s\S]|[^\\"\r\n])*\" | '(?:\\[\s\S]|[^\\'\r\n])*'))
+        | \"(?:\\(?:\r\n|[\s\S])|[^\\"\r\n])*\" | '(?:\\(?:\r\n|[\s\S])|[^\\'\r\n])*'))
     | (?P<number>(?:0[xX][\da-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+
         |(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?)[jJ]?)
     | (?P<name>\w+)
@@ -30,6 +30,9 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE,
 )
+
+# Without one of these, no string literal spans lines.
+_SPANNING = ('"""', "'''", "\\\n", "\\\r\n")
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,9 @@ def occurrences(find: str, source: str) -> list[tuple[int, int]]:
     White space, comments and line breaks make no difference. Spans do not
     overlap; they are found from left to right. An empty `find` occurs nowhere.
     """
-    wanted = [token.text for token in significant(find)]
+    wanted = [_meaning(token) for token in significant(find)]
     have = significant(source)
-    texts = [token.text for token in have]
+    texts = [_meaning(token) for token in have]
     spans: list[tuple[int, int]] = []
     at = 0
     while wanted and at + len(wanted) <= len(texts):
@@ -80,9 +83,16 @@ def occurrences(find: str, source: str) -> list[tuple[int, int]]:
     return spans
 
 
+def _meaning(token: Token) -> str:
+    """Return a token's text as Python reads it: a line end inside a string is one character."""
+    return token.text.replace("\r\n", "\n")
+
+
 def continuation_lines(source: str) -> frozenset[int]:
     """Return the 0-based numbers of lines that begin inside a string literal; their white space is content."""
     inside: set[int] = set()
+    if not any(mark in source for mark in _SPANNING):
+        return frozenset()
     line = 0
     position = 0
     for token in tokens(source):

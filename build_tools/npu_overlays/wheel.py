@@ -12,13 +12,13 @@ from typing import Any
 import tomli_w
 from hatchling.builders.wheel import WheelBuilder
 
-from npu_overlays.errors import OverlayError
+from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.inspection import read_record
 from npu_overlays.lock import load_lock
-from npu_overlays.metadata import rewritten_requires
-from npu_overlays.pipeline import Prepared, prepare, source_mode
+from npu_overlays.metadata import of_extras, rewritten_requires
+from npu_overlays.pipeline import Prepared, acquire, prepare, prepare_all, source_mode
 from npu_overlays.progress import step
-from npu_overlays.project import Overlay
+from npu_overlays.project import CONFIG_FILE, Overlay
 from npu_overlays.reproducible import cannot_write
 from npu_overlays.source import local_override
 from npu_overlays.statement import inputs, sha256, up_to_date, write_statement
@@ -57,29 +57,25 @@ def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) ->
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
     """
     fresh = {overlay.name: found for overlay in overlays if not force and (found := _existing(overlay, out))}
-    problems = []
-    error: OverlayError | None = None
-    for overlay in overlays:
-        try:
-            if overlay.name not in fresh:
-                prepare(overlay)
-        except OverlayError as caught:
-            error = error or caught
-            problems += [problem for problem in caught.problems if problem not in problems]
-    if error is not None:
-        raise type(error)(problems)
+    prepare_all(overlay for overlay in overlays if overlay.name not in fresh)
     return tuple(fresh.get(overlay.name) or _build(overlay, out) for overlay in overlays)
 
 
 def _existing(overlay: Overlay, out: Path) -> Built | None:
     """Return the files of an earlier build where nothing they follow from has changed."""
-    version = overlay.version(load_lock(overlay).metadata.version)
+    try:
+        version = overlay.version(load_lock(overlay).metadata.version)
+        local = local_override(overlay.pin.project)
+        if local is not None:
+            acquire(overlay)  # the clone is looked at whenever it is named
+        used, mode = inputs(overlay), "git" if local else source_mode()
+    except OverlayError:
+        return None  # preparing it will fail for the same reason, and say so beside all the others
     wheel, companion = (
         out / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
         for name in (overlay.distribution, overlay.pin.project)
     )
-    mode = "git" if local_override(overlay.pin.project) else source_mode()
-    if not up_to_date(wheel, companion, inputs(overlay), mode=mode):
+    if not up_to_date(wheel, companion, used, mode=mode):
         return None
     return Built(
         overlay=overlay.name,
@@ -93,11 +89,13 @@ def _existing(overlay: Overlay, out: Path) -> Built | None:
 
 def _build(overlay: Overlay, out: Path) -> Built:
     prepared = prepare(overlay)
+    # What was read, not what may lie there by now.
+    used = {**inputs(overlay), "overlay": prepared.content.digest}
     with workspace(out) as folder:
         step(f"writing {overlay.distribution} {prepared.version}")
         made = [_companion(prepared, folder), _hatch(overlay.folder, folder)]
         companion, wheel = (file.replace(out / file.name) for file in made)
-        write_statement(wheel, companion, prepared.record, inputs(overlay))
+        write_statement(wheel, companion, prepared.record, used)
     return Built(
         overlay=overlay.name,
         wheel=wheel,
@@ -122,7 +120,11 @@ def workspace(out: Path) -> Iterator[Path]:
 def _hatch(project: Path, out: Path) -> Path:
     """Run hatchling's wheel builder on a project folder."""
     # Dates in the archive are hatchling's constant, or SOURCE_DATE_EPOCH where the user sets it.
-    (wheel,) = WheelBuilder(str(project)).build(directory=str(out), versions=["standard"])
+    try:
+        (wheel,) = WheelBuilder(str(project)).build(directory=str(out), versions=["standard"])
+    except (ValueError, TypeError) as error:  # how hatchling refuses a [project] table
+        problem = Problem(where=str(project / CONFIG_FILE), what=f"hatchling refuses it: {error}")
+        raise ConfigError(problem) from error
     return Path(wheel)
 
 
@@ -135,13 +137,14 @@ def companion_table(prepared: Prepared) -> dict[str, object]:
     """
     overlay = prepared.content.overlay
     own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
-    _, extras = rewritten_requires(prepared.lock.metadata, {**prepared.requires, **own}, ())
+    metadata = prepared.lock.metadata
     return {
         "name": overlay.pin.project,
         "version": prepared.version,
         "description": f"Empty: stands for {overlay.pin.project}, whose files {overlay.distribution} installs",
-        "requires-python": prepared.lock.metadata.fields.get("requires-python", ">=3.10"),
-        "optional-dependencies": extras,
+        "requires-python": metadata.fields.get("requires-python", ">=3.10"),
+        "dependencies": of_extras(rewritten_requires(metadata, {**prepared.requires, **own})),
+        "optional-dependencies": {extra: [] for extra in metadata.extras},
     }
 
 

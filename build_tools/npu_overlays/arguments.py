@@ -1,0 +1,174 @@
+"""Arguments: the command line's grammar and its help."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from npu_overlays import __version__, commands, listing
+from npu_overlays.report import Console
+
+Command = Callable[[argparse.Namespace, Console], int]
+
+_DESCRIPTION = """\
+Build verl-npu and transformers-npu: a pinned upstream commit with an overlay
+merged in at packaging time. Nothing is patched at run time.
+"""
+_EPILOG = """\
+examples:
+  npu-overlays build                          the default stack, into wheels/
+  npu-overlays build --stack mindspeed-rl-2.3
+  npu-overlays build verl@v0.6.1 --source archive --out /tmp/w
+  npu-overlays build verl@796871d --upstream verl=~/src/verl
+  npu-overlays show transformers@8365f70      every operation and its reason
+  npu-overlays diff verl@d62da49 | less       what the wheel changes
+  npu-overlays lock verl@d62da49              after writing an operation
+  npu-overlays summary wheels/verl_npu-*.whl  what a wheel says of itself
+
+exit codes:
+  0  done
+  1  an unexpected failure (please report it with --verbose)
+  2  the command line is wrong
+  3  an overlay's pyproject.toml, overlay.lock or stacks.toml is wrong, or there is no such overlay
+  4  the pinned upstream cannot be had, or is not what the pin says
+  5  the overlay does not fit the upstream source
+  6  a file cannot be written, or is not a wheel of ours
+  130  interrupted
+
+environment:
+  NPU_OVERLAYS_CACHE       where upstream sources are kept
+  NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
+  VERL_PATH, TRANSFORMERS_PATH   a local clone, like --upstream
+  NO_COLOR                 no colours
+"""
+
+
+def _upstream(text: str) -> tuple[str, Path]:
+    """Parse ``NAME=PATH``."""
+    name, separator, path = text.partition("=")
+    if not separator or not name or not path:
+        msg = f"`{text}` is not NAME=PATH, e.g. verl=~/src/verl"
+        raise argparse.ArgumentTypeError(msg)
+    return canonicalize_name(name), Path(path).expanduser().absolute()
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser; `run` of what it parses is the `Command` to call."""
+    root = argparse.ArgumentParser(
+        prog="npu-overlays",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    root.add_argument("--version", action="version", version=f"npu-overlays {__version__}")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--overlays", type=Path, default=Path("overlays"), metavar="DIR", help="folder of overlays (default: overlays)"
+    )
+    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    commands_ = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_add_build, _add_list, _add_show, _add_check, _add_lock, _add_diff, _add_summary, _add_matrix):
+        add(commands_, common)
+    return root
+
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def _command(
+    subparsers: Subparsers, common: argparse.ArgumentParser, name: str, run: Command, text: str
+) -> argparse.ArgumentParser:
+    first = text.partition(". ")[0].rstrip(".")
+    parser = subparsers.add_parser(name, parents=[common], help=first[0].lower() + first[1:], description=text)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("overlay", nargs="*", metavar="OVERLAY", help="verl@796871d, or with a tag: verl@v0.6.1")
+    parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
+    parser.add_argument("--all", action="store_true", help="every overlay, whatever is named")
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive")
+    parser.add_argument(
+        "--upstream",
+        action="append",
+        default=[],
+        type=_upstream,
+        metavar="NAME=PATH",
+        help="a local clone that holds the commit",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
+
+
+def _add_build(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Build wheels. Each overlay gives its wheel and an empty companion under upstream's name."
+    parser = _command(subparsers, common, "build", commands.build, text)
+    _add_selection(parser)
+    parser.add_argument(
+        "--out", type=Path, default=Path("wheels"), metavar="DIR", help="where wheels go (default: wheels)"
+    )
+    parser.add_argument("--force", action="store_true", help="build although nothing changed")
+    _add_source(parser)
+    _add_json(parser)
+
+
+def _add_list(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    _add_json(_command(subparsers, common, "list", listing.list_overlays, "List the overlays and stacks."))
+
+
+def _add_show(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Show an overlay. Prints its pin and every operation with its reason; reads no upstream."
+    parser = _command(subparsers, common, "show", listing.show, text)
+    parser.add_argument("overlay", nargs=1, metavar="OVERLAY")
+    _add_json(parser)
+
+
+def _add_check(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Check overlays. Does all a build does except writing a wheel, and says what it found."
+    parser = _command(subparsers, common, "check", commands.check, text)
+    _add_selection(parser)
+    _add_source(parser)
+    _add_json(parser)
+
+
+def _add_lock(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Write overlay.lock. Records what each operation depends on in the pinned upstream."
+    parser = _command(subparsers, common, "lock", commands.lock, text)
+    _add_selection(parser)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a lock would change")
+    _add_source(parser)
+
+
+def _add_diff(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Print the unified diff. Between upstream and what the wheel holds."
+    parser = _command(subparsers, common, "diff", commands.diff, text)
+    _add_selection(parser)
+    _add_source(parser)
+
+
+def _add_summary(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Print a wheel's summary. Without installing it; takes the options of python -m verl_npu_summary."
+    parser = _command(subparsers, common, "summary", commands.summary, text)
+    parser.add_argument("wheel", type=Path, metavar="WHEEL")
+    parser.add_argument("--format", choices=["text", "yaml", "json"], default="text")
+    parser.add_argument("--why", action="store_true", help="add the reason of every change")
+    parser.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
+
+
+def _add_matrix(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Print the CI matrix. One cell for each overlay and Python, from what is on disk."
+    parser = _command(subparsers, common, "matrix", commands.matrix, text)
+    parser.add_argument(
+        "--format", choices=["json", "github"], default="json", help="github: a line for $GITHUB_OUTPUT"
+    )

@@ -1,0 +1,105 @@
+"""Listing: what the overlays on disk say, shown without reading any upstream."""
+
+from __future__ import annotations
+
+import argparse
+
+from npu_overlays.content import Content, load_content
+from npu_overlays.inputs import LOCK_FILE
+from npu_overlays.lock import load_lock
+from npu_overlays.lookup import find_overlay, load_all
+from npu_overlays.operations import Operation
+from npu_overlays.project import Overlay
+from npu_overlays.report import Console
+from npu_overlays.stacks import load_stacks
+
+
+def list_overlays(options: argparse.Namespace, console: Console) -> int:
+    """List overlays and stacks."""
+    root = options.overlays.absolute()
+    stacks = load_stacks(root)
+    overlays = load_all(root)
+    stacks_of = {one.name: [stack for stack, names in stacks.members.items() if one.name in names] for one in overlays}
+    versions = {one.name: _upstream_version(one) for one in overlays}
+    if options.json:
+        rows = [
+            {
+                "name": one.name,
+                "upstream": versions[one.name],
+                "tag": one.pin.tag,
+                "commit": one.pin.commit,
+                "revision": one.revision,
+                "extends": one.extends,
+                "stacks": stacks_of[one.name],
+            }
+            for one in overlays
+        ]
+        console.json({"default": stacks.default, "overlays": rows})
+        return 0
+    headings = ("overlay", "upstream", "tag", "revision", "extends", "stack")
+    cells = [
+        (one.name, versions[one.name] or "not locked", one.pin.tag, str(one.revision), one.extends, stacks_of[one.name])
+        for one in overlays
+    ]
+    console.table(headings, ((*texts, ", ".join(names)) for *texts, names in cells))
+    if stacks.default:
+        console.line(f"default stack: {stacks.default}")
+    return 0
+
+
+def _upstream_version(overlay: Overlay) -> str:
+    """Return upstream's version, or an empty text where the overlay is not locked yet."""
+    return load_lock(overlay).metadata.version if (overlay.folder / LOCK_FILE).is_file() else ""
+
+
+def show(options: argparse.Namespace, console: Console) -> int:
+    """Show one overlay's pin and operations."""
+    content = load_content(find_overlay(options.overlays.absolute(), options.overlay[0]))
+    if options.json:
+        console.json(_values(content))
+        return 0
+    overlay = content.overlay
+    console.line(f"{overlay.name}: {overlay.distribution}, revision {overlay.revision}", style="bold")
+    console.line(f"{overlay.pin.repository} at {overlay.pin.commit} {overlay.pin.tag}".rstrip())
+    for path in dict.fromkeys(one.path for one in content.operations):
+        console.line(f"\n{path}")
+        for one in content.operations:
+            if one.path == path:
+                console.line(f"  {one.action:<9} {one.symbol}  [{one.overlay}]")
+                console.line(f"            {one.reason.why}", style="dim")
+    for file in content.files:
+        console.line(f"\n{file.path}\n  file      [{file.overlay}]")
+    for edit in content.edits:
+        console.line(f"\n{edit.path}\n  edit      [{edit.overlay}]")
+        console.line(f"            {edit.edit.why}", style="dim")
+    for patch in content.patches:
+        console.line(f"\n{patch.path}\n  patch     [{patch.overlay}]")
+    return 0
+
+
+def _values(content: Content) -> dict[str, object]:
+    overlay = content.overlay
+    return {
+        "name": overlay.name,
+        "distribution": overlay.distribution,
+        "commit": overlay.pin.commit,
+        "tag": overlay.pin.tag,
+        "repository": overlay.pin.repository,
+        "extends": list(reversed(content.lineage)),
+        "operations": [_operation(one) for one in content.operations],
+        "files": [{"path": one.path, "overlay": one.overlay} for one in content.files],
+        "patches": [{"path": one.path, "overlay": one.overlay} for one in content.patches],
+        "edits": [{"path": one.path, "overlay": one.overlay, "why": one.edit.why} for one in content.edits],
+    }
+
+
+def _operation(operation: Operation) -> dict[str, str]:
+    return {
+        "operation": operation.action,
+        "path": operation.path,
+        "symbol": operation.symbol,
+        "why": operation.reason.why,
+        "forwarded": operation.reason.forwarded,
+        "drop_when": operation.reason.drop_when,
+        "overlay": operation.overlay,
+    }
