@@ -1,0 +1,55 @@
+"""Fixtures for all test folders: what is made once a run is shared by every pytest worker."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support.environment import Environment
+from support.once import once
+from support.pythons import find_uv
+from support.venvs import Venv, make_venv
+from support.wheelhouse import make_site, make_wheelhouse, why_not
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder all workers of this run share; make things in it with `support.once.once`."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = root / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    """Return a clean environment in the test's own folder."""
+    return Environment(folder=tmp_path)
+
+
+@pytest.fixture(scope="session")
+def wheelhouse(shared: Path) -> Path:
+    """Return a folder with the build tool's wheel and all it needs; skips where the index cannot be reached."""
+    folder = once(shared, "wheelhouse", make_wheelhouse)
+    if reason := why_not(folder):
+        pytest.skip(f"the package index cannot be reached: {reason}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tool_site(shared: Path, wheelhouse: Path) -> Path:
+    """Return a folder with the build tool installed, for any Python to find by ``PYTHONPATH``."""
+    environment = Environment(folder=shared, index=wheelhouse)
+    return once(shared, "site", lambda folder: make_site(folder, wheelhouse, environment))
+
+
+@pytest.fixture(params=["pip", "uv"])
+def venv(request: pytest.FixtureRequest, tmp_path: Path) -> Venv:
+    """Return a virtual environment served by pip, then one served by uv where there is uv."""
+    uv = find_uv() if request.param == "uv" else None
+    if request.param == "uv" and uv is None:
+        pytest.skip("there is no uv, neither in this environment nor on the search path")
+    return make_venv(tmp_path / "venv", Environment(folder=tmp_path), uv=uv)

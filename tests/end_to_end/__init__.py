@@ -1,0 +1,1 @@
+"""End to end: real repositories, real builds, real installs."""

@@ -1,0 +1,311 @@
+"""Every command, run as a person or a machine runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.overlays import edit
+
+from .sample import Sample
+
+
+def wheel_of(folder: Path, name: str) -> Path:
+    (found,) = folder.glob(f"{name}-*.whl")
+    return found
+
+
+def test_list_shows_every_overlay_with_its_stack(locked: Sample) -> None:
+    done = locked.environment.ok("list", "--overlays", locked.overlays)
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["overlay", "upstream", "tag", "revision", "extends", "stack"]
+    assert lines[1].split() == [locked.app_name, "2.0.dev0", "1", "pair"]
+    assert lines[2].split() == [locked.lib_name, "1.2.3", "v1.2.3", "1", "pair"]
+    assert lines[3] == "default stack: pair"
+    assert done.err == ""
+
+
+def test_list_does_not_cut_names_short_on_a_narrow_screen(locked: Sample) -> None:
+    done = locked.environment.ok("list", "--overlays", locked.overlays, COLUMNS="20")
+    assert locked.lib_name in done.out
+    assert "…" not in done.out
+
+
+def test_list_shows_an_overlay_that_is_not_locked_yet(sample: Sample) -> None:
+    (sample.lib_overlay / "overlay.lock").unlink()
+    done = sample.environment.ok("list", "--overlays", sample.overlays)
+    assert f"{sample.lib_name}  not locked" in done.out
+    values = sample.environment.ok("list", "--json", "--overlays", sample.overlays).json()
+    assert {row["name"]: row["upstream"] for row in values["overlays"]} == {
+        sample.lib_name: "",
+        sample.app_name: "2.0.dev0",
+    }
+
+
+def test_list_gives_json(locked: Sample) -> None:
+    values = locked.environment.ok("list", "--json", "--overlays", locked.overlays).json()
+    assert values["default"] == "pair"
+    (lib,) = (row for row in values["overlays"] if row["name"] == locked.lib_name)
+    assert lib == {
+        "name": locked.lib_name,
+        "upstream": "1.2.3",
+        "tag": "v1.2.3",
+        "commit": locked.lib.git("rev-parse", "main"),
+        "revision": 1,
+        "extends": "",
+        "stacks": ["pair"],
+    }
+
+
+def test_show_gives_every_operation_and_its_reason(locked: Sample) -> None:
+    done = locked.environment.ok("show", locked.lib_name, "--overlays", locked.overlays)
+    for text in (
+        "wrapped   Engine.start",
+        "Says that it is patched.",
+        "replaced  LIMIT",
+        "added     Engine.device",
+        "deleted   Engine.obsolete",
+        "edited    scale",
+        "src/lib/npu.py",
+        "src/lib/data/settings.yaml",
+        "notes.patch",
+    ):
+        assert text in done.out
+
+
+def test_show_gives_json_and_takes_the_tag_for_a_name(locked: Sample) -> None:
+    values = locked.environment.ok("show", "lib@v1.2.3", "--json", "--overlays", locked.overlays).json()
+    assert values["name"] == locked.lib_name
+    assert values["distribution"] == "lib-npu"
+    assert sorted((one["operation"], one["symbol"]) for one in values["operations"]) == [
+        ("added", "Engine.device"),
+        ("deleted", "Engine.obsolete"),
+        ("edited", "scale"),
+        ("replaced", "Engine.stop"),
+        ("replaced", "LIMIT"),
+        ("replaced", "forgotten"),
+        ("wrapped", "Engine.start"),
+    ]
+    start = next(one for one in values["operations"] if one["symbol"] == "Engine.start")
+    assert start["forwarded"] == "https://example.invalid/pull/1"
+    assert [one["path"] for one in values["files"]] == ["src/lib/npu.py", "src/lib/npu.sh"]
+
+
+def test_check_says_what_it_found_and_writes_nothing(sample: Sample) -> None:
+    before = sorted(sample.overlays.rglob("*"))
+    done = sample.environment.ok("check", "--all", "--overlays", sample.overlays)
+    assert f"{sample.lib_name}: 12 changes in 6 files, as declared" in done.out
+    assert f"{sample.app_name}: 1 change in 1 file, as declared" in done.out
+    assert sorted(sample.overlays.rglob("*")) == before
+    records = sample.environment.ok("check", "--json", "--overlays", sample.overlays).json()
+    assert [record["distribution"]["name"] for record in records] == ["lib-npu", "app-npu"]
+
+
+def test_lock_is_up_to_date_right_after_locking(sample: Sample) -> None:
+    done = sample.environment.ok("lock", "--check", "--overlays", sample.overlays)
+    assert f"{sample.lib_name}: up to date, 7 contracts" in done.out
+    lock = sample.lib_overlay / "overlay.lock"
+    before = lock.read_bytes()
+    lock.unlink()
+    assert "written" in sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays).out
+    assert lock.read_bytes() == before
+
+
+def test_lock_check_fails_after_an_operation_was_written_and_changes_nothing(sample: Sample) -> None:
+    edit(sample.lib_overlay / "tree/src/lib/core.py", 'deleted("obsolete", why="Nobody calls it.")', "")
+    lock = sample.lib_overlay / "overlay.lock"
+    before = lock.read_bytes()
+    done = sample.environment.cli("lock", "--check", sample.lib_name, "--overlays", sample.overlays)
+    assert done.code == 3
+    assert str(lock) in done.err
+    assert f"npu-overlays lock {sample.lib_name}" in done.err
+    assert lock.read_bytes() == before
+    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
+    assert b"obsolete" not in lock.read_bytes()
+
+
+def test_locking_from_the_archive_keeps_what_is_known_of_the_commit(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    before = lock.read_text("utf-8")
+    sample.environment.ok("lock", sample.lib_name, "--source", "archive", "--overlays", sample.overlays)
+    assert lock.read_text("utf-8") == before
+    sample.environment.ok("build", sample.lib_name, "--source", "git", "--overlays", sample.overlays)
+
+
+def test_diff_is_what_git_applies_to_upstream(sample: Sample, tmp_path: Path) -> None:
+    done = sample.environment.ok("diff", sample.lib_name, "--overlays", sample.overlays)
+    (tmp_path / "lib.diff").write_text(done.out, "utf-8")
+    clone = tmp_path / "clone"
+    sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
+    sample.environment.succeed("git", "apply", tmp_path / "lib.diff", cwd=clone)
+    assert "four" in (clone / "src/lib/notes.txt").read_text()
+    assert (clone / "src/lib/npu.sh").stat().st_mode & 0o100
+    assert "npu_overlays" not in (clone / "src/lib/core.py").read_text()
+
+
+def test_summary_of_a_wheel_needs_no_install(locked: Sample, wheels: Path) -> None:
+    wheel = wheel_of(wheels, "lib_npu")
+    text = locked.environment.ok("summary", wheel).out
+    assert "Engine" in text
+    assert "Says that it is patched." not in text
+    assert "Says that it is patched." in locked.environment.ok("summary", wheel, "--why").out
+    assert locked.environment.ok("summary", wheel, "--diff").out.startswith("diff --git a/src/lib/core.py")
+    values = locked.environment.ok("summary", wheel, "--format", "json").json()
+    assert "lib-npu" in json.dumps(values)
+    assert "lib" in locked.environment.ok("summary", wheel, "--format", "yaml").out
+
+
+@pytest.mark.parametrize("content", [b"", b"not a wheel", b"PK\x03\x04 cut short"])
+def test_summary_of_something_else_is_an_error(locked: Sample, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.whl").write_bytes(content)
+    done = locked.environment.cli("summary", tmp_path / "x.whl")
+    assert done.code == 6
+    assert "x.whl" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_summary_of_no_file_or_of_a_companion_is_an_error(locked: Sample, wheels: Path, tmp_path: Path) -> None:
+    absent = locked.environment.cli("summary", tmp_path / "absent.whl")
+    assert absent.code == 6
+    assert "no such file" in absent.err
+    companion = locked.environment.cli("summary", wheel_of(wheels, "lib"))
+    assert companion.code == 6
+    assert "a companion wheel is empty by design" in companion.err
+    assert locked.environment.cli("summary", tmp_path).code == 6
+
+
+def test_summary_of_a_damaged_wheel_is_an_error(locked: Sample, wheels: Path, tmp_path: Path) -> None:
+    content = bytearray(wheel_of(wheels, "lib_npu").read_bytes())
+    at = content.index(b"lib_npu_summary/changes.json") + len(b"lib_npu_summary/changes.json")
+    content[at : at + 40] = b"\xff" * 40
+    (tmp_path / "lib_npu.whl").write_bytes(content)
+    done = locked.environment.cli("summary", tmp_path / "lib_npu.whl")
+    assert done.code == 6
+    assert "lib_npu.whl" in done.err
+
+
+def test_matrix_has_a_cell_for_each_overlay_and_python(locked: Sample) -> None:
+    cells = locked.environment.ok("matrix", "--overlays", locked.overlays).json()["include"]
+    assert [(cell["overlay"], cell["python"]) for cell in cells] == [
+        (name, python) for name in (locked.app_name, locked.lib_name) for python in ("3.10", "3.11", "3.12", "3.13")
+    ]
+    line = locked.environment.ok("matrix", "--format", "github", "--overlays", locked.overlays).out
+    assert line.startswith("matrix=")
+    assert line.count("\n") == 1
+    assert json.loads(line.removeprefix("matrix="))["include"] == cells
+
+
+def test_build_reports_what_it_made_as_json(sample: Sample, tmp_path: Path) -> None:
+    done = sample.environment.ok("build", "--json", "--overlays", sample.overlays, "--out", tmp_path / "out")
+    lib, app = done.json()
+    assert (lib["overlay"], app["overlay"]) == (sample.lib_name, sample.app_name)
+    assert lib["rebuilt"] is True
+    assert lib["source"] == {"kind": "git"}
+    assert Path(lib["wheel"]).is_file()
+    assert Path(lib["companion"]).name == f"lib-{sample.lib_version}-py3-none-any.whl"
+    assert done.err == ""
+
+
+def test_help_documents_every_exit_code(locked: Sample) -> None:
+    text = locked.environment.ok("--help").out
+    for code in (0, 1, 2, 3, 4, 5, 6, 130):
+        assert f"\n  {code}  " in text
+    for command in ("build", "list", "show", "check", "lock", "diff", "summary", "matrix"):
+        assert f"\n    {command}" in text
+        assert locked.environment.ok(command, "--help").out.startswith("usage: npu-overlays")
+    assert locked.environment.ok("--version").out.startswith("npu-overlays 0")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("bild",),
+        ("build", "--no-such-option"),
+        ("show",),
+        ("build", "--source", "ftp"),
+        ("build", "--upstream", "lib"),
+        ("build", "--upstream", "=path"),
+        ("summary",),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2(locked: Sample, arguments: tuple[str, ...]) -> None:
+    done = locked.environment.cli(*arguments)
+    assert done.code == 2
+    assert "usage:" in done.err
+    assert done.out == ""
+
+
+def test_problems_are_json_where_json_is_asked_for(locked: Sample) -> None:
+    done = locked.environment.cli("build", "--json", "lib@v9", "--overlays", locked.overlays)
+    assert done.code == 3
+    assert done.out == ""
+    (problem,) = json.loads(done.err)["problems"]
+    assert problem["where"] == "lib@v9"
+    assert locked.lib_name in problem["fix"]
+
+
+def test_a_traceback_shows_only_when_asked_for(locked: Sample) -> None:
+    quiet = locked.environment.cli("show", "lib@v9", "--overlays", locked.overlays)
+    verbose = locked.environment.cli("show", "lib@v9", "--verbose", "--overlays", locked.overlays)
+    assert (quiet.code, verbose.code) == (3, 3)
+    assert "Traceback" not in quiet.err
+    assert "Traceback" in verbose.err
+
+
+def on_terminal(sample: Sample, *arguments: str | Path, **more: str) -> str:
+    """Run ``npu-overlays`` with standard error on a terminal and return what it showed there."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "npu_overlays", *map(str, arguments)]
+    variables = sample.environment.variables(TERM="xterm-256color", **more)
+    with subprocess.Popen(
+        command, env=variables, cwd=sample.folder, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how Linux tells that the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    assert process.returncode in (0, 3)
+    return shown.decode(errors="replace")
+
+
+def test_progress_shows_on_a_terminal_and_nowhere_else(sample: Sample) -> None:
+    shown = on_terminal(sample, "check", sample.lib_name, "--overlays", sample.overlays)
+    assert "fetching from" in shown
+    assert "merging 7 operations" in shown
+    piped = sample.environment.ok("check", sample.lib_name, "--overlays", sample.overlays)
+    assert piped.err == ""
+    assert "\x1b" not in piped.out
+
+
+def test_no_color_is_honoured(sample: Sample) -> None:
+    arguments = ("show", "lib@v9", "--overlays", sample.overlays)
+    assert "\x1b[1;31m" in on_terminal(sample, *arguments)
+    assert "\x1b[1;31m" not in on_terminal(sample, *arguments, NO_COLOR="1")
+
+
+def test_reasons_print_on_a_terminal_that_knows_only_ascii(sample: Sample) -> None:
+    edit(sample.lib_overlay / "tree/src/lib/core.py", "More fits on an NPU.", "昇腾放得下更多。")
+    done = sample.environment.ok(
+        "show", sample.lib_name, "--overlays", sample.overlays, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+    )
+    assert "\\u6607" in done.out
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(locked: Sample) -> None:
+    command = f"'{sys.executable}' -m npu_overlays diff {locked.lib_name} --overlays '{locked.overlays}' | head -c 1"
+    done = locked.environment.run("bash", "-o", "pipefail", "-c", command)
+    assert (done.code, done.out, done.err) == (0, "d", "")

@@ -1,0 +1,33 @@
+"""Several builds at once on one cold cache."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.wheels import record_problems
+
+from .sample import Sample
+
+
+@pytest.mark.parametrize("one_output", [False, True])
+def test_three_builds_at_once_on_a_cold_cache_all_succeed(sample: Sample, wheels: Path, *, one_output: bool) -> None:
+    outs = [sample.folder / ("out" if one_output else f"out{number}") for number in range(3)]
+    processes = []
+    for out in outs:
+        command = [sys.executable, "-m", "npu_overlays", "build", "--overlays", str(sample.overlays), "--out", str(out)]
+        processes.append(
+            subprocess.Popen(
+                command, env=sample.environment.variables(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+        )
+    said = [process.communicate()[0].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+    for out in outs:
+        built = {path.name: path.read_bytes() for path in out.iterdir()}
+        assert built == {path.name: path.read_bytes() for path in wheels.iterdir()}
+        assert [problem for wheel in out.glob("*.whl") for problem in record_problems(wheel)] == []
+    assert list((sample.environment.cache / "tmp").iterdir()) == []

@@ -1,0 +1,93 @@
+"""Equal inputs give equal bytes, wherever and however a wheel is built."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.overlays import edit
+from support.pythons import SUPPORTED, find_python
+
+from .sample import Sample
+
+_SCRIPT = 'umask "$1"; shift; exec "$@"'
+
+
+def build(sample: Sample, *, python: str = sys.executable, umask: str = "022", **more: str) -> dict[str, bytes]:
+    """Build both overlays into a fresh folder and return the bytes of everything made."""
+    out = sample.folder / "out"
+    arguments = ("-m", "npu_overlays", "build", "--overlays", sample.overlays, "--out", out, "--source", "git")
+    sample.environment.succeed("bash", "-c", _SCRIPT, "bash", umask, python, *arguments, cwd=None, **more)
+    return contents(out)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("umask", ["000", "077"])
+def test_the_umask_does_not_matter(sample: Sample, wheels: Path, umask: str) -> None:
+    assert build(sample, umask=umask) == contents(wheels)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"TZ": "Asia/Kathmandu"},
+        {"PYTHONHASHSEED": "1"},
+        {"PYTHONHASHSEED": "2"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8"},
+        {"COLUMNS": "20", "NO_COLOR": "1", "PYTHONOPTIMIZE": "2"},
+    ],
+    ids=" ".join,
+)
+def test_time_zone_hash_seed_and_locale_do_not_matter(sample: Sample, wheels: Path, variables: dict[str, str]) -> None:
+    assert build(sample, **variables) == contents(wheels)
+
+
+def test_dates_modes_and_order_of_the_overlays_files_do_not_matter(sample: Sample, wheels: Path) -> None:
+    for number, path in enumerate(sorted(sample.lib_overlay.rglob("*"), reverse=True)):
+        if path.is_file():
+            content, mode = path.read_bytes(), path.stat().st_mode
+            path.unlink()
+            path.write_bytes(content)
+            path.chmod(0o700 if mode & 0o100 else 0o600)
+            os.utime(path, (number, number))
+    assert build(sample) == contents(wheels)
+
+
+def test_files_python_and_editors_leave_behind_do_not_matter(sample: Sample, wheels: Path) -> None:
+    for path in ("tree/src/lib/__pycache__/core.cpython-311.pyc", "tree/.ruff_cache/x", "tree/.DS_Store"):
+        (sample.lib_overlay / path).parent.mkdir(exist_ok=True)
+        (sample.lib_overlay / path).write_bytes(b"x")
+    assert build(sample) == contents(wheels)
+
+
+@pytest.mark.index
+@pytest.mark.parametrize("version", SUPPORTED)
+def test_the_version_of_python_does_not_matter(sample: Sample, wheels: Path, tool_site: Path, version: str) -> None:
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"this machine has no Python {version}")
+    built = build(sample, python=python, PYTHONPATH=str(tool_site))
+    names = [name for name in built if name.endswith(".whl")]
+    assert len(names) == 4
+    assert {name: built[name] for name in names} == {name: (wheels / name).read_bytes() for name in names}
+
+
+@pytest.mark.parametrize("change", ["epoch", "mode", "content"])
+def test_the_comparison_can_fail(sample: Sample, wheels: Path, change: str) -> None:
+    more = {}
+    if change == "epoch":
+        more = {"SOURCE_DATE_EPOCH": "1700000000"}
+    elif change == "mode":
+        (sample.lib_overlay / "tree/src/lib/npu.sh").chmod(0o644)
+    else:
+        edit(sample.lib_overlay / "tree/src/lib/npu.py", '"npu"', '"NPU"')
+    built, expected = build(sample, **more), contents(wheels)
+    assert built.keys() == expected.keys()
+    assert [name for name in built if built[name] != expected[name] and name.startswith("lib_npu")] != []

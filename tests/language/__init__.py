@@ -1,0 +1,1 @@
+"""The overlay language: before/after pairs, refusals, and what the trees show of both."""

@@ -1,0 +1,95 @@
+"""Overlays and patches written on the spot, applied to a made-up upstream."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from npu_overlays.apply import Applied, apply_overlay
+from npu_overlays.changes import compare_trees
+from npu_overlays.content import Content, load_content
+from npu_overlays.errors import OverlayError
+from npu_overlays.lookup import find_overlay
+from npu_overlays.reconcile import reconcile
+from support.environment import Environment
+from support.overlays import write_overlay
+
+from .pairs import source_tree, text
+
+COMMITS = {"base": "1" * 40, "new": "2" * 40, "newest": "3" * 40}
+HEADER = "Why: because\n"
+MARKERS = "from npu_overlays.markers import added, deleted, edited, replaced, upstream, wrapped\n"
+
+
+def write(root: Path, files: Mapping[str, str | bytes], *, name: str = "base", config: str = "") -> str:
+    """Write an overlay of ``pkg`` below `root` and return its name; Python under tree/ and shared/ gets the markers."""
+    contents = {
+        path: content
+        if isinstance(content, bytes)
+        else ((MARKERS if path.startswith(("tree/", "shared/")) else "") + text(content)).encode()
+        for path, content in files.items()
+    }
+    folder = write_overlay(
+        root,
+        project="pkg",
+        commit=COMMITS[name],
+        repository="https://example.invalid/pkg",
+        packages=["pkg"],
+        files=contents,
+        overlay=config,
+    )
+    return folder.name
+
+
+def load(root: Path, name: str) -> Content:
+    """Return the content of an overlay below `root`."""
+    return load_content(find_overlay(root, name))
+
+
+def apply(
+    tmp_path: Path, upstream: Mapping[str, bytes], content: Content, absent: frozenset[str] = frozenset()
+) -> Applied:
+    """Apply an overlay to an upstream of the given files; the trees must show what the overlay declares."""
+    applied = apply_overlay(content, source_tree(tmp_path / "upstream", upstream), absent=absent)
+    reconcile(applied.tree, compare_trees(applied.tree), applied.declared, overlay=content.overlay.name)
+    return applied
+
+
+def apply_files(
+    tmp_path: Path, upstream: Mapping[str, bytes], files: Mapping[str, str | bytes], *, config: str = ""
+) -> Applied:
+    """Apply an overlay of the given files."""
+    return apply(tmp_path, upstream, load(tmp_path / "o", write(tmp_path / "o", files, config=config)))
+
+
+def mistakes(error: OverlayError) -> list[str]:
+    """Return every problem of an error as one line."""
+    return [str(problem).replace("\n    fix: ", "; ") for problem in error.problems]
+
+
+def git_diff(
+    environment: Environment, before: Mapping[str, bytes], after: Mapping[str, bytes | None], *options: str
+) -> bytes:
+    """Return what ``git diff`` says between two states of files."""
+    folder = environment.folder / "repository"
+    folder.mkdir(exist_ok=True)
+
+    def git(*arguments: str) -> bytes:
+        command = ["git", *arguments]
+        return subprocess.run(command, cwd=folder, env=environment.variables(), capture_output=True, check=True).stdout
+
+    git("init", "--quiet")
+    git("rm", "-r", "--quiet", "--force", "--ignore-unmatch", ".")
+    for path, content in before.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    git("add", "--all", "--force")
+    git("commit", "--quiet", "--allow-empty", "--message", "before")
+    for path, changed in after.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).unlink(missing_ok=True)
+        if changed is not None:
+            (folder / path).write_bytes(changed)
+    git("add", "--all", "--force")
+    return git("diff", "--cached", *options)

@@ -1,0 +1,116 @@
+"""A whole overlay on a whole upstream: added files, substitutions, merges, and everything used exactly once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.apply import NotApplied
+from npu_overlays.errors import MergeError
+
+from .overlays import apply, apply_files, load, mistakes, write
+
+UPSTREAM = {"pkg/a.py": b"def f(): return 1\n", "pkg/conf/b.yaml": b"x: 1\nx: 1\n", "other/c.py": b""}
+
+
+def _edit(find: str, replace: str, count: int = 1, path: str = "pkg/conf/b.yaml") -> str:
+    return (
+        f'[[tool.overlay.edit]]\npaths = ["{path}"]\nfind = "{find}"\nreplace = "{replace}"\n'
+        f'count = {count}\nwhy = "because"\n'
+    )
+
+
+def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
+    applied = apply_files(tmp_path, UPSTREAM, {})
+    assert applied.tree.changed == {}
+    assert not applied.declared
+    assert not applied.not_applied
+
+
+def test_files_are_added_as_they_are_with_their_first_line_as_the_reason(tmp_path: Path) -> None:
+    name = write(
+        tmp_path / "o",
+        {"tree/pkg/new.py": b'\xef\xbb\xbf"""New."""\r\nx = 1', "tree/pkg/run.sh": b"#!/bin/sh\n# Go.\n"},
+    )
+    (tmp_path / "o" / name / "tree/pkg/run.sh").chmod(0o755)
+    applied = apply(tmp_path, UPSTREAM, load(tmp_path / "o", name))
+    assert applied.tree.after("pkg/new.py") == b'\xef\xbb\xbf"""New."""\r\nx = 1'
+    assert applied.tree.is_executable("pkg/run.sh")
+    assert not applied.tree.is_executable("pkg/new.py")
+    assert [(one.symbol, one.operation, one.path) for one in applied.declared] == [
+        ("", "file", "pkg/new.py"),
+        ("", "file", "pkg/run.sh"),
+    ]
+    assert applied.declared[1].reason.why == "Go."
+
+
+def test_substitutions_are_counted(tmp_path: Path) -> None:
+    applied = apply_files(tmp_path, UPSTREAM, {}, config=_edit("x: 1", "x: 2", 2))
+    assert applied.tree.after("pkg/conf/b.yaml") == b"x: 2\nx: 2\n"
+
+
+def test_everything_that_does_not_fit_is_reported_at_once(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "tree/pkg/a.py": "@replaced(why='w')\ndef g(): pass\n",
+        "tree/pkg/conf/b.yaml": b"",
+        "tree/other/c.py": "@added(why='w')\ndef g(): pass\n",
+        "tree/elsewhere/d.py": b"",
+        "tree/pkg/conf/a.py": "@added(why='w')\ndef g(): pass\n",
+        "patches/0.patch": b"nothing",
+    }
+    config = _edit("x: 1", "x: 2") + _edit("a", "b", path="pkg/b.yaml") + _edit("a", "b", path="README")
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, UPSTREAM, files, config=config)
+    outside = "changes what lies in none of tool.overlay.packages and is not shipped"
+    ship = "leave it out, or ship its folder"
+    edit = "pkg@1111111/pyproject.toml: tool.overlay.edit"
+    assert mistakes(caught.value) == [
+        "pkg@1111111/patches/0.patch: holds no `diff --git`; export it with git diff, or delete it",
+        f"{edit} (pkg/conf/b.yaml): `x: 1` occurs 2 times, expected 1; mend find, or set count",
+        f"{edit} (pkg/b.yaml): upstream has no such file; nearest: pkg/conf/b.yaml",
+        f"{edit} (README): {outside}: README; {ship}",
+        f"pkg@1111111/tree/elsewhere/d.py: {outside}: elsewhere/d.py; {ship}",
+        "pkg@1111111/tree/pkg/conf/b.yaml: upstream already has pkg/conf/b.yaml; use [[tool.overlay.edit]] or a patch",
+        f"pkg@1111111/tree/other/c.py:3: {outside}: other/c.py; {ship}",
+        "pkg@1111111/tree/pkg/a.py:3: pkg/a.py has no `g`",
+        "pkg@1111111/tree/pkg/conf/a.py:3: upstream has no pkg/conf/a.py; nearest: pkg/a.py",
+    ]
+
+
+def test_a_python_file_that_upstream_has_must_be_a_merge_module(tmp_path: Path) -> None:
+    with pytest.raises(
+        MergeError, match=r"upstream already has pkg/a.py\n.*mark what changes with npu_overlays.markers"
+    ):
+        apply_files(tmp_path, UPSTREAM, {"tree/pkg/a.py": b"def f(): return 2\n"})
+
+
+def test_the_gate_sees_added_and_merged_modules(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "tree/pkg/a.py": "@replaced(why='w')\ndef f(): return undefined\n",
+        "tree/pkg/new.py": b"x = also_undefined\n",
+    }
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, UPSTREAM, files)
+    assert sorted(problem.what for problem in caught.value.problems) == [
+        "line 1 of the patched module: Undefined name `also_undefined`",
+        "line 2 of the patched module: Undefined name `undefined`",
+    ]
+
+
+def test_what_the_source_lacks_is_listed_as_not_applied(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "tree/pkg/gone.py": "@replaced(why='1')\ndef f(): pass\n@added(why='2')\ndef g(): pass\n",
+        "patches/0.patch": b"Why: 3\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1 +1 @@\n"
+        b"-def f(): return 1\n+def f(): return 2\ndiff --git a/pkg/lost.py b/pkg/lost.py\n--- a/pkg/lost.py\n"
+        b"+++ b/pkg/lost.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n",
+    }
+    content = load(tmp_path / "o", write(tmp_path / "o", files, config=_edit("x", "y", path="pkg/gone.yaml")))
+    applied = apply(tmp_path, UPSTREAM, content, absent=frozenset({"pkg/gone.py", "pkg/gone.yaml", "pkg/lost.py"}))
+    assert applied.not_applied == (
+        NotApplied(path="pkg/lost.py", symbol="", operation="patch", why="3"),
+        NotApplied(path="pkg/gone.yaml", symbol="", operation="edit", why="because"),
+        NotApplied(path="pkg/gone.py", symbol="f", operation="replaced", why="1"),
+        NotApplied(path="pkg/gone.py", symbol="g", operation="added", why="2"),
+    )
+    assert set(applied.tree.changed) == {"pkg/a.py"}

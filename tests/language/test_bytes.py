@@ -1,0 +1,176 @@
+"""Everything an overlay does not name stays byte for byte: line ends, marks, tabs, strings, encodings."""
+
+from __future__ import annotations
+
+import pytest
+
+from .pairs import check, merged, refused
+
+WRAPPER = """
+    class A:
+        @wrapped(why="w")
+        def f(self):
+            return [
+                upstream(self),
+            ]
+        X = added('''a
+      b''', why="a")
+"""
+
+
+def test_crlf_stays_crlf() -> None:
+    check(
+        b"class A:\r\n    def f(self):\r\n        return 1\r\n\r\n\r\ny = '''\r\n'''\r\n",
+        WRAPPER,
+        b"class A:\r\n    # wrapped: w\r\n    def f(self):\r\n        return [\r\n"
+        b"            __class__._upstream_f(self),\r\n        ]\r\n\r\n    def _upstream_f(self):\r\n        return 1\r\n"
+        b"    # added: a\r\n    X = '''a\r\n  b'''\r\n\r\n\r\ny = '''\r\n'''\r\n",
+    )
+
+
+def test_a_byte_order_mark_stays_first() -> None:
+    check(
+        b"\xef\xbb\xbfdef f(): pass\n",
+        "import os\n@replaced(why='w')\ndef f(): return os\n",
+        b"\xef\xbb\xbfimport os\n# replaced: w\ndef f(): return os\n",
+    )
+
+
+def test_tabs_stay_tabs() -> None:
+    check(
+        b"class A:\n\tdef f(self):\n\t\treturn 1\n",
+        "class A:\n\t@wrapped(why='w')\n\tdef f(self):\n\t\treturn upstream(self)\n",
+        b"class A:\n\t# wrapped: w\n\tdef f(self):\n\t\treturn __class__._upstream_f(self)\n\n"
+        b"\tdef _upstream_f(self):\n\t\treturn 1\n",
+    )
+    check(
+        b"class A:\n\tdef f(self):\n\t\treturn 1\n",
+        "class A:\n    @replaced(why='w')\n    def f(self):\n        return 2\n",
+        b"class A:\n\t# replaced: w\n\tdef f(self):\n\t    return 2\n",
+    )
+
+
+def test_a_last_line_without_an_end() -> None:
+    check(
+        b"class A:\n    def f(self): return 1",
+        "class A:\n    X = added(1, why='a')\nY = added(2, why='b')\n",
+        b"class A:\n    def f(self): return 1\n    # added: a\n    X = 1\n\n\n# added: b\nY = 2\n",
+    )
+    check(b"def f(): return 1", "@replaced(why='w')\ndef f(): return 2", b"# replaced: w\ndef f(): return 2")
+    check(b"import os", "import re\nX = added(re, why='w')", b"import os\nimport re\n\n\n# added: w\nX = re\n")
+
+
+def test_other_characters_that_end_lines_elsewhere_are_just_characters() -> None:
+    body = "        x = '\u2028\x0c\x1c\x85'  # \u2029\x0b\n        return '''\n  \u2028\n''', x\n"
+    check(
+        "class A:\n    def f(self):\n        return 1\n    y = '\u2028'; \x0c\n".encode(),
+        f"class A:\n    @replaced(why='w')\n    def f(self):\n{body}",
+        f"class A:\n    # replaced: w\n    def f(self):\n{body}    y = '\u2028'; \x0c\n".encode(),
+    )
+
+
+def test_strings_of_several_lines_are_never_indented() -> None:
+    check(
+        "class A:\n    class B:\n        def f(self): return 1\n",
+        """
+        class A:
+            class B:
+                @replaced(why="w")
+                def f(self):
+                    '''Doc
+                      string
+                text
+                    '''
+                    return f'''{self}
+                    ''' + 'a\\
+        b'
+        """,
+        """
+        class A:
+            class B:
+                # replaced: w
+                def f(self):
+                    '''Doc
+                      string
+                text
+                    '''
+                    return f'''{self}
+                    ''' + 'a\\
+        b'
+        """,
+    )
+
+
+def test_a_shared_definition_keeps_its_strings_when_it_is_indented() -> None:
+    check(
+        "class A:\n    def f(self): return 1\n",
+        "@replaced(why='w', targets=['pkg/module.py:A.f'])\ndef g(self):\n    return '''\n  x\n'''\n",
+        "class A:\n    # replaced: w\n    def f(self):\n        return '''\n  x\n'''\n",
+        target="",
+    )
+
+
+def test_long_reasons_are_wrapped_into_comment_lines() -> None:
+    why = "word " * 40 + "http://" + "x" * 150 + " end\u2028of\\n  it"
+    content, _ = merged("class A:\n    x = 1\n", f'class A:\n    x = replaced(2, why="{why}")\n')
+    lines = content.decode().split("\n")
+    assert lines[0] == "class A:"
+    assert lines[1].startswith("    # Changed for NPU by pkg-npu (replaced): word word")
+    assert [line[:6] for line in lines[1:-2]] == ["    # "] * 5
+    assert all(len(line) <= 119 or "http" in line for line in lines)
+    assert lines[-3:] == ["    # end of it", "    x = 2", ""]
+
+
+def test_the_notice_of_a_deletion_names_what_is_gone() -> None:
+    content, _ = merged("class A:\n    x = 1\n    y = 2\n", "class A:\n    deleted('x', why='w')\n")
+    assert content == b"class A:\n    # Changed for NPU by pkg-npu (deleted x): w\n    y = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"x = '\xe9'\n",
+            "not UTF-8 (invalid continuation byte at byte 5); change this file by a patch under patches/",
+        ),
+        (
+            b"# -*- coding: latin-1 -*-\nx = '\xc3\xa9'\n",
+            "declares the encoding iso8859-1, not UTF-8; change this file by a patch under patches/",
+        ),
+        (b"# coding: nonsense\n", "not valid Python: unknown encoding: nonsense"),
+        (b"def f(:\n", "not valid Python: invalid syntax (line 1)"),
+        (b"x = (\n", "not valid Python: '(' was never closed (line 1)"),
+    ],
+)
+def test_what_is_not_utf_8_python_is_refused(content: bytes, message: str) -> None:
+    refused(content, "x = added(1, why='w')", f"pkg/module.py: {message}")
+
+
+def test_a_zero_byte_is_refused() -> None:
+    with pytest.raises(Exception, match=r"pkg/module\.py: not valid Python: source code.*null bytes"):
+        merged(b"x = 1\n\x00\n", "x = replaced(2, why='w')")
+
+
+def test_ascii_and_utf_8_declarations_are_fine() -> None:
+    check(
+        b"# -*- coding: ascii -*-\nx = 1\n",
+        "x = replaced(2, why='w')",
+        b"# -*- coding: ascii -*-\n# replaced: w\nx = 2\n",
+    )
+    check(
+        "# vim: fileencoding=utf8\nx = 'é'\ny = 1\n".encode(),
+        "y = replaced('è', why='ê')",
+        "# vim: fileencoding=utf8\nx = 'é'\n# replaced: ê\ny = 'è'\n".encode(),
+    )
+
+
+def test_columns_count_bytes() -> None:
+    check(
+        "α = 'ω'; β = 1\ndef γ(δ): return 'é', δ\n".encode(),
+        """
+        β = replaced('日本', why="w")
+        @edited(("δ)", "ε)"), ("'é', δ", "'è', ε"), why="w")
+        def γ(δ): ...
+        """,
+        "# replaced: w\nα = 'ω'; β = '日本'\n# edited: w\ndef γ(ε): return 'è', ε\n".encode(),
+    )

@@ -1,0 +1,205 @@
+"""Changes: two trees compared by syntax, with no look at the overlay."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.changes import FileChange, compare_file, compare_trees
+
+from .pairs import as_bytes, patched
+
+
+def changes(before: str | bytes | None, after: str | bytes | None, path: str = "pkg/a.py") -> list[str]:
+    """Return what differs, one line per change: classes with their members, then the module's own."""
+    file = compare_file(path, *(None if side is None else as_bytes(side) for side in (before, after)))
+    return [] if file is None else _lines(file)
+
+
+def _lines(file: FileChange) -> list[str]:
+    found = []
+    for entry in file.class_changes:
+        found.append(f"{entry.action} class {entry.name}:{entry.line}")
+        found += [f"  {one.action} {one.kind} {one.symbol}:{one.line}" for one in entry.changes]
+    return found + [f"{one.action} {one.kind} {one.symbol}:{one.line}" for one in file.module_changes]
+
+
+def test_a_tree_and_itself_do_not_differ(tmp_path: Path) -> None:
+    files = {"pkg/a.py": b"x = 1\n", "pkg/b.yaml": b"x\n"}
+    assert compare_trees(patched(tmp_path, files, {})) == ()
+    assert compare_trees(patched(tmp_path, files, dict(files))) == ()
+
+
+def test_files_are_listed_by_path_with_what_they_were_and_are(tmp_path: Path) -> None:
+    before = {"b.yaml": b"x\n", "c.yaml": b"x\n"}
+    found = compare_trees(patched(tmp_path, before, {"c.yaml": None, "a.yaml": b"y", "b.yaml": b"z"}))
+    assert [(file.path, file.action) for file in found] == [
+        ("a.yaml", "added"),
+        ("b.yaml", "updated"),
+        ("c.yaml", "deleted"),
+    ]
+    old, new = (hashlib.sha256(content).hexdigest() for content in (b"x\n", b"z"))
+    assert [(file.before, file.after) for file in found[1:]] == [(old, new), (old, None)]
+    assert found[0].before is None
+
+
+BEFORE = """
+    '''Doc.'''
+    import os
+    from a import b, c
+    X = 1
+    Y: int = 1
+    def f(): return 1
+    async def g(): return 1
+    class A(B):
+        '''Doc.'''
+        x = 1
+        def m(self): return 1
+        class N:
+            def o(self): return 1
+    if os:
+        def h(): return 1
+    f()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("X = 1", "X = 2", ["replaced attribute X:4"]),
+        ("X = 1", "X = [i for i in 'a']", ["replaced attribute X:4"]),
+        ("    X = 1\n", "", ["deleted attribute X:None"]),
+        ("X = 1", "X = 1; Z = 1", ["added attribute Z:4"]),
+        ("Y: int", "Y: str", ["replaced attribute Y:5"]),
+        ("Y: int = 1", "Y = 1", ["replaced attribute Y:5"]),
+        ("def f(): return 1", "def f(): return 2", ["replaced method f:6"]),
+        ("def f(): return 1", "def f(): '''Doc.'''; return 1", ["replaced method f:6"]),
+        ("def f()", "@d\n    def f()", ["replaced method f:7"]),
+        ("def f(): return 1", "f = 1", ["replaced attribute f:6"]),
+        ("async def g()", "def g()", ["replaced method g:7"]),
+        ("    def f(): return 1\n", "", ["deleted method f:None"]),
+        ("    def f", "    def new(): pass\n    def f", ["added method new:6"]),
+        ("    def f", "    def f(): pass\n    def f", ["replaced method f:7"]),
+        ("import os", "import os.path", ["replaced attribute os:2"]),
+        ("import os", "import os, re", ["added attribute re:2"]),
+        ("import b, c", "import c, b", ["replaced text a.py:None"]),
+        ("from a import b, c", "from a import c", ["deleted attribute b:None"]),
+        ("from a import b, c", "from .a import b, c", ["replaced attribute b:3", "replaced attribute c:3"]),
+        ("x = 1", "x = 2", ["updated class A:8", "  replaced attribute A.x:10"]),
+        ("def m(self): return 1", "def m(self): return 2", ["updated class A:8", "  replaced method A.m:11"]),
+        ("        x = 1\n", "", ["updated class A:8", "  deleted attribute A.x:None"]),
+        ("x = 1", "x = 1; y = 1", ["updated class A:8", "  added attribute A.y:10"]),
+        ("o(self): return 1", "o(self): return 2", ["updated class A.N:12", "  replaced method A.N.o:13"]),
+        ("class A(B)", "class A(C)", ["updated class A:8", "  replaced attribute A.__bases__:8"]),
+        ("class A(B)", "class A(B, metaclass=M)", ["updated class A:8", "  replaced attribute A.__bases__:8"]),
+        ("class A(B)", "@d\n    class A(B)", ["updated class A:9", "  replaced attribute A.__decorators__:9"]),
+        ("        '''Doc.'''", "        '''Text.'''", ["updated class A:8", "  replaced attribute A.__doc__:8"]),
+        ("    '''Doc.'''\n    import", "    '''Text.'''\n    import", ["replaced attribute __doc__:1"]),
+        ("        x = 1", "        x = 1\n        p()", ["updated class A:8", "  added statement A.p():11"]),
+        ("    f()\n", "", ["deleted statement f():None"]),
+        ("    f()\n", "    f()\n    f()\n", ["added statement f():16"]),
+        ("    f()\n", "    f(1)\n", ["added statement f(1):16", "deleted statement f():None"]),
+        ("    f()\n", "    f()\n    a.b = [i for i in 'a']\n", ["added attribute a.b:17"]),
+        ("    f()\n", "    f()\n    a[0] = (w := 1)\n", ["added statement a[0] = (w := 1):17"]),
+        ("if os:", "if not os:", ["added statement if not os::14", "deleted statement if os::None"]),
+        ("h(): return 1", "h(): return 2", ["replaced method h:15"]),
+        ("def h()", "f()\n        def h()", ["added statement if os::14", "deleted statement if os::None"]),
+        ("def h(): return 1", "pass\n    else:\n        def h(): return 1", ["replaced method h:17"]),
+        ("    f()\n", "    f()  # comment\n", ["replaced text a.py:None"]),
+        ("    f()\n", "    f( )\n", ["replaced text a.py:None"]),
+        ("    f()\n", "    (f())\n", ["replaced text a.py:None"]),
+        ("class A(B)", "class Z: pass\n    class A(B)", ["added class Z:8"]),
+    ],
+)  # fmt: skip
+def test_every_kind_of_change_in_a_module(old: str, new: str, expected: list[str]) -> None:
+    assert BEFORE.count(old) >= 1
+    assert changes(BEFORE, BEFORE.replace(old, new, 1)) == expected
+
+
+def test_every_change_is_found_the_other_way_round_too() -> None:
+    found = changes(BEFORE.replace("def f(): return 1", "").replace("import os", "").replace("f()", "g()"), BEFORE)
+    assert found == [
+        "added attribute os:2",
+        "added method f:6",
+        "added statement f():16",
+        "deleted statement g():None",
+    ]
+
+
+def test_classes_come_and_go_with_their_members() -> None:
+    text = "class A:\n    x = 1\n    def f(self): pass\n    p()\n"
+    assert changes("y = 1\n", "y = 1\n" + text) == [
+        "added class A:2",
+        "  added attribute A.x:3",
+        "  added method A.f:4",
+        "  added statement A.p():5",
+    ]
+    assert changes("y = 1\n" + text, "y = 1\n") == [
+        "deleted class A:None",
+        "  deleted attribute A.x:None",
+        "  deleted method A.f:None",
+        "  deleted statement A.p():None",
+    ]
+
+
+def test_a_class_that_becomes_a_function() -> None:
+    assert changes("class A:\n    x = 1\n", "def A(): pass\n") == [
+        "updated class A:1",
+        "  deleted attribute A.x:None",
+        "replaced method A:1",
+    ]
+
+
+def test_conditional_definitions_are_compared_in_order() -> None:
+    one, two = "if a:\n    X = 1\nelse:\n    X = 2\n", "if a:\n    X = 2\nelse:\n    X = 1\n"
+    assert changes(one, two) == ["replaced attribute X:4"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("with a: X = 1", "with b: X = 1"),
+        ("with a as b: X = 1", "with a as c: X = 1"),
+        ("try: X = 1\nexcept A: f()", "try: X = 1\nexcept B: f()"),
+        ("try: X = 1\nexcept A as e: f()", "try: X = 1\nexcept A as g: f()"),
+        ("try: X = 1\nexcept A: f()\nelse: g()", "try: X = 1\nexcept A: f()\nfinally: g()"),
+        ("for i in a: X = 1", "for j in a: X = 1"),
+        ("while a: X = 1", "while b: X = 1"),
+        ("if a: f()\nelse: g()", "if a: g()\nelse: f()"),
+        ("if a: f()", "if a: pass\nelse: f()"),
+        ("match a:\n    case 1: X = 1", "match a:\n    case 2: X = 1"),
+        ("del a", "del b"),
+        ("a[0] = 1", "a[0] = 2"),
+        ("a().b = 1", "a().b = 2"),
+        ("assert a", "assert b"),
+        ("raise a", "raise b"),
+    ],
+)
+def test_code_that_binds_nothing_is_compared_as_statements(one: str, other: str) -> None:
+    found = changes(f"{one}\n", f"{other}\n")
+    assert [line.split()[:2] for line in found] == [["added", "statement"], ["deleted", "statement"]]
+
+
+def test_files_that_come_or_go_are_told_by_their_definitions_or_as_a_whole() -> None:
+    assert changes(None, "import os\nf()\nX = 1\n") == ["added attribute os:1", "added attribute X:3"]
+    assert changes("X = 1\nf()\n", None) == ["deleted attribute X:None"]
+    assert changes(None, "f()\n") == ["added file a.py:None"]
+    assert changes(None, b"") == ["added file a.py:None"]
+    assert changes(b"", None) == ["deleted file a.py:None"]
+    assert changes(b"", "f()\n") == ["added statement f():1"]
+
+
+def test_files_that_are_not_python_are_told_as_a_whole() -> None:
+    assert changes(b"a", b"b", "pkg/x.yaml") == ["replaced file x.yaml:None"]
+    assert changes(None, b"b", "pkg/x.yaml") == ["added file x.yaml:None"]
+    assert changes(b"b", None, "pkg/x.yaml") == ["deleted file x.yaml:None"]
+    assert changes(b"x = '\xe9'\n", b"x = '\xe8'\n") == ["replaced file a.py:None"]
+    assert changes(b"def f(:\n", b"def f(): pass\n") == ["replaced file a.py:None"]
+
+
+def test_line_ends_and_marks_are_text() -> None:
+    assert changes(b"x = 1\n", b"x = 1\r\n") == ["replaced text a.py:None"]
+    assert changes(b"x = 1\n", b"\xef\xbb\xbfx = 1\n") == ["replaced text a.py:None"]
+    assert changes(b"x = 1\n", b"x = 1") == ["replaced text a.py:None"]

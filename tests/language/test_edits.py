@@ -1,0 +1,163 @@
+"""Edits: counted substitutions of tokens inside one definition."""
+
+from __future__ import annotations
+
+import pytest
+
+from .pairs import check, refused
+
+
+AGAIN = 'lengthen the find, or give ("find", "replace", count)'
+
+
+def edit(before: str, edits: str, after: str) -> None:
+    """Check edits of the function `f`."""
+    check(before, f"@edited({edits}, why='w')\ndef f(): ...\n", "# edited: w\n" + after)
+
+
+@pytest.mark.parametrize(
+    ("find", "written"),
+    [
+        ("g(x, y)", "g(x,y)"),
+        ("g(x,y)", "g( x ,\n        y )"),
+        ("g(x, y)", "g(  # one\n        x,  # two\n        y)"),
+        ("g(\\nx,\\ny\\n)", "g(x, y)"),
+        ("g(x, y)  # nothing", "g(x, y)"),
+        ("'a' + \\\\\\n 'b'", "'a' + 'b'"),
+        ("f'{x}' + 'b'", "f'{x}'  +  'b'"),
+        ("a[b['c']:1]", "a[ b [ 'c' ] : 1 ]"),
+        ("not x", "not  x"),
+        ("x != y", "x  !=y"),
+    ],
+)
+def test_white_space_comments_and_line_breaks_make_no_difference(find: str, written: str) -> None:
+    edit(f"def f():\n    return ({written})\n", f'("{find}", "z")', "def f():\n    return (z)\n")
+
+
+@pytest.mark.parametrize(
+    ("find", "body"),
+    [
+        ("x", "return xy, x1, 'x', f'{x}', yx  # x"),
+        ("'a'", "return \"a\", 'a ', f'a'"),
+        ("1", "return 11, 1.0, 0x1, 1j"),
+        ("=", "x == y; x += 1"),
+        ("return 'a  b'", "return 'a b'"),
+        ("'''a\\n b'''", "return '''a\\n  b'''"),
+    ],
+)
+def test_parts_of_tokens_and_the_insides_of_strings_do_not_match(find: str, body: str) -> None:
+    shown = find.replace("\\n", "\n")
+    refused(
+        f"def f():\n    {body}\n",
+        f'@edited(("""{find}""", "z"), why="w")\ndef f(): ...\n',
+        f"3: `{shown}` occurs 0 times in `f`, expected 1; {AGAIN}",
+    )
+
+
+def test_an_edit_must_occur_as_often_as_it_says() -> None:
+    before = "def f():\n    return x, x, y\n"
+    refused(
+        before,
+        "@edited(('x', 'z'), ('y', 'z', 2), ('w', 'z'), ('x', 'w', 3), why='w')\ndef f(): ...\n",
+        f"3: `x` occurs 2 times in `f`, expected 1; {AGAIN}",
+        f"3: `y` occurs 1 times in `f`, expected 2; {AGAIN}",
+        f"3: `w` occurs 0 times in `f`, expected 1; {AGAIN}",
+        f"3: `x` occurs 2 times in `f`, expected 3; {AGAIN}",
+    )
+    edit(before, "('x', 'z', 2)", "def f():\n    return z, z, y\n")
+
+
+def test_occurrences_do_not_overlap_and_other_symbols_do_not_count() -> None:
+    edit(
+        "def f():\n    return x.x.x.x\ndef g():\n    return x.x\n",
+        "('x.x', 'y', 2)",
+        "def f():\n    return y.y\ndef g():\n    return x.x\n",
+    )
+
+
+def test_edits_that_meet_are_refused() -> None:
+    refused(
+        "def f():\n    return a + b + c\n",
+        "@edited(('a + b', 'x'), ('b + c', 'y'), why='w')\ndef f(): ...\n",
+        "3: changes the same lines as o.py:3; join the two operations",
+    )
+
+
+def test_edits_side_by_side_are_both_made() -> None:
+    edit("def f():\n    return a + b\n", "('a', 'x'), ('+', '-'), ('b', 'y')", "def f():\n    return x - y\n")
+
+
+def test_a_replacement_of_several_lines_is_indented_like_its_first_line() -> None:
+    edit(
+        "def f():\n    if x:\n        a = 1\n",
+        '("a = 1", """\n    a = 2\n    if a:\n        b = 3\n\n    c = 4\n    """)',
+        "def f():\n    if x:\n        a = 2\n        if a:\n            b = 3\n\n        c = 4\n",
+    )
+
+
+def test_strings_of_several_lines_keep_their_white_space() -> None:
+    edit(
+        "def f():\n    if x:\n        a = 1\n",
+        '(\'a = 1\', \'a = """\\n  b\\nc"""\\nd = 2\')',
+        'def f():\n    if x:\n        a = """\n  b\nc"""\n        d = 2\n',
+    )
+    edit(
+        'def f():\n    a = """\n  b\n c"""\n',
+        '(\'"""\\n  b\\n c"""\', \'d\')',
+        "def f():\n    a = d\n",
+    )
+
+
+def test_an_empty_replacement_takes_whole_lines_out_where_nothing_else_is_on_them() -> None:
+    edit(
+        "def f():\n    a = 1\n    b = (\n        2\n    )\n    c(d, e)\n    g()",
+        "('a = 1', ''), ('b = (2)', ' '), ('d,', ''), ('g()', '')",
+        "def f():\n    c( e)\n",
+    )
+
+
+def test_a_comment_behind_the_place_stays() -> None:
+    edit(
+        "def f():\n    a = 1  # one\n    return 1\n",
+        "('a = 1', '')",
+        "def f():\n      # one\n    return 1\n",
+    )
+
+
+def test_a_replacement_may_not_end_in_a_comment_that_swallows_code() -> None:
+    overlay = "@edited(('a', 'b  # why'), why='w')\ndef f(): ...\n"
+    refused(
+        "def f():\n    return a + c\n",
+        overlay,
+        "3: the comment that ends `b  # why` would swallow code; put it on a line of its own",
+    )
+    check("def f():\n    return a\n", overlay, "# edited: w\ndef f():\n    return b  # why\n")
+
+
+def test_decorators_signature_and_docstring_belong_to_the_definition() -> None:
+    edit(
+        "@a\ndef f(x=1):\n    '''Doc.'''\n    return x\n",
+        "('@a', '@b'), ('x=1', 'x=2'), (\"'''Doc.'''\", \"'''Text.'''\")",
+        "@b\ndef f(x=2):\n    '''Text.'''\n    return x\n",
+    )
+
+
+def test_fragments_that_do_not_parse_by_themselves() -> None:
+    edit(
+        "def f():\n    try:\n        a()\n    except ImportError:\n        b(c[1])\n",
+        "('except ImportError:', 'except (ImportError, RuntimeError):'), ('c[', 'd[')",
+        "def f():\n    try:\n        a()\n    except (ImportError, RuntimeError):\n        b(d[1])\n",
+    )
+
+
+def test_an_edit_without_effect_is_refused() -> None:
+    with pytest.raises(Exception, match="edited, but `f` is the same as upstream"):
+        edit("def f():\n    return 1\n", "('return 1', 'return  1')", "def f():\n    return  1\n")
+
+
+def test_replacements_stay_in_the_line_ends_of_the_file() -> None:
+    check(
+        b'def f():\r\n    a = "x\\\r\ny"\r\n    b = """\r\n"""\r\n',
+        "@edited(('a', 'c\\nd'), ('\"\"\"\\n\"\"\"', '1'), why='w')\ndef f(): ...\n",
+        b'# edited: w\r\ndef f():\r\n    c\r\n    d = "x\\\r\ny"\r\n    b = 1\r\n',
+    )

@@ -1,0 +1,461 @@
+"""Every operation on a function at module level."""
+
+from __future__ import annotations
+
+import pytest
+
+from .pairs import check, refused
+
+BEFORE = """
+    import os
+
+
+    # Speaks of f.
+    @cache
+    def f(x, y=1):
+        return x + y
+
+
+    def g():
+        return f(2)
+"""
+
+
+def test_an_empty_list_of_changes_is_refused() -> None:
+    refused(BEFORE, "", "1: holds no operation; mark what changes, or delete the file")
+
+
+def test_a_wrapper_takes_the_name_and_the_decorators_and_the_original_stays() -> None:
+    check(
+        BEFORE,
+        """
+        @wrapped(why="w")
+        def f(x, y=1):
+            return upstream(x, y) * 2
+        """,
+        """
+        import os
+
+
+        # Speaks of f.
+        @cache
+        # wrapped: w
+        def f(x, y=1):
+            return _upstream_f(x, y) * 2
+
+
+        def _upstream_f(x, y=1):
+            return x + y
+
+
+        def g():
+            return f(2)
+        """,
+    )
+
+
+def test_a_replacement_takes_decorators_and_body_and_leaves_the_rest() -> None:
+    check(
+        BEFORE,
+        """
+        @replaced(why="w")
+        @other
+        # Speaks of the new f.
+        def f(z):
+            return z
+        """,
+        """
+        import os
+
+
+        # Speaks of f.
+        # replaced: w
+        @other
+        # Speaks of the new f.
+        def f(z):
+            return z
+
+
+        def g():
+            return f(2)
+        """,
+    )
+
+
+def test_a_decorator_above_the_marker_is_kept_too() -> None:
+    check(
+        "def f(): pass\n",
+        """
+        @first(
+            1,
+        )
+        @replaced(
+            why="w",
+        )
+        @second
+        def f(): return 1
+        """,
+        """
+        # replaced: w
+        @first(
+            1,
+        )
+        @second
+        def f(): return 1
+        """,
+    )
+
+
+def test_an_edit_changes_only_its_tokens() -> None:
+    check(
+        BEFORE,
+        """
+        @edited(("x + y", "x * y"), why="w")
+        def f(): ...
+        """,
+        """
+        import os
+
+
+        # Speaks of f.
+        # edited: w
+        @cache
+        def f(x, y=1):
+            return x * y
+
+
+        def g():
+            return f(2)
+        """,
+    )
+
+
+def test_a_deletion_leaves_a_notice() -> None:
+    check(
+        BEFORE,
+        'deleted("f", why="w")',
+        """
+        import os
+
+
+        # Speaks of f.
+        # deleted: w
+
+
+        def g():
+            return f(2)
+        """,
+    )
+
+
+def test_an_addition_goes_in_front_of_what_follows_it_in_the_overlay() -> None:
+    check(
+        BEFORE,
+        """
+        @added(why="a")
+        def h():
+            return 3
+
+
+        @wrapped(why="w")
+        def f(*args, **kwargs):
+            return upstream(*args, **kwargs)
+        """,
+        """
+        import os
+
+
+        # added: a
+        def h():
+            return 3
+
+
+        # Speaks of f.
+        @cache
+        # wrapped: w
+        def f(*args, **kwargs):
+            return _upstream_f(*args, **kwargs)
+
+
+        def _upstream_f(x, y=1):
+            return x + y
+
+
+        def g():
+            return f(2)
+        """,
+    )
+
+
+def test_additions_keep_their_order_and_go_to_the_end_when_nothing_follows() -> None:
+    check(
+        "def f(): pass\n",
+        """
+        @added(why="1")
+        def g(): pass
+        @added(why="2")
+        class H: pass
+        X = added(1, why="3")
+        """,
+        """
+        def f(): pass
+
+
+        # added: 1
+        def g(): pass
+
+
+        # added: 2
+        class H: pass
+
+        # added: 3
+        X = 1
+        """,
+    )
+
+
+def test_additions_stay_in_front_of_the_main_guard() -> None:
+    check(
+        """
+        def f(): pass
+
+
+        # Run me.
+        if __name__ == "__main__":
+            f()
+        """,
+        """
+        @added(why="w")
+        def g(): pass
+        """,
+        """
+        def f(): pass
+
+
+        # added: w
+        def g(): pass
+
+
+        # Run me.
+        if __name__ == "__main__":
+            f()
+        """,
+    )
+
+
+def test_an_addition_to_an_empty_module() -> None:
+    check(b"", "X = added(1, why='w')", "# added: w\nX = 1\n")
+
+
+def test_definitions_inside_if_and_try_are_found_and_keep_their_indentation() -> None:
+    check(
+        """
+        if npu:
+            def f(x):
+                return x
+        try:
+            import a
+        except ImportError:
+            def g():
+                return 1
+        else:
+            X = 1
+        finally:
+            def h():
+                return 2
+        """,
+        """
+        @wrapped(why="1")
+        def f(x):
+            return upstream(x)
+        @replaced(why="2")
+        def g():
+            return 2
+        X = replaced(2, why="3")
+        deleted("h", why="4")
+        """,
+        """
+        if npu:
+            # wrapped: 1
+            def f(x):
+                return _upstream_f(x)
+
+
+            def _upstream_f(x):
+                return x
+        try:
+            import a
+        except ImportError:
+            # replaced: 2
+            def g():
+                return 2
+        else:
+            # replaced: 3
+            X = 2
+        finally:
+            # deleted: 4
+            pass
+        """,
+    )
+
+
+@pytest.mark.parametrize("name", ["d", "e", "f", "de", "ef", "def_", "a", "sync", "async_"])
+def test_the_name_is_found_behind_the_keywords(name: str) -> None:
+    check(
+        f"async  def \\\n  {name}(): return 1\nclass {name}_s: pass\n",
+        f"""
+        @wrapped(why="w")
+        async def {name}():
+            return await upstream()
+        """,
+        f"# wrapped: w\nasync def {name}():\n    return await _upstream_{name}()\n\n\n"
+        f"async  def \\\n  _upstream_{name}(): return 1\nclass {name}_s: pass\n",
+    )
+
+
+def test_an_async_function_cannot_be_wrapped_by_a_plain_one_nor_the_other_way_round() -> None:
+    refused(
+        "async def f(): pass\ndef g(): pass\n",
+        """
+        @wrapped(why="w")
+        def f():
+            return upstream()
+        @wrapped(why="w")
+        async def g():
+            return upstream()
+        """,
+        "3: `f` is a async function upstream, the wrapper a plain one; match it",
+        "6: `g` is a plain function upstream, the wrapper a async one; match it",
+    )
+
+
+def test_names_that_are_not_there_are_refused_with_the_nearest() -> None:
+    refused(
+        "def forward(): pass\nclass A:\n    def attend(self): pass\n",
+        """
+        @replaced(why="w")
+        def foward(): pass
+        class A:
+            @added(why="w")
+            def new(self): pass
+            @edited(("a", "b"), why="w")
+            def atend(self): ...
+        @replaced(why="w")
+        def attend(): pass
+        @wrapped(why="w")
+        def nothing_like_it(): upstream()
+        class B:
+            @added(why="w")
+            def new(self): pass
+        """,
+        "3: pkg/module.py has no `foward`; nearest: `forward`",
+        "8: pkg/module.py has no `A.atend`; nearest: `A.attend`",
+        "10: pkg/module.py has no `attend`; nearest: `A.attend`",
+        "12: pkg/module.py has no `nothing_like_it`",
+        "15: pkg/module.py has no `B`",
+    )
+
+
+def test_names_that_are_there_twice_are_refused_with_their_lines() -> None:
+    refused(
+        """
+        if a:
+            def f(): pass
+        else:
+            def f(): pass
+        @overload
+        def g(x: int): ...
+        @overload
+        def g(x: str): ...
+        def g(x): pass
+        """,
+        """
+        @wrapped(why="w")
+        def f():
+            return upstream()
+        @replaced(why="w")
+        def g(x): pass
+        """,
+        "3: pkg/module.py defines `f` 2 times (lines 2, 4); overloads, property setters and conditional definitions"
+        " need a patch, or edit the class around them",
+        "6: pkg/module.py defines `g` 3 times (lines 6, 8, 9); overloads, property setters and conditional definitions"
+        " need a patch, or edit the class around them",
+    )
+
+
+def test_an_addition_of_what_is_there_is_refused() -> None:
+    refused(
+        "import os\ndef f(): pass\nX = 1\n",
+        """
+        @added(why="w")
+        def f(): pass
+        @added(why="w")
+        def os(): pass
+        X = added(2, why="w")
+        """,
+        "3: pkg/module.py already defines `f` (line 2); use @replaced, @wrapped or @edited",
+        "5: pkg/module.py already defines `os` (line 1); use @replaced, @wrapped or @edited",
+        "6: pkg/module.py already defines `X` (line 3); use @replaced, @wrapped or @edited",
+    )
+
+
+def test_unlike_is_not_replaced_by_unlike() -> None:
+    refused(
+        "def f(): pass\nclass A: pass\nimport os\nX = 1\n",
+        """
+        @replaced(why="w")
+        class f: pass
+        @replaced(why="w")
+        def A(): pass
+        @replaced(why="w")
+        def os(): pass
+        f2 = 1
+        """,
+        "8: a merge module holds only imports, classes and marked definitions;"
+        " mark it with added(…, why=…) or another marker, or leave it out",
+    )
+    refused(
+        "def f(): pass\nclass A: pass\nimport os\nX = 1\n",
+        """
+        @replaced(why="w")
+        class f: pass
+        @replaced(why="w")
+        def A(): pass
+        @wrapped(why="w")
+        def X(): return upstream()
+        """,
+        "3: `f` is a function upstream; replace like by like",
+        "5: `A` is a class upstream; replace like by like",
+        "7: `X` is not a function upstream; use @replaced or edited(…)",
+    )
+
+
+def test_two_operations_on_one_symbol_are_refused() -> None:
+    refused(
+        "def f(): return 1\n",
+        """
+        @edited(("1", "2"), why="w")
+        def f(): ...
+        @edited(("return", "yield"), why="w")
+        def f(): ...
+        """,
+        "5: second operation on `f` of pkg/module.py; the first is o.py:3; join the two operations",
+    )
+
+
+def test_operations_on_a_class_and_inside_it_are_refused_where_they_meet() -> None:
+    refused(
+        "class A:\n    def f(self): return 1\n    def g(self): return 1\n",
+        """
+        @replaced(why="w")
+        class A:
+            x = 1
+        class A:
+            @edited(("1", "2"), why="w")
+            def f(self): ...
+            @edited(("1", "2"), why="w")
+            def g(self): ...
+        """,
+        "7: changes the same lines as o.py:3; join the two operations",
+        "9: changes the same lines as o.py:3; join the two operations",
+    )

@@ -1,0 +1,208 @@
+"""Overlay files: what may stand in them, and every mistake of a file reported at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from npu_overlays.errors import MergeError
+from npu_overlays.marks import uses_markers
+from npu_overlays.merge_modules import read_operations
+from npu_overlays.operations import Reason
+
+from .pairs import check, operations, refused
+
+NOTHING = "x = 1\n"
+
+
+def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
+    refused(
+        NOTHING,
+        """
+        from __future__ import annotations
+        print("hello")
+        y = 1
+        def f(): pass
+        @added
+        def g(): pass
+        class A(B): pass
+        @wrapped(why="w")
+        class C: pass
+        @added(why="w")
+        @replaced(why="w")
+        def h(): pass
+        @wrapped(why="w")
+        @cache
+        def i(): upstream()
+        @edited(("a", "b"), why="w")
+        def j():
+            return 1
+        @added()
+        def k(): pass
+        @added(why=" ")
+        def l(): pass
+        @added(why=1)
+        def m(): pass
+        @added(why=X)
+        def n(): pass
+        @added(why="w", because="b", **more)
+        def o(): pass
+        @added(why="w", targets=["a.py:b"])
+        def p(): pass
+        """,
+        "2: a __future__ import would change all of the upstream module; take it out",
+        "3: a merge module holds only imports, classes and marked definitions;"
+        " mark it with added(…, why=…) or another marker, or leave it out",
+        "4: a merge module holds only imports, classes and marked definitions;"
+        " mark it with added(…, why=…) or another marker, or leave it out",
+        "5: `f` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
+        "7: `g` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
+        "8: class `A` only says where its operations belong; its bases and decorators would be lost;"
+        " write `class NAME:`, or mark the class with @added or @replaced",
+        "10: `C` is a class and cannot be wrapped; wrap its methods, or replace the class",
+        "13: `h` is marked 2 times; one operation for one symbol",
+        "15: upstream's decorators stay on the wrapped `i`; further ones are not merged;"
+        " take the decorator out, or use @replaced",
+        "18: the body of the edited `j` is not used; write `...` as its body",
+        '20: `why` is missing; why="the reason, one sentence for a user of the wheel"',
+        '22: `why` is missing; why="the reason, one sentence for a user of the wheel"',
+        '24: `why` is not a text; why="…"',
+        "26: `why` is not a literal; nothing is executed at build time: write it out",
+        "28: unknown argument `because`; use why, forwarded, drop_when or targets",
+        "28: unknown argument `**`; use why, forwarded, drop_when or targets",
+        "31: targets= belongs to files of shared/; take targets= out, or move the definition",
+    )
+
+
+def test_mistakes_in_values_deletions_and_edits() -> None:
+    refused(
+        NOTHING,
+        """
+        a, b = added(1, why="w")
+        a.b = added(1, why="w")
+        c = wrapped(why="w")
+        d = added(why="w")
+        e = added(*x, why="w")
+        deleted(why="w")
+        deleted(x, why="w")
+        deleted("a", "b", why="w")
+        added(1, why="w")
+        f = edited(why="w")
+        g = edited("ab", why="w")
+        h = edited(("a", "b", 1, 2), ("a",), ["a", "b"], (x, "b"), why="w")
+        i = edited(("a", 1), ("", "b"), ("# c", "b"), (1, "b"), why="w")
+        j = edited(("a", "b", 0), ("a", "b", "c"), ("a", "b", True), why="w")
+        """,
+        "2: an operation on a value needs one plain name on its left; NAME = marker(…)",
+        "3: an operation on a value needs one plain name on its left; NAME = marker(…)",
+        "4: wrapped() cannot be assigned; use added, replaced or edited on a value",
+        "5: added() on a value takes the value and keywords; NAME = added(value, why=…)",
+        "6: added() on a value takes the value and keywords; NAME = added(value, why=…)",
+        *[f'{line}: not an operation; deleted("name", why=…), or a marker on a definition' for line in (7, 8, 9, 10)],
+        '11: edited() without substitutions; edited(("find", "replace"), why=…)',
+        '12: not a substitution; write ("find", "replace") or ("find", "replace", count)',
+        *['13: not a substitution; write ("find", "replace") or ("find", "replace", count)'] * 4,
+        *["14: find and replace must be texts, and find must hold code"] * 4,
+        "15: 0 is not how often `a` can occur; a whole number from 1",
+        "15: 'c' is not how often `a` can occur; a whole number from 1",
+        "15: True is not how often `a` can occur; a whole number from 1",
+    )
+
+
+def test_a_marker_inside_a_definition_that_is_taken_as_a_whole_is_refused() -> None:
+    refused(
+        NOTHING,
+        """
+        @added(why="w")
+        class A:
+            @wrapped(why="w")
+            def f(self): return upstream(self)
+        """,
+        "5: `A` is added as a whole; the marker inside it would reach the wheel;"
+        " take the inner marker out, or mark only the parts",
+    )
+
+
+def test_a_file_with_a_syntax_error_names_its_line() -> None:
+    assert uses_markers(b"from npu_overlays.markers import added\ndef f(:\n")
+    refused(NOTHING, "def f(:\n", "o.py: not valid Python: invalid syntax (line 2)")
+
+
+def test_a_file_that_is_not_utf_8_is_refused() -> None:
+    with pytest.raises(MergeError, match=r"o\.py: not UTF-8"):
+        read_operations("o.py", b"# \xe9\n", overlay="o", target="a.py")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"from npu_overlays.markers import added\n", True),
+        (b"def f():\n    from npu_overlays.markers import added\n", True),
+        (b"import npu_overlays.markers\n", True),
+        (b"from npu_overlays import markers\n", True),
+        (b"import npu_overlays_other\n", False),
+        (b"# npu_overlays.markers\nx = 'npu_overlays'\n", False),
+        (b"from . import npu_overlays\n", False),
+        (b"import os\n", False),
+        (b"def f(:\n", False),
+    ],
+)
+def test_a_file_means_to_be_merged_if_it_imports_the_tool(content: bytes, *, expected: bool) -> None:
+    assert uses_markers(content) is expected
+
+
+def test_markers_may_be_imported_under_other_names_and_other_names_are_no_markers() -> None:
+    content = b"""
+from npu_overlays.markers import added as new
+@new(why="w")
+def f():
+    added = deleted = 1
+    return added, deleted
+"""
+    (operation,) = read_operations("o.py", content, overlay="o", target="a.py")
+    assert (operation.action, operation.symbol) == ("added", "f")
+
+
+def test_what_people_and_linters_need_is_left_out() -> None:
+    check(
+        NOTHING,
+        """
+        '''About this file.'''
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            from pkg.module import other
+        pass
+        class A:
+            '''Nothing here.'''
+        # A comment.
+        x = replaced(2, why="w")
+        """,
+        "# replaced: w\nx = 2\n",
+    )
+
+
+def test_an_operation_says_where_it_stands_and_why() -> None:
+    (operation,) = operations(
+        """
+        class A:
+            @added(
+                why="because " "so",
+                forwarded="https://example.invalid/1",
+                drop_when="never",
+            )
+            def f(self):
+                pass
+        """
+    )
+    assert operation.where == "o.py:8"
+    assert operation.reason == Reason(why="because so", forwarded="https://example.invalid/1", drop_when="never")
+    assert (operation.action, operation.symbol, operation.kind) == ("added", "A.f", "function")
+    assert operation.text == "def f(self):\n    pass\n"
+
+
+def test_an_overlay_file_in_crlf_reads_like_one_in_lf() -> None:
+    overlay = (
+        "class A:\n    @added(why='w')\n    def f(self):\n        return '''\n  x'''\n    Y = added((\n1), why='w')\n"
+    )
+    plain = operations(overlay)
+    content = ("from npu_overlays.markers import added\n" + overlay).replace("\n", "\r\n").encode()
+    assert read_operations("o.py", content, overlay="o", target=plain[0].path) == plain

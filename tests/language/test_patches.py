@@ -1,0 +1,258 @@
+"""Git patches: applied without fuzz in name order, refused where they do not fit or cannot be shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.content import OverlayFile
+from npu_overlays.errors import MergeError
+from npu_overlays.patches import apply_patch, read_patch
+from support.environment import Environment
+
+from .overlays import HEADER, apply_files, git_diff, mistakes
+from .pairs import patched
+
+LINES = b"".join(b"line %d\n" % number for number in range(20))
+UPSTREAM = {
+    "pkg/a.py": b"def f():\n    return 1\n\n\ndef g():\n    return 1\n",
+    "pkg/b.yaml": LINES,
+    "pkg/crlf.yaml": b"a: 1\r\nb: 1\r\n",
+    "pkg/gone.yaml": b"x: 1\n",
+}
+
+
+def _patch(diff: bytes, header: str = HEADER) -> OverlayFile:
+    return OverlayFile(overlay="o", path="0.patch", file="o/patches/0.patch", content=header.encode() + diff)
+
+
+def _apply(tmp_path: Path, diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> dict[str, bytes | None]:
+    return apply_patch(read_patch(_patch(diff)), patched(tmp_path / "u", upstream, {}), absent=frozenset())
+
+
+def _refused(tmp_path: Path, diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> list[str]:
+    with pytest.raises(MergeError) as caught:
+        _apply(tmp_path, diff, upstream)
+    return [message.removeprefix("o/patches/0.patch: ") for message in mistakes(caught.value)]
+
+
+def test_a_patch_changes_adds_deletes_and_renames(tmp_path: Path, environment: Environment) -> None:
+    after = {
+        "pkg/a.py": b"x = 1\n",
+        "pkg/gone.yaml": None,
+        "pkg/new.yaml": b"new\n",
+        "pkg/empty.txt": b"",
+        "pkg/b.yaml": None,
+        "pkg/renamed.yaml": LINES + b"more\n",
+        "pkg/a b é.txt": b"odd\n",
+    }
+    diff = git_diff(environment, UPSTREAM, after, "--find-renames")
+    assert b"rename from pkg/b.yaml" in diff
+    assert set(read_patch(_patch(diff)).paths) == set(after)
+    assert _apply(tmp_path, diff) == after
+
+
+def test_an_empty_file_with_a_space_in_its_name(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/a b.txt": b"", "pkg/é b.txt": b""}
+    assert _apply(tmp_path, git_diff(environment, UPSTREAM, after)) == after
+
+
+def test_binary_files_are_patched(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/data.bin": bytes(range(256)) * 4}
+    diff = git_diff(environment, UPSTREAM, after, "--binary")
+    assert _apply(tmp_path, diff) == after
+
+
+def test_text_in_a_hunk_is_not_taken_for_a_header(tmp_path: Path, environment: Environment) -> None:
+    before = {"pkg/q.sql": b"-- /etc/passwd\n++ x\nrename from ../y\nselect\n"}
+    after = {"pkg/q.sql": b"select\ndiff --git a/../z b/../z\n-- b/w\n"}
+    diff = git_diff(environment, before, after)
+    assert b"\n--- /etc/passwd\n" in diff
+    assert read_patch(_patch(diff)).paths == ("pkg/q.sql",)
+    assert _apply(tmp_path, diff, before) == after
+
+
+def test_moved_lines_are_found_but_changed_ones_are_not(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/b.yaml": LINES.replace(b"line 10\n", b"line ten\n")}
+    diff = git_diff(environment, UPSTREAM, after)
+    moved = {"pkg/b.yaml": b"first\n" * 7 + LINES}
+    assert _apply(tmp_path / "1", diff, moved) == {"pkg/b.yaml": b"first\n" * 7 + after["pkg/b.yaml"]}
+    other = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
+    assert _refused(tmp_path / "2", diff, other) == [
+        (
+            "does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
+            " refresh it on the pinned commit (npu-overlays show names it)"
+        )
+    ]
+
+
+def test_the_users_git_configuration_makes_no_difference(
+    tmp_path: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/b.yaml": LINES.replace(b"line 10\n", b"line ten\n")})
+    config = tmp_path / "loose"
+    config.write_text("[apply]\n\tignoreWhitespace = change\n\twhitespace = fix\n[core]\n\tautocrlf = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    assert _refused(tmp_path, diff, {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")})[0].startswith("does not")
+
+
+def test_a_patch_that_is_upstream_already_is_refused(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/a.py": b"x = 1\n"}
+    diff = git_diff(environment, UPSTREAM, after)
+    assert _refused(tmp_path, diff, after) == ["is already upstream; delete it"]
+
+
+def test_a_patch_of_what_is_not_there_is_refused(tmp_path: Path, environment: Environment) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
+    (message,) = _refused(tmp_path, diff, {"pkg/b.yaml": b""})
+    assert message.startswith("does not apply: error: pkg/a.py: No such file or directory")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"Why: something\n", b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"])
+def test_a_patch_without_a_diff_is_refused(content: bytes) -> None:
+    with pytest.raises(MergeError, match=r"0.patch: holds no `diff --git`\n    fix: export it with git diff"):
+        read_patch(_patch(content, header=""))
+
+
+def test_a_patch_that_only_changes_a_mode_is_refused(tmp_path: Path) -> None:
+    diff = b"diff --git a/pkg/a.py b/pkg/a.py\nold mode 100644\nnew mode 100755\n"
+    assert _refused(tmp_path, diff) == ["changes nothing; delete it"]
+
+
+def test_a_patch_in_crlf_is_refused_and_one_of_a_crlf_file_is_not(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/crlf.yaml": b"a: 1\r\nb: 2\r\n"}
+    diff = git_diff(environment, UPSTREAM, after)
+    assert _apply(tmp_path / "1", diff) == after
+    with pytest.raises(MergeError, match="has CRLF line ends, with which no hunk can fit"):
+        _apply(tmp_path / "2", diff.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "pkg/../../outside", "pkg//a", "./a", "pkg/./a", "a\\b"])
+def test_paths_that_leave_the_repository_are_refused(path: str) -> None:
+    diff = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n".encode()
+    with pytest.raises(MergeError, match="which is not a plain path inside the repository"):
+        read_patch(_patch(diff))
+    bare = f"diff --git {path} {path}\n--- {path}\n+++ {path}\n@@ -0,0 +1 @@\n+x\n".encode()
+    with pytest.raises(MergeError, match="which is not a plain path inside the repository"):
+        read_patch(_patch(bare))
+    renamed = f"diff --git a/pkg/a b/{path}\nsimilarity index 100%\nrename from pkg/a\nrename to {path}\n".encode()
+    with pytest.raises(MergeError, match="which is not a plain path inside the repository"):
+        read_patch(_patch(renamed))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "new file mode 120000\nindex 0000000..1111111\n--- /dev/null\n+++ b/pkg/l\n@@ -0,0 +1 @@\n+target\n",
+        "index 0000000..1111111 120000\n--- a/pkg/l\n+++ b/pkg/l\n@@ -1 +1 @@\n-a\n+b\n",
+        "old mode 100644\nnew mode 120000\n",
+        "deleted file mode 120000\nindex 1111111..0000000\n--- a/pkg/l\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+    ],
+)
+def test_symbolic_links_are_refused(lines: str) -> None:
+    with pytest.raises(MergeError, match="makes or changes a symbolic link, which a wheel cannot hold"):
+        read_patch(_patch(f"diff --git a/pkg/l b/pkg/l\n{lines}".encode()))
+
+
+def test_all_mistakes_of_a_patch_are_reported_at_once() -> None:
+    diff = b"diff --git a/../x b/../x\r\nnew file mode 120000\n--- /dev/null\n+++ b/../x\n@@ -0,0 +1 @@\n+y\n"
+    with pytest.raises(MergeError) as caught:
+        read_patch(_patch(diff, header="\n"))
+    assert [problem.what.partition(",")[0] for problem in caught.value.problems] == [
+        "has CRLF line ends",
+        "makes or changes a symbolic link",
+        "touches `../x`",
+        "gives no reason",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "why", "forwarded", "drop_when"),
+    [
+        ("Why: one\nForwarded: url\nDrop-when: never\n", "one", "url", "never"),
+        ("Description: two\n", "two", "", ""),
+        ("From 1234 Mon\nFrom: A <a@b>\nDate: today\nSubject: [PATCH 1/2] three\n---\n x | 1 +\n", "three", "", ""),
+        ("Subject: [PATCH] a long\n subject\n\tgoes on\nwhy: short\n", "short", "", ""),
+        ("Subject: [PATCH] a long\n subject\n\tgoes on\n\nBody.\n", "a long subject goes on", "", ""),
+        ("Just prose.\nMore of it.\n", "Just prose.", "", ""),
+    ],
+)
+def test_the_reason_stands_above_the_first_diff(header: str, why: str, forwarded: str, drop_when: str) -> None:
+    diff = b"diff --git a/pkg/a b/pkg/a\n--- a/pkg/a\n+++ b/pkg/a\n@@ -1 +1 @@\n-a\n+Why: not me\n"
+    reason = read_patch(_patch(diff, header=header)).reason
+    assert (reason.why, reason.forwarded, reason.drop_when) == (why, forwarded, drop_when)
+
+
+def test_patches_are_applied_in_name_order_and_before_merges(tmp_path: Path, environment: Environment) -> None:
+    first = {"pkg/a.py": UPSTREAM["pkg/a.py"].replace(b"def g():\n    return 1", b"def g():\n    return 2")}
+    second = {"pkg/a.py": first["pkg/a.py"].replace(b"return 2", b"return 3") + b"\n\ndef h():\n    return 3\n"}
+    files: dict[str, str | bytes] = {
+        "patches/2.patch": b"Why: second\n" + git_diff(environment, first, second),
+        "patches/1.patch": b"Why: first\n" + git_diff(environment, UPSTREAM, first),
+        "tree/pkg/a.py": """
+            @wrapped(why="w")
+            def f():
+                return upstream() + g()
+            @edited(("3", "4"), why="e")
+            def g(): ...
+        """,
+    }
+    applied = apply_files(tmp_path, UPSTREAM, files)
+    namespace: dict[str, object] = {}
+    exec(applied.tree.after("pkg/a.py") or b"", namespace)  # noqa: S102  # the test's own text
+    assert [namespace[name]() for name in "fgh"] == [5, 4, 3]  # type: ignore[operator]  # they are functions
+    assert [(one.symbol, one.operation, one.reason.why) for one in applied.declared] == [
+        ("g", "patch", "first"),
+        ("g", "patch", "second"),
+        ("h", "patch", "second"),
+        ("f", "wrapped", "w"),
+        ("g", "edited", "e"),
+    ]
+
+
+def test_a_patch_under_a_wrapper_is_refused_because_the_original_is_not_upstreams(
+    tmp_path: Path, environment: Environment
+) -> None:
+    changed = {"pkg/a.py": UPSTREAM["pkg/a.py"].replace(b"return 1", b"return 2")}
+    files: dict[str, str | bytes] = {
+        "patches/1.patch": HEADER.encode() + git_diff(environment, UPSTREAM, changed),
+        "tree/pkg/a.py": "@wrapped(why='w')\ndef f():\n    return upstream()\n",
+    }
+    with pytest.raises(MergeError, match="the original of `f` was not kept as upstream has it"):
+        apply_files(tmp_path, UPSTREAM, files)
+
+
+def test_a_patch_that_undoes_another_is_refused(tmp_path: Path, environment: Environment) -> None:
+    changed = {"pkg/b.yaml": b"other\n"}
+    files: dict[str, str | bytes] = {
+        "patches/1.patch": HEADER.encode() + git_diff(environment, UPSTREAM, changed),
+        "patches/2.patch": HEADER.encode() + git_diff(environment, changed, {"pkg/b.yaml": LINES}),
+    }
+    with pytest.raises(MergeError, match=r"patch, but `b\.yaml` is the same as upstream"):
+        apply_files(tmp_path, UPSTREAM, files)
+
+
+def test_hunks_for_files_the_source_lacks_are_left_out(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/a.py": b"x = 1\n", "pkg/gone.yaml": b"x: 2\n"}
+    patch = read_patch(_patch(git_diff(environment, UPSTREAM, after)))
+    kept = {path: content for path, content in UPSTREAM.items() if path != "pkg/gone.yaml"}
+    tree = patched(tmp_path / "u", kept, {})
+    assert apply_patch(patch, tree, absent=frozenset({"pkg/gone.yaml"})) == {"pkg/a.py": b"x = 1\n"}
+    all_absent = frozenset({"pkg/a.py", "pkg/gone.yaml"})
+    assert apply_patch(patch, patched(tmp_path / "v", {}, {}), absent=all_absent) == {}
+
+
+def test_a_python_file_that_is_not_utf_8_can_be_patched(tmp_path: Path, environment: Environment) -> None:
+    before = {"pkg/latin.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'\n"}
+    after = {"pkg/latin.py": b"# -*- coding: latin-1 -*-\nx = '\xe8'\n"}
+    applied = apply_files(tmp_path, before, {"patches/0.patch": HEADER.encode() + git_diff(environment, before, after)})
+    assert applied.tree.changed == after
+    assert [(one.symbol, one.operation) for one in applied.declared] == [("latin.py", "patch")]
+
+
+def test_a_patch_that_breaks_the_syntax_is_refused(tmp_path: Path, environment: Environment) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"def f(:\n"})
+    with pytest.raises(MergeError, match=r"pkg/a\.py: line 1 of the patched module"):
+        apply_files(tmp_path, UPSTREAM, {"patches/0.patch": HEADER.encode() + diff})

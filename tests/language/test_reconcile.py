@@ -1,0 +1,115 @@
+"""What the trees show must be what the overlay declares, neither more nor less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from npu_overlays.errors import MergeError
+from npu_overlays.merge import Declared
+from npu_overlays.operations import Reason
+
+from .pairs import PATH, explain, merged
+
+BEFORE = b"def f(x): return x\ndef g(): pass\nclass A(B):\n    def f(self): return 1\n    def g(self): return 1\n"
+
+
+def declare(symbol: str, operation: str, private: str = "") -> Declared:
+    """Return a declaration."""
+    return Declared(path=PATH, symbol=symbol, operation=operation, reason=Reason(why="w"), overlay="o", private=private)
+
+
+def mistakes(after: bytes, *declared: Declared) -> list[str]:
+    """Return what does not fit."""
+    with pytest.raises(MergeError) as caught:
+        explain(BEFORE, after, declared)
+    return [problem.what for problem in caught.value.problems]
+
+
+def test_the_private_original_is_no_change_of_its_own() -> None:
+    overlay = """
+        @wrapped(why="w")
+        def f(x): return upstream(x)
+        class A:
+            @wrapped(why="w")
+            def f(self): return upstream(self)
+        """
+    content, declared = merged(BEFORE, overlay)
+    assert b"def _upstream_f(x)" in content
+    assert explain(BEFORE, content, declared) == ["replaced A.f (wrapped)", "replaced f (wrapped)"]
+
+
+def test_the_private_original_must_be_upstreams() -> None:
+    content, declared = merged(BEFORE, "@wrapped(why='w')\ndef f(x): return upstream(x)\n")
+    lost = "the original of `f` was not kept as upstream has it"
+    original = b"def _upstream_f(x): return x"
+    assert mistakes(content.replace(original, original + b" + 1"), *declared) == [lost]
+    assert mistakes(content.replace(original, original.replace(b"(x)", b"(x=1)")), *declared) == [lost]
+    assert mistakes(content.replace(original + b"\n", b""), *declared) == [lost]
+    assert mistakes(content.replace(original, b"_upstream_f = f"), *declared) == [lost]
+    assert mistakes(content + original + b"\n", *declared) == [lost]
+
+
+def test_a_private_name_nobody_declared_is_a_change() -> None:
+    after = BEFORE + b"def _upstream_f(): pass\n"
+    assert mistakes(after) == ["`_upstream_f` was added but no operation says so"]
+
+
+def test_an_undeclared_change_is_refused() -> None:
+    after = BEFORE.replace(b"return 1", b"return 2") + b"p()\n"
+    assert mistakes(after, declare("A.f", "edited")) == [
+        "`A.g` was replaced but no operation says so",
+        "`p()` was added but no operation says so",
+    ]
+
+
+def test_a_declaration_without_effect_is_refused() -> None:
+    after = BEFORE.replace(b"return x", b"return -x")
+    assert mistakes(after, declare("f", "replaced"), declare("g", "replaced"), declare("A", "edited")) == [
+        "replaced, but `g` is the same as upstream",
+        "edited, but `A` is the same as upstream",
+    ]
+    assert mistakes(BEFORE, declare("", "edit")) == ["edit, but the file is the same as upstream"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "after"),
+    [
+        ("added", BEFORE.replace(b"return x", b"return -x")),
+        ("replaced", BEFORE.replace(b"def f(x): return x\n", b"")),
+        ("deleted", BEFORE.replace(b"return x", b"return -x")),
+        ("wrapped", BEFORE.replace(b"def f(x): return x\n", b"")),
+    ],
+)
+def test_a_change_of_another_kind_than_declared_is_refused(operation: str, after: bytes) -> None:
+    problems = mistakes(after, declare("f", operation))
+    assert len(problems) == 2
+    assert problems[0].endswith("but no operation says so")
+    assert problems[1] == f"{operation}, but `f` is the same as upstream"
+
+
+def test_an_operation_on_a_class_accounts_for_what_changes_in_it() -> None:
+    after = (
+        BEFORE.replace(b"A(B)", b"A").replace(b"return 1", b"return 2").replace(b"    def g", b"    x = 1\n    def g")
+    )
+    assert explain(BEFORE, after, (declare("A", "replaced"),)) == [
+        "replaced A.__bases__ (replaced)",
+        "replaced A.f (replaced)",
+        "added A.x (replaced)",
+        "replaced A.g (replaced)",
+    ]
+
+
+def test_the_innermost_declaration_accounts_for_a_change() -> None:
+    after = BEFORE.replace(b"return 1", b"return 2")
+    found = explain(BEFORE, after, (declare("", "patch"), declare("A", "edited"), declare("A.g", "replaced")))
+    assert found == ["replaced A.f (edited)", "replaced A.g (replaced)"]
+
+
+def test_a_declaration_speaks_only_of_its_own_file() -> None:
+    other = replace(declare("f", "replaced"), path="pkg/other.py")
+    assert mistakes(BEFORE.replace(b"return x", b"return -x"), other) == [
+        "`f` was replaced but no operation says so",
+        "replaced, but `f` is the same as upstream",
+    ]

@@ -1,0 +1,312 @@
+"""Wrapped code does the right thing when it runs."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from .pairs import as_bytes, check, merged
+
+
+def run(before: str, overlay: str) -> Any:
+    """Return the patched module, executed."""
+    content, _ = merged(before, overlay)
+    module = types.ModuleType("patched")
+    sys.modules["patched"] = module  # dataclasses look there
+    try:
+        exec(compile(content, "patched.py", "exec"), module.__dict__)  # noqa: S102  # the test's own text
+    finally:
+        del sys.modules["patched"]
+    return module
+
+
+def test_super_and_name_mangling_work_in_wrapper_and_original() -> None:
+    module = run(
+        """
+        class Base:
+            def f(self):
+                return ["base"]
+        class A(Base):
+            def __init__(self):
+                self.__hidden = "hidden"
+            def f(self):
+                return [*super().f(), "original", self.__hidden]
+        class B(A):
+            def f(self):
+                return [*super().f(), "derived"]
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self):
+                return [*super().f(), "wrapper", self.__hidden, *upstream(self)]
+        """,
+    )
+    wrapped = ["base", "wrapper", "hidden", "base", "original", "hidden"]
+    assert module.A().f() == wrapped
+    assert module.B().f() == [*wrapped, "derived"]
+
+
+def test_mangled_and_special_methods_are_wrapped() -> None:
+    module = run(
+        """
+        class A:
+            def __call__(self, x):
+                return self.__private(x)
+            def __private(self, x):
+                return [x]
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def __call__(self, x):
+                return ["call", *upstream(self, x)]
+            @wrapped(why="w")
+            def __private(self, x):
+                return ["private", *upstream(self, x)]
+        """,
+    )
+    assert module.A()(1) == ["call", "private", 1]
+
+
+def test_a_derived_class_that_overrides_the_private_name_is_not_reached() -> None:
+    module = run(
+        """
+        class A:
+            def f(self): return "A"
+        class B(A):
+            def _upstream_f(self): return "B"
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self): return upstream(self) * 2
+        """,
+    )
+    assert module.B().f() == "AA"
+
+
+def test_both_of_a_class_and_its_base_can_be_wrapped() -> None:
+    module = run(
+        """
+        class A:
+            def f(self): return ["A"]
+        class B(A):
+            def f(self): return [*super().f(), "B"]
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self): return ["(", *upstream(self), ")"]
+        class B:
+            @wrapped(why="w")
+            def f(self): return ["<", *upstream(self), ">"]
+        """,
+    )
+    assert module.B().f() == ["<", "(", "A", ")", "B", ">"]
+
+
+def test_static_class_and_property_methods() -> None:
+    module = run(
+        """
+        class A:
+            n = 1
+            @staticmethod
+            def s(x): return x
+            @classmethod
+            def c(cls, x): return cls.n + x
+            @property
+            def p(self): return self.n
+        class B(A):
+            n = 10
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def s(x): return upstream(x) * 2
+            @wrapped(why="w")
+            def c(cls, x): return upstream(cls, x) * 2
+            @wrapped(why="w")
+            def p(self): return upstream(self) * 2
+        """,
+    )
+    assert [module.A.s(2), module.A().s(2), module.A.c(2), module.B.c(2), module.B().p] == [4, 4, 6, 24, 20]
+
+
+def test_generators_and_async_functions() -> None:
+    module = run(
+        """
+        import contextlib
+        def numbers(n):
+            yield from range(n)
+        @contextlib.contextmanager
+        def opened(x):
+            yield x
+        async def fetch(x):
+            return x
+        """,
+        """
+        @wrapped(why="w")
+        def numbers(n):
+            for number in upstream(n):
+                yield -number
+        @wrapped(why="w")
+        def opened(x):
+            yield from upstream(x * 2)
+        @wrapped(why="w")
+        async def fetch(x):
+            return await upstream(x) * 2
+        """,
+    )
+    assert list(module.numbers(3)) == [0, -1, -2]
+    with module.opened(2) as value:
+        assert value == 4
+    with pytest.raises(StopIteration, match="6"):
+        module.fetch(3).send(None)
+
+
+def test_decorators_stay_on_the_wrapper_alone() -> None:
+    module = run(
+        """
+        import functools
+        registry = {}
+        def register(name):
+            return lambda function: registry.setdefault(name, function)
+        @functools.lru_cache(maxsize=None)
+        def f(x):
+            return [x]
+        @register("g")
+        def g(x):
+            return [x]
+        """,
+        """
+        @wrapped(why="w")
+        def f(x):
+            return ["wrapper", *upstream(x)]
+        @wrapped(why="w")
+        def g(x):
+            return ["wrapper", *upstream(x)]
+        """,
+    )
+    assert module.f(1) == ["wrapper", 1]
+    assert module.f(1) is module.f(1)
+    assert not hasattr(module._upstream_f, "cache_info")
+    assert module.registry == {"g": module.g}
+    assert module.g(1) == ["wrapper", 1]
+
+
+def test_a_class_whose_name_is_bound_to_something_else_later() -> None:
+    module = run(
+        """
+        import dataclasses
+        def proxied(cls):
+            return type("Proxy", (), {"make": staticmethod(cls)})
+        @proxied
+        class A:
+            def f(self): return 1
+        @dataclasses.dataclass(slots=True)
+        class B:
+            x: int
+            def f(self): return self.x
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self): return -upstream(self)
+        class B:
+            @wrapped(why="w")
+            def f(self): return -upstream(self)
+        """,
+    )
+    assert module.A.make().f() == -1
+    assert module.B(x=2).f() == -2
+
+
+def test_a_nested_class_and_a_conditional_one() -> None:
+    module = run(
+        """
+        if True:
+            class A:
+                class B:
+                    if True:
+                        def f(self): return 1
+        """,
+        """
+        class A:
+            class B:
+                @wrapped(why="w")
+                def f(self): return -upstream(self)
+        """,
+    )
+    assert module.A.B().f() == -1
+
+
+def test_a_module_with_every_operation_runs() -> None:
+    before = """
+        from __future__ import annotations
+        LIMIT = 3
+        def double(x):
+            return x * 2
+        def limited(x):
+            return min(double(x), LIMIT)
+        def gone():
+            pass
+        class A:
+            def f(self):
+                return limited(1)
+        """
+    overlay = """
+        import math
+        LIMIT = replaced(math.inf, why="1")
+        @wrapped(why="2")
+        def double(x):
+            return upstream(offset(x))
+        @edited(("min(", "max("), ("LIMIT", "-LIMIT"), why="3")
+        def limited(x): ...
+        deleted("gone", why="4")
+        class A:
+            @added(why="5")
+            def g(self):
+                return self.f() + 1
+        @added(why="6")
+        def offset(x):
+            return x + 1
+        """
+    module = run(before, overlay)
+    assert module.A().g() == 5
+    assert not hasattr(module, "gone")
+    check(before, overlay, _AFTER)
+
+
+_AFTER = as_bytes("""
+    from __future__ import annotations
+    import math
+    # replaced: 1
+    LIMIT = math.inf
+    # wrapped: 2
+    def double(x):
+        return _upstream_double(offset(x))
+
+
+    def _upstream_double(x):
+        return x * 2
+    # edited: 3
+    def limited(x):
+        return max(double(x), -LIMIT)
+    # deleted: 4
+    class A:
+        def f(self):
+            return limited(1)
+
+        # added: 5
+        def g(self):
+            return self.f() + 1
+
+
+    # added: 6
+    def offset(x):
+        return x + 1
+    """)

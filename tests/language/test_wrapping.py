@@ -1,0 +1,265 @@
+"""What a wrapper may do with ``upstream`` and which signature it may have."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npu_overlays.merge import merge
+from npu_overlays.merge_modules import read_operations
+from npu_overlays.signatures import refused_calls
+
+from .pairs import PATH, check, refused
+
+
+def test_upstream_may_be_handed_on_or_kept_in_a_variable() -> None:
+    check(
+        "def f(x): return x\n",
+        """
+        @wrapped(why="w")
+        def f(x):
+            original = upstream
+            return partial(upstream, original=original)(x, upstream=1).upstream
+        """,
+        """
+        # wrapped: w
+        def f(x):
+            original = _upstream_f
+            return partial(_upstream_f, original=original)(x, upstream=1).upstream
+
+
+        def _upstream_f(x): return x
+        """,
+    )
+
+
+def test_only_the_name_is_exchanged_not_comments_and_strings() -> None:
+    check(
+        "def f(x): return x\n",
+        """
+        @wrapped(why="w")
+        def f(x):
+            # upstream(x)
+            return "upstream(x)", upstream(x)
+        """,
+        """
+        # wrapped: w
+        def f(x):
+            # upstream(x)
+            return "upstream(x)", _upstream_f(x)
+
+
+        def _upstream_f(x): return x
+        """,
+    )
+
+
+def test_upstream_may_have_another_name_in_the_overlay() -> None:
+    overlay = b"from npu_overlays.markers import upstream as original, wrapped\n@wrapped(why='w')\ndef f(x):\n"
+    (operation,) = read_operations("o.py", overlay + b"    return original(upstream(x))\n", overlay="o", target=PATH)
+    content, _ = merge(PATH, b"def f(x): pass\n", [operation], distribution="pkg-npu")
+    assert b"    return _upstream_f(upstream(x))\n" in content
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return x", "never calls upstream(…); call it, or use @replaced"),
+        ("return 'upstream(x)', x.upstream", "never calls upstream(…); call it, or use @replaced"),
+        ("upstream = g; return upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("upstream(x); del upstream", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("from a import upstream; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("import upstream.b; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("global upstream; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("return lambda upstream: upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("return [upstream(x) for upstream in x]", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("return f'{upstream(x)}'", "calls upstream(…) inside an f-string; assign its result to a variable first"),
+    ],
+)
+def test_uses_of_upstream_that_cannot_mean_the_original_are_refused(body: str, message: str) -> None:
+    refused(
+        "def f(x): return x\n",
+        f"@wrapped(why='w')\ndef f(x):\n    {body}\n",
+        f"3: the wrapper of `f` {message}",
+    )
+
+
+def test_a_parameter_or_a_handler_may_not_be_called_upstream() -> None:
+    binds = "binds `upstream` itself; use another name for the wrapper's own"
+    refused(
+        "def f(x): return x\ndef g(x): return x\ndef h(x): return x\n",
+        """
+        @wrapped(why="w")
+        def f(x, upstream=None):
+            return upstream(x)
+        @wrapped(why="w")
+        def g(x):
+            try:
+                upstream(x)
+            except E as upstream:
+                pass
+        @wrapped(why="w")
+        def h(x):
+            def upstream(): pass
+            upstream()
+        """,
+        f"3: the wrapper of `f` {binds}",
+        f"6: the wrapper of `g` {binds}",
+        f"12: the wrapper of `h` {binds}",
+    )
+
+
+def test_in_a_class_of_its_own_a_method_wrapper_cannot_reach_the_original() -> None:
+    before = "class A:\n    def f(self): return 1\n"
+    refused(
+        before,
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self):
+                class Inner:
+                    def g(it): return upstream(it)
+                return Inner().g()
+        """,
+        "4: the wrapper of `A.f` calls upstream(…) inside a class of its own; assign it to a variable first",
+    )
+
+
+def test_a_private_name_that_is_taken_is_refused() -> None:
+    refused(
+        "def f(): return 1\ndef _upstream_f(): pass\ndef g(): return 1\nclass A:\n    _upstream_h = 1\n"
+        "    def h(self): pass\n",
+        """
+        @wrapped(why="w")
+        def f(): return upstream()
+        @wrapped(why="w")
+        def g(): return upstream()
+        @added(why="w")
+        def _upstream_g(): pass
+        class A:
+            @wrapped(why="w")
+            def h(self): return upstream(self)
+        """,
+        "3: `_upstream_f` is already defined; use @replaced or @edited",
+        "5: `_upstream_g` is already defined; use @replaced or @edited",
+        "10: `A._upstream_h` is already defined; use @replaced or @edited",
+    )
+
+
+@pytest.mark.parametrize(
+    ("original", "wrapper", "message"),
+    [
+        ("x", "y", "does not take upstream's parameter `x` in its place"),
+        ("x, y", "x", "does not take upstream's parameter `y` in its place"),
+        ("x, y", "y, x", "does not take upstream's parameter `x` in its place"),
+        ("x", "x, /", "does not take upstream's parameter `x` in its place"),
+        ("x, y=1", "x, *, y=1", "does not take upstream's parameter `y` in its place"),
+        ("x, y=1", "x, *args", "does not take upstream's parameter `y` in its place"),
+        ("*, x", "", "does not take upstream's parameter `x` in its place"),
+        ("x=1", "x", "requires `x`, which upstream's callers may leave out"),
+        ("*, x=1", "*, x", "requires `x`, which upstream's callers may leave out"),
+        ("x", "x, y", "requires `y`, which upstream's callers may leave out"),
+        ("x", "x, *, y", "requires `y`, which upstream's callers may leave out"),
+        ("", "x, *args, **kwargs", "requires `x`, which upstream's callers may leave out"),
+        ("*args", "x=1", "does not take upstream's `*args`"),
+        ("**kwargs", "*args", "does not take upstream's `**kwargs`"),
+        ("x, /, **kwargs", "y, **kwargs", "does not take upstream's parameter `x` in its place"),
+    ],
+)
+def test_a_wrapper_that_refuses_calls_of_upstream_is_refused(original: str, wrapper: str, message: str) -> None:
+    refused(
+        f"def f({original}): pass\n",
+        f"@wrapped(why='w')\ndef f({wrapper}): return upstream()\n",
+        f"3: the wrapper of `f` {message}; take upstream's parameters, or *args, **kwargs",
+    )
+
+
+@pytest.mark.parametrize(
+    ("original", "wrapper"),
+    [
+        ("x, y=1, *args, z, w=2, **kwargs", "x, y=1, *args, z, w=2, **kwargs"),
+        ("x, y=1, *args, z, w=2, **kwargs", "*args, **kwargs"),
+        ("x, y=1", "x, *args, **kwargs"),
+        ("x, y=1", "x, *args, y=1"),
+        ("x", "x=1, y=2, *, z=3"),
+        ("x, /", "y, /"),
+        ("x, /", "y"),
+        ("*args, **kwargs", "*a, **k"),
+        ("x, *, y", "x, y=1"),
+        ("x, *, y=1", "x, **kwargs"),
+    ],
+)
+def test_a_wrapper_that_takes_every_call_of_upstream_is_taken(original: str, wrapper: str) -> None:
+    assert refused_calls(_arguments(wrapper), _arguments(original)) == ""
+
+
+def _arguments(parameters: str) -> ast.arguments:
+    node = ast.parse(f"def f({parameters}): pass").body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return node.args
+
+
+@st.composite
+def _parameters(draw: st.DrawFn) -> str:
+    """Draw the parameters of a function, of at most three names."""
+    names = draw(st.permutations(["x", "y", "z"]))[: draw(st.integers(0, 3))]
+    first, second = sorted(draw(st.tuples(st.integers(0, len(names)), st.integers(0, len(names)))))
+    optional_from = draw(st.integers(0, second))
+    positional = [name if number < optional_from else f"{name}=0" for number, name in enumerate(names[:second])]
+    rest = draw(st.booleans())
+    keyword_only = [name + draw(st.sampled_from(["", "=0"])) for name in names[second:]]
+    star = ["*args"] if rest else ["*"] if keyword_only else []
+    slash = ["/"] if first else []
+    keywords = ["**kwargs"] if draw(st.booleans()) else []
+    return ", ".join([*positional[:first], *slash, *positional[first:], *star, *keyword_only, *keywords])
+
+
+def _function(parameters: str) -> Callable[..., Any]:
+    namespace: dict[str, Any] = {}
+    exec(f"def f({parameters}): pass", namespace)  # noqa: S102  # the test's own text
+    made: Callable[..., Any] = namespace["f"]
+    return made
+
+
+_CALLS = [
+    (positional, keywords)
+    for positional in range(5)
+    for number in range(4)
+    for keywords in itertools.combinations("xyzw", number)
+]
+
+
+def _accepted(parameters: str) -> list[tuple[int, tuple[str, ...]]]:
+    function = _function(parameters)
+    accepted = []
+    for positional, keywords in _CALLS:
+        try:
+            function(*range(positional), **dict.fromkeys(keywords))
+        except TypeError:
+            continue
+        accepted.append((positional, keywords))
+    return accepted
+
+
+@settings(max_examples=300, deadline=None)
+@given(wrapper=_parameters(), original=_parameters())
+def test_a_signature_is_taken_only_if_it_takes_every_call_of_upstream(wrapper: str, original: str) -> None:
+    """Except f(1, x=1), where upstream has only catch-alls and the wrapper gives x its place and name."""
+    if not refused_calls(_arguments(wrapper), _arguments(original)):
+        own = [argument.arg for argument in _arguments(wrapper).args]
+        theirs = {one.arg for one in (*_arguments(original).args, *_arguments(original).kwonlyargs)}
+        refused_ones = set(_accepted(original)) - set(_accepted(wrapper))
+        assert not [call for call in refused_ones if not {*own[: call[0]]} & {*call[1]} - theirs], (wrapper, original)
+
+
+@settings(max_examples=100, deadline=None)
+@given(parameters=_parameters())
+def test_upstreams_own_signature_is_always_taken(parameters: str) -> None:
+    assert refused_calls(_arguments(parameters), _arguments(parameters)) == ""
+    assert refused_calls(_arguments("*args, **kwargs"), _arguments(parameters)) == ""

@@ -1,0 +1,1 @@
+"""Properties of merging and comparing, over real upstream modules and over generated ones."""

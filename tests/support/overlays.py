@@ -1,0 +1,110 @@
+"""Overlay projects written on the spot, like the real ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_DYNAMIC = (
+    "authors",
+    "classifiers",
+    "dependencies",
+    "description",
+    "keywords",
+    "license",
+    "optional-dependencies",
+    "readme",
+    "requires-python",
+    "scripts",
+    "urls",
+    "version",
+)
+
+_CONFIG = """\
+[build-system]
+requires = ["npu-overlays"]
+build-backend = "hatchling.build"
+
+[project]
+name = "{project}-npu"
+license-files = {licences}
+dynamic = {dynamic}
+
+[tool.overlay]
+project = "{project}"
+revision = 1
+packages = {packages}
+license-files = ["LICENSE"]
+{overlay}
+[tool.overlay.upstream]
+repository = "{repository}"
+commit = "{commit}"
+{upstream}
+[tool.hatch.metadata.hooks.npu-overlays]
+
+[tool.hatch.build.hooks.npu-overlays]
+
+[tool.hatch.build.targets.wheel]
+bypass-selection = true
+core-metadata-version = "2.4"
+
+[tool.hatch.build.targets.sdist]
+core-metadata-version = "2.4"
+"""
+
+
+def write_overlay(  # noqa: PLR0913  # one argument for each part of the configuration
+    root: Path,
+    *,
+    project: str,
+    commit: str,
+    repository: str,
+    packages: Sequence[str],
+    files: Mapping[str, bytes],
+    overlay: str = "",
+    upstream: str = "",
+) -> Path:
+    """Write an overlay project below `root` and return its folder.
+
+    Args:
+        root: the folder of overlays.
+        project: upstream's distribution name.
+        commit: the pinned commit.
+        repository: the pinned URL.
+        packages: shipped folders.
+        files: content by path inside the overlay's folder.
+        overlay: more lines for ``[tool.overlay]``.
+        upstream: more lines for ``[tool.overlay.upstream]``, and tables after it.
+    """
+    folder = root / f"{project}@{commit[:7]}"
+    config = _CONFIG.format(
+        project=project,
+        dynamic=json.dumps(_DYNAMIC),
+        licences=json.dumps(["LICENSE", *(name for name in ("NOTICE",) if name in files)]),
+        packages=json.dumps(list(packages)),
+        repository=repository,
+        commit=commit,
+        overlay=overlay,
+        upstream=upstream,
+    )
+    for path, content in {"pyproject.toml": config.encode(), "LICENSE": b"Free for all.\n", **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
+
+
+def write_stacks(root: Path, default: str, stacks: Mapping[str, Sequence[str]]) -> Path:
+    """Write ``stacks.toml`` and return it."""
+    lines = [f'default = "{default}"', "", "[stacks]"]
+    lines += [f'"{name}" = {json.dumps(list(members))}' for name, members in stacks.items()]
+    file = root / "stacks.toml"
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    """Replace text in a file that must hold it exactly once."""
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {file}"
+    file.write_text(text.replace(old, new), "utf-8")

@@ -1,0 +1,74 @@
+"""Made-up upstream repositories: real git, with a build backend of their own that needs nothing installed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.environment import Environment
+
+# Upstream's own backend: what it says of itself lies beside it, so that asking it needs no index.
+_BACKEND = b"""\
+import pathlib
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    here = pathlib.Path(__file__).parent
+    info = pathlib.Path(metadata_directory, "upstream-0.dist-info")
+    info.mkdir()
+    for name in ("METADATA", "entry_points.txt"):
+        if (here / name).is_file():
+            (info / name).write_bytes((here / name).read_bytes())
+    return info.name
+"""
+_BUILD_SYSTEM = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["packaging"]\n'
+METADATA = "packaging/METADATA"
+ENTRY_POINTS = "packaging/entry_points.txt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """A repository with a work tree."""
+
+    path: Path
+    environment: Environment
+
+    @property
+    def url(self) -> str:
+        """The URL it is served under."""
+        return self.path.as_uri()
+
+    def git(self, *arguments: str) -> str:
+        """Run git in it."""
+        command = ["git", *arguments]
+        done = subprocess.run(command, cwd=self.path, env=self.environment.variables(), capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    def commit(self, files: Mapping[str, bytes]) -> str:
+        """Write and commit files, exactly as given, and return the commit."""
+        for path, content in files.items():
+            (self.path / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / path).write_bytes(content)
+            if path.endswith(".sh"):
+                (self.path / path).chmod(0o755)
+        self.git("add", "--all", "--force")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "change")
+        return self.git("rev-parse", "HEAD")
+
+
+def make_upstream(path: Path, environment: Environment, files: Mapping[str, bytes]) -> tuple[Upstream, str]:
+    """Make a repository that holds `files` and return it with its first commit.
+
+    Where `files` name no build system, a backend is added that answers with ``packaging/METADATA``.
+    """
+    path.mkdir(parents=True)
+    made = Upstream(path=path, environment=environment)
+    made.git("init", "--quiet", "--initial-branch=main")
+    own = {} if "pyproject.toml" in files else {"pyproject.toml": _BUILD_SYSTEM, "packaging/backend.py": _BACKEND}
+    return made, made.commit({**own, **files})

@@ -1,0 +1,71 @@
+"""Wheels: small ones written by hand, and reading those that were built."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import email
+import email.message
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_wheel(folder: Path, name: str, version: str, files: Mapping[str, bytes], *, metadata: str = "") -> Path:
+    """Write an installable wheel and return it.
+
+    Args:
+        folder: where to.
+        name: distribution name, without dashes.
+        version: its version.
+        files: content by path.
+        metadata: the METADATA file, or only further headers for a minimal one.
+    """
+    info = f"{name}-{version}.dist-info"
+    if not metadata.startswith("Metadata-Version"):
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}"
+    tag = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    members = {**files, f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": tag.encode()}
+    record = [f"{path},sha256={_digest(content)},{len(content)}" for path, content in members.items()]
+    members[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
+        for path, content in members.items():
+            member = zipfile.ZipInfo(path)
+            member.external_attr = (0o100755 if path.endswith(".sh") else 0o100644) << 16
+            archive.writestr(member, content)
+    return file
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def members(wheel: Path) -> dict[str, bytes]:
+    """Return every file of a wheel by its path; a path that occurs twice is an error."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert len(names) == len(set(names)), sorted(names)
+        return {name: archive.read(name) for name in names}
+
+
+def metadata(wheel: Path) -> email.message.Message:
+    """Return a wheel's core metadata."""
+    (text,) = (content for path, content in members(wheel).items() if path.endswith(".dist-info/METADATA"))
+    return email.message_from_string(text.decode())
+
+
+def record_problems(wheel: Path) -> list[str]:
+    """Return what is wrong with a wheel's RECORD: files it lacks, digests and sizes that differ."""
+    files = members(wheel)
+    (name,) = (path for path in files if path.endswith(".dist-info/RECORD"))
+    rows = {path: (digest, size) for path, digest, size in csv.reader(io.StringIO(files[name].decode()))}
+    wrong = [f"{path}: not in RECORD" for path in files.keys() - rows.keys()]
+    wrong += [f"{path}: only in RECORD" for path in rows.keys() - files.keys()]
+    for path in (files.keys() & rows.keys()) - {name}:
+        if rows[path] != (f"sha256={_digest(files[path])}", str(len(files[path]))):
+            wrong.append(f"{path}: digest or size differs")
+    return wrong
