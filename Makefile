@@ -1,0 +1,77 @@
+# What a person and CI run. Every target does its own set-up: what it needs comes from the package
+# index into .venv, once. `make help` lists the targets.
+
+# The first supported Python on PATH; name another with `make PYTHON=python3.12 …`.
+SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.10 python; do \
+	$$python -c '$(SUPPORTED)' 2>/dev/null && { echo $$python; break; }; done)
+
+VENV ?= .venv
+TRIAL ?= .venv-trial
+RUN := $(VENV)/bin
+PIP := $(RUN)/python -m pip --disable-pip-version-check --quiet
+
+# What `make wheels` builds: the default stack, or STACK=mindspeed-rl-2.3, or OVERLAY=verl@d62da49.
+STACK ?=
+OVERLAY ?=
+SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
+
+# A pytest marker expression; `make test-all` leaves none out.
+MARKS ?= not slow
+TESTS ?= tests
+COVERAGE ?= --cov --cov-report=term:skip-covered
+
+.DEFAULT_GOAL := help
+# Two pips must not write to one environment at once.
+.NOTPARALLEL:
+.PHONY: help wheels test test-all lint types format bench matrix clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+wheels: $(VENV)/installed  ## build the default stack into wheels/, install it into a scratch environment, print the summary
+	$(RUN)/npu-overlays build $(SELECTION)
+	$(RUN)/python ci/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
+
+test: $(VENV)/installed-test  ## run the tests, without those that take longer than a minute
+	$(RUN)/python -m pytest $(TESTS) -m "$(MARKS)" --numprocesses auto --maxprocesses 4 --dist loadfile $(COVERAGE)
+
+test-all: MARKS =
+test-all: test  ## run all tests
+
+lint: $(VENV)/installed  ## check style
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
+	$(RUN)/mypy
+	$(RUN)/mypy ci bench tests
+
+format: $(VENV)/installed  ## format the code
+	$(RUN)/ruff check --fix-only .
+	$(RUN)/ruff format .
+
+bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the summary, in ratios
+	$(RUN)/python bench/run.py $(BENCH)
+
+matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python
+	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
+
+clean:  ## delete the environments, the wheels and the caches of tools
+	rm -rf $(VENV) $(TRIAL) wheels .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(RUN)/python:
+	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c '$(SUPPORTED)' || { echo "$(PYTHON) is not Python 3.10 to 3.13; name one that is: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+
+# The time of a stamp says when the environment was last made to fit pyproject.toml.
+# pip learned `--python`, which ci/try_wheels.py uses, in 22.3; Ubuntu 22.04 brings 22.0.
+$(VENV)/installed: pyproject.toml $(RUN)/python
+	$(PIP) install "pip>=22.3" --editable .
+	@touch $@
+
+$(VENV)/installed-%: pyproject.toml $(RUN)/python
+	$(PIP) install "pip>=22.3" --editable ".[$*]"
+	@touch $@

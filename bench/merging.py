@@ -1,0 +1,65 @@
+"""Merging: how the cost of one operation behaves as there are more of them.
+
+Generated modules in, milliseconds per operation out. Timed is all that is done
+for an operation: reading it, merging it, and finding the change it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from npu_overlays.changes import compare_file
+from npu_overlays.merge import merge
+from npu_overlays.merge_modules import read_operations
+
+_OPERATIONS_PER_MODULE = 10
+_FUNCTIONS_PER_OPERATION = 2
+
+
+def spread(operations: int) -> list[tuple[bytes, bytes]]:
+    """Return modules of one size, with ten operations each, as pairs of upstream's text and the overlay's."""
+    return [_pair(_OPERATIONS_PER_MODULE)] * (operations // _OPERATIONS_PER_MODULE)
+
+
+def packed(operations: int) -> list[tuple[bytes, bytes]]:
+    """Return one module that holds all operations, and grows with them."""
+    return [_pair(operations)]
+
+
+def merge_all(pairs: list[tuple[bytes, bytes]]) -> None:
+    """Merge all pairs and compare each result with what was there before."""
+    for number, (upstream, overlay) in enumerate(pairs):
+        path = f"pkg/module_{number}.py"
+        operations = read_operations(f"demo@0000000/tree/{path}", overlay, overlay="demo@0000000", target=path)
+        merged, _ = merge(path, upstream, operations, distribution="demo-npu")
+        if compare_file(path, upstream, merged) is None:
+            raise AssertionError(f"{path}: nothing was merged")
+
+
+def _pair(operations: int) -> tuple[bytes, bytes]:
+    upstream = "\n\n".join(_function(number) for number in range(operations * _FUNCTIONS_PER_OPERATION))
+    overlay = "\n\n".join(_overlay(operations))
+    return f'"""Upstream."""\n\n{upstream}'.encode(), overlay.encode()
+
+
+def _function(number: int) -> str:
+    return (
+        f"def function_{number}(first, second=None):\n"
+        f'    """Return the {number}th sum."""\n'
+        f"    values = [first, second or {number}]\n"
+        f"    return sum(value * {number} for value in values if value is not None)\n"
+    )
+
+
+def _overlay(operations: int) -> Iterator[str]:
+    yield "from npu_overlays.markers import edited, replaced, upstream, wrapped\n"
+    # One of each kind in turn; every second function of upstream's stays as it is.
+    for number in range(operations):
+        name = f"function_{number * _FUNCTIONS_PER_OPERATION}"
+        kind = ("replaced", "wrapped", "edited")[number % 3]
+        if kind == "edited":
+            find = f"second or {number * _FUNCTIONS_PER_OPERATION}"
+            yield f'@edited(("{find}", "{find} + 1"), why="bench")\ndef {name}(): ...\n'
+        else:
+            body = "first" if kind == "replaced" else "upstream(first, second)"
+            yield f'@{kind}(why="bench")\ndef {name}(first, second=None):\n    return {body}\n'

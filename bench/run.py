@@ -1,0 +1,170 @@
+"""Bench: ratios that say whether building patched wheels and asking them is cheap; prints goals and verdicts.
+
+Absolute times depend on the machine, so each figure is a ratio of medians taken
+in one run, contenders in turn. Leaves with 0 whatever the verdicts, with 1 where
+it could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import building
+import merging
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from timing import Contender, command, function, interleaved, peak, seconds
+
+from npu_overlays.errors import OverlayError
+from npu_overlays.lookup import find_overlay
+from npu_overlays.project import Overlay
+from npu_overlays.stacks import load_stacks
+
+OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"
+MERGE_SIZES = (10, 100, 1000)
+_WIDTH = 160
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One line of the result.
+
+    Args:
+        what: was measured.
+        value: a ratio, or megabytes.
+        unit: of the value.
+        goal: the value is to be at most this.
+        detail: the medians behind it.
+    """
+
+    what: str
+    value: float
+    unit: str
+    goal: float
+    detail: str
+
+    @property
+    def verdict(self) -> str:
+        """Whether the goal is met."""
+        return "met" if self.value <= self.goal else "missed"
+
+
+def main() -> int:
+    """Measure and print; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5, help="counted runs of each contender (default: 5)")
+    parser.add_argument("--only", choices=("build", "summary", "merge"), action="append", help="leave the others out")
+    parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
+    options = parser.parse_args()
+    only = options.only or ["build", "summary", "merge"]
+    console = Console(stderr=True)
+    figures: list[Figure] = []
+    failed = False
+    try:
+        with tempfile.TemporaryDirectory(prefix="npu-overlays-bench-") as folder, console.status("") as status:
+            for figure in measure(only, Path(folder), options.repeats, status.update):
+                figures.append(figure)  # one by one: what was measured before a failure is shown all the same
+    except (OverlayError, subprocess.CalledProcessError) as error:
+        failed = True
+        output = getattr(error, "output", None) or b""
+        console.print(str(error), output.decode(errors="replace"), style="red", markup=False, soft_wrap=True)
+    show(figures, as_json=options.json)
+    return int(failed)
+
+
+def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
+    """Yield every figure asked for."""
+    if "merge" in only:
+        yield from merge_figures(repeats, told)
+    if {"build", "summary"} & set(only):
+        overlay, git = building.choose(OVERLAYS, told)
+        if "build" in only:
+            tree = building.upstream_tree(overlay, work, git=git)
+            yield from build_figures(overlay, tree, work, repeats, told)
+        if "summary" in only:
+            yield summary_figure(overlay, work, max(repeats, 20), told)
+
+
+def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
+    """Yield what building costs."""
+    samples = building.measure(overlay, tree, work, repeats, told)
+    ours = seconds(samples[building.PATCHED])
+    for what, other, goal in (
+        ("build, against upstream's own", building.UPSTREAM, 1.0),
+        ("build, against deflating the same bytes", building.DEFLATE, 2.5),
+    ):
+        theirs = seconds(samples[other])
+        detail = f"{overlay.name}: {ours:.2f} s / {theirs:.2f} s"
+        yield Figure(what=what, value=ours / theirs, unit="×", goal=goal, detail=detail)
+    again = seconds(samples[building.UNCHANGED])
+    detail = f"{again:.2f} s / {ours:.2f} s"
+    yield Figure(what="unchanged rebuild, against a build", value=again / ours, unit="×", goal=0.25, detail=detail)
+    most = peak(samples[building.PATCHED]) / 1e6
+    yield Figure(what="peak memory of a build", value=most, unit="MB", goal=300, detail="the process and its children")
+
+
+def summary_figure(overlay: Overlay, work: Path, repeats: int, told: Told) -> Figure:
+    """Return what asking installed wheels costs, against starting Python at all."""
+    stacks = load_stacks(OVERLAYS)
+    names = next((names for names in stacks.members.values() if overlay.name in names), (overlay.name,))
+    overlays = [find_overlay(OVERLAYS, name) for name in names]
+    out, environment = work / "pair", work / "environment"
+    for one in overlays:
+        told(f"building {one.name}")
+        command(*building.build(one, out))()
+    command(sys.executable, "-m", "venv", "--without-pip", environment)()
+    pip = (sys.executable, "-m", "pip", "--python", environment, "install", "--no-deps", "--no-index")
+    command(*pip, *out.glob("*.whl"))()
+    python, package = environment / "bin" / "python", overlays[-1].summary_package
+    contenders = {
+        f"python -m {package}": Contender(run=command(python, "-m", package)),
+        "python -c pass": Contender(run=command(python, "-c", "pass")),
+    }
+    asked, bare = (seconds(samples) for samples in interleaved(contenders, repeats, told=told).values())
+    detail = f"{asked * 1000:.0f} ms / {bare * 1000:.0f} ms"
+    what = f"python -m {package}, against python -c pass"
+    return Figure(what=what, value=asked / bare, unit="×", goal=4.0, detail=detail)
+
+
+def merge_figures(repeats: int, told: Told) -> Iterator[Figure]:
+    """Yield the cost of one operation among few and many; linear where it stays the same."""
+    for label, generate in (("many modules", merging.spread), ("one module", merging.packed)):
+        contenders = {
+            f"{size} operations, {label}": Contender(run=function(partial(merging.merge_all, generate(size))))
+            for size in MERGE_SIZES
+        }
+        samples = interleaved(contenders, repeats, told=told).values()
+        cost = {size: seconds(taken) / size * 1000 for size, taken in zip(MERGE_SIZES, samples, strict=True)}
+        few, some, many = MERGE_SIZES
+        detail = ", ".join(f"{size}: {cost[size]:.2f} ms" for size in (few, some, many))
+        growth = cost[many] / cost[some]
+        what = f"cost of one operation, {many} against {some} ({label})"
+        yield Figure(what=what, value=growth, unit="×", goal=1.5, detail=detail)
+
+
+def show(figures: list[Figure], *, as_json: bool) -> None:
+    """Print the figures."""
+    if as_json:
+        print(json.dumps([{**asdict(one), "verdict": one.verdict} for one in figures], ensure_ascii=False, indent=2))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("what", "measured", "goal", "verdict", "medians"):
+        table.add_column(heading, no_wrap=True)
+    for one in figures:
+        verdict = Text(one.verdict, style="green" if one.verdict == "met" else "red")
+        table.add_row(one.what, f"{one.value:.2f} {one.unit}", f"≤ {one.goal:g} {one.unit}", verdict, one.detail)
+    Console(width=_WIDTH).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

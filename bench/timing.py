@@ -1,0 +1,95 @@
+"""Timing: commands and functions in; how long they took and how much memory they held out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+# Kibibytes on Linux, bytes on macOS.
+_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One run: seconds on the clock, and the most memory the process or one of its children held, in bytes."""
+
+    seconds: float
+    peak: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """Something to be timed.
+
+    Args:
+        run: does it once.
+        before: what has to be done before each run and is not part of it.
+    """
+
+    run: Callable[[], Sample]
+    before: Callable[[], None] = lambda: None
+
+
+def command(*parts: str | Path, cwd: Path | None = None) -> Callable[[], Sample]:
+    """Return a function that runs a command once; it raises `CalledProcessError`, with the output, where that fails."""
+    return lambda: _run([str(part) for part in parts], cwd)
+
+
+def _run(parts: list[str], cwd: Path | None) -> Sample:
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(parts, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        # Not wait(): only wait4 says how much memory this one process held.
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            raise subprocess.CalledProcessError(process.returncode, parts, output.read())
+    return Sample(seconds=seconds, peak=usage.ru_maxrss * _PEAK_UNIT)
+
+
+def function(run: Callable[[], object]) -> Callable[[], Sample]:
+    """Return a function that times one call."""
+
+    def timed() -> Sample:
+        start = time.perf_counter()
+        run()
+        return Sample(seconds=time.perf_counter() - start)
+
+    return timed
+
+
+def interleaved(
+    contenders: Mapping[str, Contender], repeats: int, *, told: Callable[[str], None]
+) -> dict[str, list[Sample]]:
+    """Run all contenders in turn, so that whatever else the machine does meets all of them.
+
+    The first round fills caches and does not count.
+    """
+    samples: dict[str, list[Sample]] = {name: [] for name in contenders}
+    for number in range(repeats + 1):
+        for name, contender in contenders.items():
+            told(f"{name} ({number or 'not counted'})")
+            contender.before()
+            sample = contender.run()
+            if number:
+                samples[name].append(sample)
+    return samples
+
+
+def seconds(samples: Sequence[Sample]) -> float:
+    """Return the median time."""
+    return median(sample.seconds for sample in samples)
+
+
+def peak(samples: Sequence[Sample]) -> int:
+    """Return the highest peak."""
+    return max(sample.peak for sample in samples)

@@ -1,0 +1,81 @@
+"""Try wheels: a selection of overlays in; their wheels, up to date, installed into a scratch environment and asked.
+
+Runs `npu-overlays build` with the given selection, installs what that names
+into an environment of its own and prints the summary the wheels carry.
+Dependencies are left out: torch and ray are gigabytes, and the summary needs
+the standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+NPU_OVERLAYS = (sys.executable, "-m", "npu_overlays")
+
+
+def main() -> int:
+    """Build, install and print; returns the exit code of the first step that failed, else 0."""
+    parser = argparse.ArgumentParser(description="Install built wheels into a scratch environment; print the summary.")
+    parser.add_argument("--environment", type=Path, required=True, help="folder of the scratch environment")
+    parser.add_argument("--out", default="wheels", help="folder of the wheels (default: wheels)")
+    parser.add_argument("selection", nargs="*", help="what `npu-overlays build` takes: overlays, --stack NAME")
+    options = parser.parse_args()
+    try:
+        wheels = built(options.out, options.selection)
+        install(options.environment, wheels)
+        print(flush=True)
+        summarise(options.environment, wheels)
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    return 0
+
+
+def built(out: str, selection: list[str]) -> list[Path]:
+    """Return the wheels and companions of the selection, in building order."""
+    command = (*NPU_OVERLAYS, "build", "--json", "--out", out, *selection)
+    done = subprocess.run(command, check=False, capture_output=True)
+    if done.returncode:
+        # Only then: what the build has to say, the build before this has said.
+        sys.stderr.buffer.write(done.stderr)
+    done.check_returncode()
+    listed = json.loads(done.stdout)
+    return [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
+
+
+def install(environment: Path, wheels: list[Path]) -> None:
+    """Make the environment anew and install the wheels, unless it holds exactly these already."""
+    stamp = environment / "installed"
+    wanted = "\n".join([sys.version, *(hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels)])
+    if stamp.is_file() and stamp.read_text("utf-8") == wanted:
+        return
+    run(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
+    pip = (sys.executable, "-m", "pip", "--python", environment, "--disable-pip-version-check", "--quiet")
+    run(*pip, "install", "--no-deps", "--no-index", "--no-compile", *wheels)
+    stamp.write_text(wanted, "utf-8")
+
+
+def summarise(environment: Path, wheels: list[Path]) -> None:
+    """Print the summary as a user would, with the package of the wheel built last; it lists all that are installed."""
+    package = f"{wheels[-1].name.partition('-')[0]}_summary"
+    run(environment / "bin" / "python", "-m", package)
+
+
+def run(*command: str | Path) -> None:
+    """Show a command and run it."""
+    print("$", *(shown(part) for part in command), flush=True)
+    subprocess.run([str(part) for part in command], check=True)
+
+
+def shown(part: str | Path) -> str:
+    """Return a part of a command as a person in this folder would write it."""
+    text = str(part).replace(sys.executable, "python")
+    return text.removeprefix(f"{Path.cwd()}/")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Tests of what CI and a newcomer run."""

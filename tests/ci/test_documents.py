@@ -1,0 +1,64 @@
+"""Documents: their examples do what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.arguments import parser
+from npu_overlays.merge import merge
+from npu_overlays.merge_modules import read_operations
+from npu_overlays.operations import ACTIONS
+
+from .conftest import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LANGUAGE = ROOT / "docs" / "overlay-language.md"
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    """Return the code blocks of a document."""
+    return re.findall(rf"```{language}\n(.*?)```", document.read_text("utf-8"), flags=re.DOTALL)
+
+
+def example(name: str) -> str:
+    """Return a code block of the language's document by the comment above it."""
+    (found,) = re.findall(
+        rf"<!-- example: {name} -->\n```python\n(.*?)```", LANGUAGE.read_text("utf-8"), flags=re.DOTALL
+    )
+    return str(found)
+
+
+def test_the_example_of_the_language_gives_the_result_it_shows() -> None:
+    path = "pkg/norm.py"
+    operations = read_operations(f"tree/{path}", example("overlay").encode(), overlay="pkg@0123456", target=path)
+    merged, _ = merge(path, example("upstream").encode(), operations, distribution="pkg-npu")
+    assert merged.decode() == example("result")
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_the_example_of_a_readme_is_a_merge_module_with_every_operation_but_values(readme: str) -> None:
+    (block,) = blocks(ROOT / readme, "python")
+    operations = read_operations("tree/x.py", block.encode(), overlay="pkg@0123456", target="x.py")
+    assert {operation.action for operation in operations} == set(ACTIONS)
+
+
+def test_the_example_of_a_shared_definition_can_be_read() -> None:
+    (block,) = [block for block in blocks(LANGUAGE, "python") if "targets=" in block]
+    operations = read_operations("shared/x.py", block.encode(), overlay="pkg@0123456")
+    assert [operation.symbol for operation in operations] == ["LlamaRMSNorm.forward", "Qwen3RMSNorm.forward"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_command_shown_is_one_the_command_line_takes(document: Path) -> None:
+    commands = [line for block in blocks(document, "bash") for line in block.splitlines()]
+    shown = [re.sub(r" *[#|>].*", "", line).split()[1:] for line in commands if line.startswith("npu-overlays ")]
+    for arguments in shown:
+        assert parser().parse_args(arguments).run
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_no_document_names_a_path_of_a_machine(document: Path) -> None:
+    assert not re.findall(r"/(?:root|home|work|Users)/|/tmp/\w", document.read_text("utf-8"))
