@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from npu_overlays.embedded.doctor.data import Knowledge, Pin, Stack
@@ -56,6 +57,15 @@ def extras_of_overlay(overlay: str, knowledge: Knowledge) -> dict[str, list[str]
         if not stack.record:
             merged = {**extras(stack, knowledge), **merged}
     return dict(sorted(merged.items()))
+
+
+def without_extras(requires: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return upstream's requirements without those of extras that a stack takes the place of.
+
+    Upstream's own ``vllm`` and ``sglang`` ask for versions and a torch that no stack has.
+    """
+    replaced = re.compile("|".join(rf"extra\s*==\s*[\"']{re.escape(name)}[\"']" for name in names) or r"(?!)")
+    return [text for text in requires if not replaced.search(text.partition(";")[2])]
 
 
 def stacks_of(overlays: Iterable[str], knowledge: Knowledge) -> list[Stack]:

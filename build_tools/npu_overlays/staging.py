@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays import embedded
+from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.inputs import LICENCE_FILES, LOCK_FILE, input_files
+from npu_overlays.installs import extras_of_overlay, without_extras
 from npu_overlays.lookup import lineage
 from npu_overlays.metadata import rewritten_requires
 from npu_overlays.pipeline import Prepared
@@ -25,6 +27,9 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
     companion = f"{overlay.pin.project}=={prepared.version}"
     own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
     requires = rewritten_requires(metadata, {**prepared.requires, **own}, overlay.dependencies)
+    # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
+    stacked = extras_of_overlay(overlay.name, load_knowledge())
+    requires = without_extras(requires, stacked)
     fields = dict(metadata.fields)
     fields["license"] = {"text": fields.get("license", "")}
     return {
@@ -34,7 +39,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
         "readme": {"content-type": metadata.readme_type or "text/markdown", "text": _readme(prepared)},
         "scripts": dict(metadata.scripts),
         "dependencies": [*requires, companion],
-        "optional-dependencies": {extra: [] for extra in metadata.extras},
+        "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **stacked},
     }
 
 

@@ -12,14 +12,16 @@ from typing import Any
 import tomli_w
 from hatchling.builders.wheel import WheelBuilder
 
+from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.inspection import read_record
+from npu_overlays.installs import constraints, constraints_name, stacks_of
 from npu_overlays.lock import load_lock
 from npu_overlays.metadata import of_extras, rewritten_requires
 from npu_overlays.pipeline import Prepared, acquire, prepare, prepare_all, source_mode
 from npu_overlays.progress import step
 from npu_overlays.project import CONFIG_FILE, Overlay
-from npu_overlays.reproducible import cannot_write
+from npu_overlays.reproducible import cannot_write, write_atomically
 from npu_overlays.source import local_override
 from npu_overlays.statement import inputs, sha256, up_to_date, write_statement
 
@@ -96,6 +98,7 @@ def _build(overlay: Overlay, out: Path) -> Built:
         made = [_companion(prepared, folder), _hatch(overlay.folder, folder)]
         companion, wheel = (file.replace(out / file.name) for file in made)
         write_statement(wheel, companion, prepared.record, used)
+    _write_constraints(overlay, out)
     return Built(
         overlay=overlay.name,
         wheel=wheel,
@@ -104,6 +107,13 @@ def _build(overlay: Overlay, out: Path) -> Built:
         record=prepared.record,
         rebuilt=True,
     )
+
+
+def _write_constraints(overlay: Overlay, out: Path) -> None:
+    """Write the constraints of every stack that goes with an overlay beside its wheel."""
+    knowledge = load_knowledge()
+    for stack in stacks_of([overlay.name], knowledge):
+        write_atomically(out / constraints_name(stack), constraints(stack, knowledge).encode())
 
 
 @contextmanager
@@ -142,6 +152,11 @@ def companion_table(prepared: Prepared) -> dict[str, object]:
         "name": overlay.pin.project,
         "version": prepared.version,
         "description": f"Empty: stands for {overlay.pin.project}, whose files {overlay.distribution} installs",
+        "readme": {
+            "content-type": "text/markdown",
+            "text": f"Holds no files: those of {overlay.pin.project} are installed by {overlay.distribution}, patched.\n"
+            f"Packages that require {overlay.pin.project} are answered by this one.\n",
+        },
         "requires-python": metadata.fields.get("requires-python", ">=3.10"),
         "dependencies": of_extras(rewritten_requires(metadata, {**prepared.requires, **own})),
         "optional-dependencies": {extra: [] for extra in metadata.extras},

@@ -1,0 +1,167 @@
+"""The command as users run it: laid down beside the summary package, under every supported Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import npu_overlays.embedded
+
+from .machine import SMI, Machine
+
+SOURCE = Path(npu_overlays.embedded.__file__).parent
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+PROGRAM = """
+import sys
+from verl_npu_summary.doctor import main
+sys.exit(main(sys.argv[1:], "verl_npu_summary"))
+"""
+
+
+@cache
+def interpreter(version: str) -> str | None:
+    name = shutil.which(f"python{version}")
+    if name is None:
+        return None
+    asked = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return name if answer.stdout.strip() == version else None
+
+
+@pytest.fixture(params=["this one", *VERSIONS])
+def python(request: pytest.FixtureRequest) -> str:
+    if request.param == "this one":
+        return sys.executable
+    found = interpreter(request.param)
+    if found is None:
+        pytest.skip(f"no working python{request.param} on PATH")
+    return found
+
+
+def run(python: str, folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the doctor from a site folder, with nothing of the project on the path."""
+    site = folder / "installed"
+    if not site.is_dir():
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(SOURCE, site / "verl_npu_summary", ignore=ignored)
+    return subprocess.run(
+        [python, "-B", "-I", "-c", f"import sys; sys.path.insert(0, {str(site)!r})\n{PROGRAM}", *arguments],
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C", **env},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_machine_without_anything_is_told_what_the_stack_needs(python: str, tmp_path: Path) -> None:
+    done = run(python, tmp_path, "--doctor", "--stack", "vllm-0.11", "--no-import")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "BROKEN      cann: not found (expected: 8.3.RC1)" in done.stdout
+    assert "exit 1" in done.stdout
+
+
+def test_json_is_json_in_any_locale(python: str, tmp_path: Path) -> None:
+    done = run(python, tmp_path, "--json", "--deterministic", "--no-import", HCCL_CONNECT_TIMEOUT="größe")
+    value = json.loads(done.stdout)
+    assert value["exit_code"] == done.returncode == 1
+    assert {"schema", "stack", "nearest", "counts", "rows", "packages", "facts"} <= set(value)
+    assert {"component", "level", "found", "expected", "why", "fix", "see", "symptom", "check"} == set(value["rows"][0])
+
+
+def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
+    poison = tmp_path / "poison"
+    for name in ("torch", "torch_npu", "verl", "vllm", "transformers", "acl"):
+        (poison / name).mkdir(parents=True)
+        (poison / name / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write('{name} ')\n")
+    program = f"sys.path.append({str(poison)!r})\n"
+    site = tmp_path / "installed"
+    shutil.copytree(SOURCE, site / "verl_npu_summary", ignore=shutil.ignore_patterns("__pycache__"))
+    command = f"import sys\nsys.path.insert(0, {str(site)!r})\n{program}{PROGRAM}"
+    done = subprocess.run(
+        [sys.executable, "-B", "-I", "-c", command, "--no-import"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.stderr == ""
+    assert "Imported from:" in done.stdout
+    assert str(poison / "torch" / "__init__.py") in done.stdout
+    assert not (tmp_path / "imported").exists()
+
+
+def test_an_unknown_stack_is_wrong_usage(tmp_path: Path) -> None:
+    done = run(sys.executable, tmp_path, "--doctor", "--stack", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no stack `x`; there are: mindspeed-rl-2.3" in done.stderr
+
+
+def test_a_data_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    done = run(sys.executable, tmp_path, "--data", "gone.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "gone.json" in done.stderr
+
+
+def test_help_lists_the_stacks_and_the_exit_codes(tmp_path: Path) -> None:
+    done = run(sys.executable, tmp_path, "--help")
+    assert done.returncode == 0
+    assert "vllm-0.11" in done.stdout
+    assert "exit codes" in done.stdout
+
+
+def test_a_closed_reader_is_no_error(tmp_path: Path) -> None:
+    run(sys.executable, tmp_path, "--help")
+    site = tmp_path / "installed"
+    command = [
+        sys.executable,
+        "-B",
+        "-I",
+        "-c",
+        f"import sys; sys.path.insert(0, {str(site)!r})\n{PROGRAM}",
+        "--no-import",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_an_npu_smi_that_never_answers_is_unknown(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npu_overlays.embedded.doctor.ascend._SMI_SECONDS", 0.3)
+    script = machine.bin / "npu-smi"
+    script.write_text("#!/bin/sh\n/bin/sleep 30 & wait\n")
+    found = [row for row in machine.report().rows if row.component == "npu-smi info"]
+    assert [(row.level, row.found) for row in found] == [("unknown", "npu-smi: no answer within 0 s")]
+
+
+def test_a_machine_without_npu_smi_is_unknown(machine: Machine) -> None:
+    (machine.bin / "npu-smi").unlink()
+    found = [row for row in machine.report().rows if row.component == "npu-smi info"]
+    assert [(row.level, row.found) for row in found] == [("unknown", "npu-smi is not on PATH")]
+    assert machine.report().exit_code == 2
+
+
+def test_an_a3_with_two_chips_for_each_npu_is_read(machine: Machine) -> None:
+    a3 = SMI.replace("910B3     ", "Ascend910 ").replace(
+        "| 0                         | 0000:19", "| 1     1                   | 0000:19"
+    )
+    machine.command("npu-smi", a3)
+    report = machine.report()
+    assert report.facts["chips"] == "Ascend910, Ascend910"
+
+
+def test_the_facts_of_a_machine_can_be_compared(machine: Machine) -> None:
+    facts = machine.report().facts
+    assert facts["cann"] == "8.3.RC1"
+    assert facts["cann_runtime"] == "8.0.0.1.235:8.3.RC1"
+    assert facts["hdk"] == "25.3.rc1"
+    assert facts["machine"] == "aarch64"

@@ -1,0 +1,232 @@
+"""Versions against the published tables and against a stack: three levels, from data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npu_overlays.embedded.doctor import data
+from npu_overlays.embedded.doctor.context import Context
+from npu_overlays.embedded.doctor.examine import examine
+
+from .machine import MINDSPEED, TOOLKIT, Machine, clone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npu_overlays.embedded.doctor.model import Report, Row
+
+INFO = f"{TOOLKIT}/aarch64-linux/ascend_toolkit_install.info"
+
+
+def row(report: Report, component: str, check: str = "components.tables") -> Row:
+    found = [one for one in report.rows if one.component == component and one.check == check]
+    assert len(found) == 1, report.rows
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("cann", "level"),
+    [
+        ("8.3.RC1", "matched"),
+        ("8.2.RC1", "compatible"),
+        ("8.0.RC2", "compatible"),
+        ("8.5.0", "broken"),
+        ("7.0.0", "broken"),
+    ],
+)
+def test_cann_has_three_levels_for_a_torch_npu(machine: Machine, cann: str, level: str) -> None:
+    machine.file(INFO, f"version={cann}\n")
+    found = row(machine.report(), "cann with torch_npu 2.7.1")
+    assert (found.level, found.found) == (level, cann)
+    assert found.see
+    assert bool(found.fix) is (level != "matched")
+
+
+def test_the_release_note_is_named_where_it_makes_the_difference(machine: Machine) -> None:
+    machine.file(INFO, "version=8.2.RC1\n")
+    assert row(machine.report(), "cann with torch_npu 2.7.1").see == (
+        "release note of torch_npu 7.2.0 (CANN 8.0.RC2 to 8.3.RC1)",
+    )
+
+
+def test_a_torch_npu_without_a_published_row_is_unknown(machine: Machine) -> None:
+    machine.install_torch_npu("2.7.99")
+    report = machine.report()
+    assert row(report, "torch_npu").level == "unknown"
+    assert "--data" in row(report, "torch_npu").fix
+
+
+def test_a_user_can_add_a_row_without_touching_code(machine: Machine, tmp_path: Path) -> None:
+    machine.install_torch_npu("2.7.99")
+    more = tmp_path / "more.json"
+    table = {"name": "own", "source": "our lab", "key": "torch_npu", "columns": ["torch_npu", "cann"]}
+    more.write_text(json.dumps({"schema": 1, "tables": [{**table, "rows": [["2.7.99", "8.3.RC1"]]}]}))
+    report = examine(Context(system=machine.system(), knowledge=data.load([str(more)]), imports=False))
+    found = row(report, "cann with torch_npu 2.7.99")
+    assert (found.level, found.see) == ("matched", ("our lab",))
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[]", "not an object"),
+        ('{"schema": 2}', "`schema` 1"),
+        ('{"schema": 1, "tables": [{}]}', "not of the shape"),
+        (
+            '{"schema": 1, "tables": [{"name": "a", "source": "b", "key": "c", "columns": ["d"], "rows": []}]}',
+            "no column",
+        ),
+        ('{"schema": 1, "stacks": [{"name": "a", "pins": [{"nme": "b"}]}]}', "not of the shape"),
+    ],
+)
+def test_a_wrong_data_file_is_named_with_what_is_wrong(tmp_path: Path, content: str, where: str) -> None:
+    more = tmp_path / "more.json"
+    more.write_text(content)
+    with pytest.raises(data.DataError, match=r"more\.json") as raised:
+        data.load([str(more)])
+    assert where in str(raised.value)
+
+
+def test_a_driver_is_compatible_where_its_own_file_names_the_toolkit(machine: Machine) -> None:
+    machine.file(
+        "/usr/local/Ascend/driver/version.info",
+        "Version=25.2.0\nInnerversion=V100R001C23SPC1\ncompatible_version=[V100R001C23]\npackage_version=25.2.0\n",
+    )
+    report = machine.report("vllm-0.11")
+    assert row(report, "hdk with cann 8.3.RC1").level == "compatible"
+    assert row(report, "hdk", "components.stack").level == "compatible"
+    assert row(report, "driver with toolkit", "components.driver").level == "matched"
+
+
+def test_a_driver_that_neither_file_names_is_broken(machine: Machine) -> None:
+    machine.file(
+        "/usr/local/Ascend/driver/version.info",
+        "Version=23.0.0\nInnerversion=V100R001C13\ncompatible_version=[V100R001C10]\npackage_version=23.0.0\n",
+    )
+    report = machine.report()
+    assert row(report, "hdk with cann 8.3.RC1").level == "broken"
+    assert row(report, "driver with toolkit", "components.driver").level == "broken"
+
+
+@pytest.mark.parametrize(("version", "level"), [("7.8.0.5.216", "matched"), ("9.1.0", "broken"), ("weird", "unknown")])
+def test_firmware_is_held_against_the_range_in_the_drivers_file(machine: Machine, version: str, level: str) -> None:
+    machine.file("/usr/local/Ascend/firmware/version.info", f"Version={version}\n")
+    assert row(machine.report(), "firmware", "components.firmware").level == level
+
+
+def test_a_container_that_does_not_see_the_firmware_has_no_row_for_it(machine: Machine) -> None:
+    machine.remove("/usr/local/Ascend/firmware")
+    assert not [one for one in machine.report().rows if one.component == "firmware"]
+
+
+def test_the_drivers_version_is_npu_smis_where_its_file_is_not_mounted(machine: Machine) -> None:
+    machine.remove("/usr/local/Ascend/driver/version.info")
+    assert row(machine.report(), "hdk with cann 8.3.RC1").found == "25.3.rc1"
+
+
+@pytest.mark.parametrize("name", [stack.name for stack in data.load().stacks])
+def test_a_machine_is_held_against_any_stack(machine: Machine, name: str) -> None:
+    report = machine.report(name)
+    assert report.stack == name
+    assert {one.component for one in report.rows if one.check == "components.stack"} >= {"python", "cann", "torch_npu"}
+
+
+def test_pins_of_another_stack_are_broken_with_the_command_that_installs_them(machine: Machine) -> None:
+    report = machine.report("vllm-0.7.3")
+    found = row(report, "torch_npu", "components.stack")
+    assert (found.level, found.fix) == ("broken", "pip install --no-deps 'torch-npu==2.5.1'")
+    vllm = row(report, "vllm", "components.stack")
+    assert vllm.fix.startswith("VLLM_TARGET_DEVICE=empty pip install")
+    assert vllm.fix.endswith("'git+https://github.com/vllm-project/vllm@v0.7.3'")
+
+
+def test_an_unknown_stack_is_refused_with_those_there_are(machine: Machine) -> None:
+    with pytest.raises(data.DataError, match=r"no stack `x`; there are: mindspeed-rl-2\.3, "):
+        machine.report("x")
+
+
+def test_without_a_stack_the_nearest_is_named(machine: Machine) -> None:
+    assert machine.report().nearest == "vllm-0.11"
+    assert machine.report("vllm-0.11").nearest == ""
+
+
+def test_a_commit_is_compared_though_the_version_is_the_same(machine: Machine) -> None:
+    clone(machine.clones / "MindSpeed", "b" * 40)
+    found = row(machine.report("vllm-0.11"), "mindspeed", "components.stack")
+    assert found.level == "broken"
+    assert "b" * 40 in found.found
+    assert MINDSPEED in found.expected
+
+
+def test_an_optional_group_is_not_missed_where_none_of_it_is_installed(machine: Machine) -> None:
+    machine.path = [entry for entry in machine.path if "clones" not in entry]
+    report = machine.report("vllm-0.11")
+    assert not [one for one in report.rows if one.component in {"mindspeed", "megatron_core"}]
+    assert report.exit_code == 0
+
+
+def test_half_an_optional_group_is_broken(machine: Machine) -> None:
+    machine.path = [entry for entry in machine.path if "Megatron-LM" not in entry]
+    assert row(machine.report("vllm-0.11"), "megatron_core", "components.stack").level == "broken"
+
+
+def test_what_must_be_absent_is_broken_when_there(machine: Machine) -> None:
+    machine.install("timm", "1.0.16")
+    found = row(machine.report("sglang-0.5.2"), "timm", "components.absent")
+    assert (found.level, found.fix) == ("broken", "pip uninstall -y timm")
+
+
+def test_a_stack_component_without_a_commit_is_unknown_rather_than_right(machine: Machine) -> None:
+    (machine.clones / "MindSpeed" / ".git" / "HEAD").write_text("ref: refs/heads/gone\n")
+    assert row(machine.report("vllm-0.11"), "mindspeed", "components.stack").level == "unknown"
+    assert machine.report("vllm-0.11").exit_code == 2
+
+
+def test_the_commit_of_a_development_vllm_ascend_finds_its_row(machine: Machine) -> None:
+    machine.install_vllm_ascend("0.10.0rc2.dev53+g1de16ead8")
+    machine.install_vllm("0.10.0+empty")
+    report = machine.report()
+    label = "with vllm_ascend_commit 1de16ead8"
+    assert row(report, f"vllm {label}").level == "broken"
+    assert row(report, f"torch_npu {label}").level == "compatible"
+    assert row(report, f"cann {label}").level == "compatible"
+    assert not [one for one in report.rows if one.component == "vllm_ascend" and one.level == "unknown"]
+
+
+def test_a_requirement_between_packages_of_a_stack_that_does_not_hold_is_broken(machine: Machine) -> None:
+    machine.install("vllm-ascend", "0.10.0rc1", requires=["transformers<4.54.0", "numpy<2; python_version >= '3.10'"])
+    found = row(machine.report(), "transformers for vllm-ascend", "install.requirements")
+    assert found.level == "broken"
+    assert "<4.54.0" in found.expected
+    assert not [one for one in machine.report().rows if one.component == "numpy for vllm-ascend"]
+
+
+def test_the_variables_of_a_reproducible_run_are_wanted_only_when_asked_for(machine: Machine) -> None:
+    assert not [one for one in machine.report().rows if one.check == "engine.deterministic"]
+    machine.env |= {"HCCL_DETERMINISTIC": "True", "ATB_MATMUL_SHUFFLE_K_ENABLE": "1"}
+    levels = {
+        one.component: one.level
+        for one in machine.report(deterministic=True).rows
+        if one.check == "engine.deterministic"
+    }
+    assert levels.pop("HCCL_DETERMINISTIC") == "matched"
+    assert levels == dict.fromkeys(
+        [
+            "LCCL_DETERMINISTIC",
+            "CLOSE_MATMUL_K_SHIFT",
+            "ATB_MATMUL_SHUFFLE_K_ENABLE",
+            "ATB_LLM_LCOC_ENABLE",
+            "VLLM_ENABLE_V1_MULTIPROCESSING",
+        ],
+        "broken",
+    )
+
+
+def test_a_machine_without_torch_npu_is_broken_whatever_the_stack(machine: Machine) -> None:
+    machine.uninstall("torch-npu")
+    assert row(machine.report(), "torch_npu", "components.presence").level == "broken"
+    assert row(machine.report("vllm-0.11"), "torch_npu", "components.stack").level == "broken"

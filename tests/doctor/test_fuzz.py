@@ -1,0 +1,181 @@
+"""Whatever the files and commands hold, the doctor gives a report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from npu_overlays.embedded.doctor.model import LEVELS
+from npu_overlays.embedded.doctor.render import render
+
+from .machine import SMI, TOOLKIT, Machine, write
+
+INFO = "aarch64-linux/ascend_toolkit_install.info"
+FILES = {
+    "toolkit": f"root{TOOLKIT}/{INFO}",
+    "version.cfg": f"root{TOOLKIT}/version.cfg",
+    "driver": "root/usr/local/Ascend/driver/version.info",
+    "firmware": "root/usr/local/Ascend/firmware/version.info",
+    "nnal": "root/usr/local/Ascend/nnal/atb/latest/version.info",
+    "npu-smi": "bin/.npu-smi.txt",
+    "metadata": "site/torch-2.7.1.dist-info/METADATA",
+    "requires": "site/vllm_ascend-0.11.0rc1.dist-info/METADATA",
+    "record": "site/triton_ascend-3.2.0rc4.dist-info/RECORD",
+    "direct_url": "site/vllm-0.11.0+empty.dist-info/direct_url.json",
+    "finder": "site/__editable___x_finder.py",
+    "build info": "site/vllm_ascend/_build_info.py",
+    "source": "site/verl/utils/vllm/patch.py",
+    "npu attention": "site/transformers/integrations/npu_flash_attention.py",
+    "torch version": "site/torch/version.py",
+    "cmake": "site/torch/share/cmake/Torch/TorchConfig.cmake",
+    "library": "site/torch_npu/lib/libtorch_npu.so",
+    "head": "clones/MindSpeed/.git/HEAD",
+}
+# Real content cut up and put together anew reaches further than noise.
+SEEDS = [*SMI.splitlines(), "version=8.3.RC1", "compatible_version_fw=[7.0.0,8.9.9]", "Name: torch", "Version: ", "="]
+SEEDS += [
+    "runtime_running_version=[8.0:8.3.RC1]",
+    "Requires-Dist: torch (==2.7.1) ; (python_version",
+    "MAPPING = {",
+    "}",
+]
+SEEDS += ["ref: refs/heads/", "from vllm import", '{"vcs_info": {"commit_id": 1}}', '{"dir_info": []}', "9" * 5000]
+CONTENT = st.one_of(
+    st.binary(max_size=300),
+    st.lists(st.one_of(st.sampled_from(SEEDS), st.text(max_size=20)), max_size=12).map(
+        lambda parts: "\n".join(parts).encode("utf-8", "surrogatepass")
+    ),
+    st.recursive(
+        st.none() | st.booleans() | st.text(max_size=5),
+        lambda inner: (
+            st.dictionaries(st.sampled_from(["url", "vcs_info", "dir_info", "commit_id", "editable"]), inner)
+            | st.lists(inner)
+        ),
+    ).map(lambda value: json.dumps(value).encode()),
+)
+
+
+@cache
+def folder() -> Path:
+    """Make one machine for all examples; each puts back what it changed."""
+    return Path(tempfile.mkdtemp(prefix="doctor-"))
+
+
+@pytest.fixture(scope="module")
+def shared() -> object:
+    yield None
+    shutil.rmtree(folder(), ignore_errors=True)
+
+
+@cache
+def machine() -> Machine:
+    return Machine(folder())
+
+
+def report_is_whole() -> None:
+    report = machine().report("vllm-0.11")
+    assert {row.level for row in report.rows} <= set(LEVELS)
+    assert report.exit_code in {0, 1, 2}
+    failed = [row for row in report.rows if row.found == "could not be told"]
+    assert failed == [], "a check failed instead of saying what it could not read"
+    assert render(report).isprintable() is False  # line ends only
+    assert all(line.isprintable() for line in render(report).splitlines())
+    assert json.loads(json.dumps(report.as_json()))["schema"] == 1
+
+
+@pytest.mark.usefixtures("shared")
+@given(name=st.sampled_from(sorted(FILES)), content=CONTENT)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(name="metadata", content=b"\xff\xfe\x00")
+@example(name="metadata", content=b"Name: torch\nVersion: " + b"9" * 5000)
+@example(name="toolkit", content=b"version=8." + b"9" * 5000)
+@example(name="direct_url", content=b"[" * 100_000)
+@example(name="finder", content=b"MAPPING = {" + b"[" * 5000 + b"}")
+@example(name="library", content=b"")
+@example(name="source", content=b"from vllm import x\0")
+@example(name="npu-smi", content=b"| 0 | 1 |\n| 9 X | OK | / |\nProcess id\n| a | 1 | b | 99999999999999999999 |\n")
+def test_any_content_of_any_file_gives_a_report(name: str, content: bytes) -> None:
+    path = folder() / FILES[name]
+    machine()
+    before = path.read_bytes() if path.is_file() else None
+    write(path, content)
+    try:
+        report_is_whole()
+    finally:
+        path.unlink() if before is None else path.write_bytes(before)
+
+
+@pytest.mark.usefixtures("shared")
+@given(
+    name=st.sampled_from(
+        [
+            "ASCEND_HOME_PATH",
+            "ATB_HOME_PATH",
+            "LD_LIBRARY_PATH",
+            "LD_PRELOAD",
+            "PYTORCH_NPU_ALLOC_CONF",
+            "VLLM_VERSION",
+            "HCCL_CONNECT_TIMEOUT",
+            "HCCL_HOST_SOCKET_PORT_RANGE",
+            "VLLM_ATTENTION_BACKEND",
+            "PATH",
+            "EXPANDABLE_SEGMENTS",
+        ]
+    ),
+    value=st.one_of(
+        st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40),
+        st.from_regex(r"[a-z0-9:,\-/%.]{0,30}", fullmatch=True),
+    ),
+)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_value_of_any_variable_gives_a_report(name: str, value: str) -> None:
+    ill = machine()
+    before = ill.env.get(name)
+    ill.env[name] = value
+    try:
+        report_is_whole()
+    finally:
+        ill.env.pop(name)
+        ill.env |= {} if before is None else {name: before}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_folder_a_link_to_itself_or_nothing_in_a_files_place_gives_a_report(tmp_path: Path, name: str) -> None:
+    own = Machine(tmp_path)
+    path = tmp_path / FILES[name]
+    for number in range(3):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        if number == 0:
+            path.mkdir(parents=True)
+        elif number == 1:
+            path.symlink_to(path.name)
+        report = own.report("vllm-0.11")
+        assert [row for row in report.rows if row.found == "could not be told"] == []
+
+
+def test_an_empty_machine_gives_a_report(tmp_path: Path) -> None:
+    own = Machine(tmp_path)
+    for made in (own.root, own.site, own.bin, own.clones):
+        shutil.rmtree(made)
+    own.env.clear()
+    report = own.report("vllm-0.11", imports=True)
+    assert report.exit_code == 1
+    assert [row for row in report.rows if row.found == "could not be told"] == []
+
+
+def test_a_check_that_fails_is_a_row_and_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Machine(tmp_path)
+    monkeypatch.setattr("npu_overlays.embedded.doctor.packages.Packages.get", lambda *_: 1 / 0)
+    report = own.report()
+    failed = [row for row in report.rows if row.found == "could not be told"]
+    assert failed
+    assert all("ZeroDivisionError" in row.why for row in failed)
+    assert [row for row in report.rows if row.component == "HCCL_CONNECT_TIMEOUT"]
+    assert report.exit_code == 2
