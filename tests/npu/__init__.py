@@ -1,0 +1,1 @@
+"""The NPU code of the overlays, proven on an emulated NPU."""

@@ -1,0 +1,33 @@
+"""Comparison: how far results are apart, in the terms torch_npu's own tests use."""
+
+from __future__ import annotations
+
+import torch
+
+# torch_npu.testing: what outputs of one operator may differ by.
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-3, torch.bfloat16: 1e-3}
+# One unit in the last place: what a single different rounding may change.
+ROUNDING = {torch.float32: 1e-6, torch.float16: 2**-10, torch.bfloat16: 2**-7}
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor, *, roundings: int = 1) -> None:
+    """Assert equality up to the operators' tolerance and a number of differently placed roundings."""
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    tolerance = TOLERANCE[expected.dtype] + roundings * ROUNDING[expected.dtype]
+    scale = float(expected.detach().float().abs().max()) if expected.numel() else 0.0
+    torch.testing.assert_close(
+        actual.detach().cpu().float(), expected.detach().float(), rtol=tolerance, atol=tolerance * max(scale, 0.05)
+    )
+
+
+def relative_error(actual: dict[str, torch.Tensor], exact: dict[str, torch.Tensor], *, names: list[str]) -> float:
+    """Return the norm of all differences over the norm of all exact values; a missing tensor counts as zeros."""
+    difference = sum(float((_get(actual, exact, name) - exact[name].float()).pow(2).sum()) for name in names)
+    size = sum(float(exact[name].float().pow(2).sum()) for name in names)
+    return float((difference / size) ** 0.5)
+
+
+def _get(results: dict[str, torch.Tensor], like: dict[str, torch.Tensor], name: str) -> torch.Tensor:
+    return results[name].float() if name in results else torch.zeros_like(like[name].float())

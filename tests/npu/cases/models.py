@@ -1,0 +1,236 @@
+"""Models: tiny random models of every patched family, run forward and backward; what comes out is compared.
+
+Run as a script with the path of a file, it saves what the transformers in
+reach computes on CPU: the reference, when that transformers is upstream's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+VOCABULARY = 67
+HIDDEN = 32
+_SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": HIDDEN,
+    "intermediate_size": 44,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "attn_implementation": "eager",
+}
+_MOE: dict[str, Any] = {
+    "moe_intermediate_size": 20,
+    "num_experts": 6,
+    "num_experts_per_tok": 2,
+    "mlp_only_layers": [0],
+    "head_dim": 8,
+}
+_MROPE: dict[str, Any] = {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
+_VISION: dict[str, Any] = {
+    "depth": 2,
+    "num_heads": 2,
+    "in_channels": 3,
+    "patch_size": 2,
+    "attn_implementation": "eager",
+}
+# Three images' worth of patches, of different sizes: (frames, height, width).
+_GRID = ((1, 4, 4), (1, 2, 6), (2, 4, 2))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model and one input.
+
+    Args:
+        family: which builder makes the model.
+        dtype: of parameters and activations.
+        activation: of its MLPs.
+        batch: number of sequences; ``packed`` ones are joined into one.
+        layout: ``plain``, ``padded`` (on the left), or ``packed``.
+        seed: of parameters and input.
+    """
+
+    family: str
+    dtype: str = "float32"
+    activation: str = "silu"
+    batch: int = 2
+    layout: str = "plain"
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Identifier of the case in reference files and test names."""
+        parts = (self.family, self.dtype, self.activation, f"b{self.batch}", self.layout, f"s{self.seed}")
+        return "-".join(parts)
+
+
+Results = dict[str, torch.Tensor]
+
+
+def cases() -> Iterator[Case]:
+    """Yield every case: all layouts in fp32, every dtype, another activation, several seeds."""
+    for family in TEXT:
+        for batch, layout in ((1, "plain"), (3, "padded"), (1, "packed")):
+            yield Case(family, batch=batch, layout=layout, seed=batch)
+        for dtype in ("bfloat16", "float16"):
+            yield Case(family, dtype=dtype, seed=4)
+        yield Case(family, activation="gelu", seed=5)
+    for family, dtype in itertools.product(VISION, ("float32", "bfloat16")):
+        yield Case(family, dtype=dtype, seed=6)
+
+
+def run(case: Case, device: str, *, exactly: bool = False) -> Results:
+    """Return the output and the gradient of every parameter, all on CPU.
+
+    Args:
+        case: the model and its input.
+        device: where to run.
+        exactly: whether to compute in fp32 with the case's (rounded) parameters.
+    """
+    torch.manual_seed(case.seed)
+    model, inputs = (TEXT.get(case.family) or VISION[case.family])(case)
+    for parameter in model.parameters():
+        # Norm weights of one and biases of zero would hide mistakes.
+        torch.nn.init.normal_(parameter, mean=0.4 if parameter.dim() == 1 else 0.0, std=0.25)
+    model = model.to(getattr(torch, case.dtype)).train()
+    if exactly:
+        model, inputs = model.float(), _widened(inputs)
+    model.to(device)
+    output = model(**_moved(inputs, device))
+    output = output if isinstance(output, torch.Tensor) else output[0]
+    torch.manual_seed(case.seed + 1)
+    weight = torch.randn(output.shape).to(device)
+    (output.float() * weight).mean().backward()
+    gradients = {f"grad {name}": parameter.grad for name, parameter in model.named_parameters()}
+    found = {"output": output.detach(), **{name: grad for name, grad in gradients.items() if grad is not None}}
+    return {name: tensor.cpu() for name, tensor in found.items()}
+
+
+def _moved(inputs: dict[str, Any], device: str) -> dict[str, Any]:
+    return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+
+
+def _widened(inputs: dict[str, Any]) -> dict[str, Any]:
+    floats = {
+        name: value.float() for name, value in inputs.items() if hasattr(value, "dtype") and value.is_floating_point()
+    }
+    return {**inputs, **floats}
+
+
+def _tokens(case: Case) -> dict[str, Any]:
+    """Return token inputs of odd lengths in the case's layout."""
+    length = 7
+    ids = torch.randint(VOCABULARY, (case.batch, length))
+    if case.layout == "plain":
+        return {"input_ids": ids, "use_cache": False}
+    if case.layout == "padded":
+        mask = torch.ones_like(ids)
+        for row in range(1, case.batch):
+            mask[row, : row + 1] = 0
+        return {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+    lengths = (5, 1, 7)
+    positions = torch.cat([torch.arange(part) for part in lengths]).unsqueeze(0)
+    return {"input_ids": torch.randint(VOCABULARY, positions.shape), "position_ids": positions, "use_cache": False}
+
+
+def _llama(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415  # the emulated NPU comes first
+
+    return LlamaForCausalLM(LlamaConfig(**_SIZES, hidden_act=case.activation, mlp_bias=True)), _tokens(case)
+
+
+def _qwen2(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers import Qwen2Config, Qwen2ForCausalLM  # noqa: PLC0415
+
+    return Qwen2ForCausalLM(Qwen2Config(**_SIZES, hidden_act=case.activation)), _tokens(case)
+
+
+def _qwen3(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers import Qwen3Config, Qwen3ForCausalLM  # noqa: PLC0415
+
+    return Qwen3ForCausalLM(Qwen3Config(**_SIZES, head_dim=8, hidden_act=case.activation)), _tokens(case)
+
+
+def _qwen3_moe(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM  # noqa: PLC0415
+
+    config = Qwen3MoeConfig(**_SIZES, **_MOE, hidden_act=case.activation, norm_topk_prob=case.batch != 1)
+    return Qwen3MoeForCausalLM(config), _tokens(case)
+
+
+def _mrope_inputs(case: Case) -> dict[str, Any]:
+    inputs = _tokens(case)
+    if case.layout == "plain":
+        # An image in the text: the three rows of positions differ.
+        rows = torch.stack(
+            [torch.tensor(row) for row in ((0, 1, 1, 1, 1, 2, 3), (0, 1, 1, 2, 2, 3, 4), (0, 1, 2, 1, 2, 3, 4))]
+        )
+        inputs["position_ids"] = rows.unsqueeze(1).expand(3, case.batch, -1)
+    return inputs
+
+
+def _qwen2_vl_text(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLTextConfig  # noqa: PLC0415
+    from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel  # noqa: PLC0415
+
+    config = Qwen2VLTextConfig(**_SIZES, **_MROPE, hidden_act=case.activation)
+    return Qwen2VLTextModel(config), _mrope_inputs(case)
+
+
+def _qwen2_5_vl_text(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLTextConfig  # noqa: PLC0415
+    from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextModel  # noqa: PLC0415
+
+    config = Qwen2_5_VLTextConfig(**_SIZES, **_MROPE, hidden_act=case.activation)
+    return Qwen2_5_VLTextModel(config), _mrope_inputs(case)
+
+
+def _patches() -> dict[str, Any]:
+    grid = torch.tensor(_GRID)
+    return {"hidden_states": torch.randn(int(grid.prod(1).sum()), 3 * 2 * 2 * 2), "grid_thw": grid}
+
+
+def _qwen2_vl_vision(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig  # noqa: PLC0415
+    from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VisionTransformerPretrainedModel  # noqa: PLC0415
+
+    config = Qwen2VLVisionConfig(**_VISION, embed_dim=16, hidden_size=HIDDEN)
+    return Qwen2VisionTransformerPretrainedModel(config), _typed(_patches(), case)
+
+
+def _qwen2_5_vl_vision(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
+    from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl  # noqa: PLC0415
+    from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLVisionConfig  # noqa: PLC0415
+
+    sizes = {"hidden_size": 16, "out_hidden_size": HIDDEN, "intermediate_size": 20, "window_size": 8}
+    config = Qwen2_5_VLVisionConfig(**_VISION, **sizes, fullatt_block_indexes=[1])
+    return modeling_qwen2_5_vl.Qwen2_5_VisionTransformerPretrainedModel(config), _typed(_patches(), case)
+
+
+def _typed(inputs: dict[str, Any], case: Case) -> dict[str, Any]:
+    return {**inputs, "hidden_states": inputs["hidden_states"].to(getattr(torch, case.dtype))}
+
+
+Builder = Callable[[Case], tuple[torch.nn.Module, dict[str, Any]]]
+TEXT: dict[str, Builder] = {
+    "llama": _llama,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "qwen3_moe": _qwen3_moe,
+    "qwen2_vl_text": _qwen2_vl_text,
+    "qwen2_5_vl_text": _qwen2_5_vl_text,
+}
+VISION: dict[str, Builder] = {"qwen2_vl_vision": _qwen2_vl_vision, "qwen2_5_vl_vision": _qwen2_5_vl_vision}
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.save({case.name: run(case, "cpu") for case in cases()}, sys.argv[1])

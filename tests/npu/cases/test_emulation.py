@@ -1,0 +1,170 @@
+"""The emulated NPU itself: it computes what the CPU computes, and refuses what the real operators refuse."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import emulation
+import pytest
+import torch
+
+VERSION = os.environ.get("EMULATED_TORCH_NPU", "2.7.1")
+ops = torch.ops.npu
+
+
+def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(shape).to(dtype).to("npu")
+
+
+def _ends(*values: int) -> torch.Tensor:
+    return torch.tensor(values, device="npu")
+
+
+def _grouped(x: torch.Tensor, weight: list[torch.Tensor], **options: Any) -> torch.Tensor:
+    settings = {"split_item": 2, "group_type": 0, "group_list_type": 0, "group_list": _ends(1, 4), **options}
+    result: torch.Tensor = ops.npu_grouped_matmul([x], weight, **settings)[0]
+    return result
+
+
+def _attention(q: torch.Tensor, k: torch.Tensor, heads: int = 4, layout: str = "BSND", **options: Any) -> torch.Tensor:
+    result: torch.Tensor = ops.npu_fusion_attention(q, k, k, heads, layout, **options)[0]
+    return result
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "rms_norm: bf16 x with fp16 gamma": lambda: ops.npu_rms_norm(
+        _npu(2, 4, dtype=torch.bfloat16), _npu(4, dtype=torch.float16)
+    ),
+    "rms_norm: fp32 x with bf16 gamma": lambda: ops.npu_rms_norm(_npu(2, 4), _npu(4, dtype=torch.bfloat16)),
+    "rms_norm: fp64": lambda: ops.npu_rms_norm(_npu(2, 4, dtype=torch.float64), _npu(4, dtype=torch.float64)),
+    "rms_norm: tensor on the CPU": lambda: ops.npu_rms_norm(_npu(2, 4), torch.ones(4)),
+    "swiglu: odd size": lambda: ops.npu_swiglu(_npu(2, 5), -1),
+    "swiglu: not contiguous": lambda: ops.npu_swiglu(_npu(4, 2).t(), -1),
+    "rotary: odd head dimension": lambda: ops.npu_rotary_mul(_npu(1, 1, 2, 5), _npu(1, 1, 2, 5), _npu(1, 1, 2, 5)),
+    "rotary: three dimensions": lambda: ops.npu_rotary_mul(_npu(1, 2, 4), _npu(1, 2, 4), _npu(1, 2, 4)),
+    "grouped: one counted group": lambda: _grouped(_npu(4, 2), [_npu(1, 2, 3)], group_list=_ends(4), group_list_type=1),
+    "grouped: list does not reach the end": lambda: _grouped(_npu(4, 2), [_npu(2, 2, 3)], group_list=_ends(1, 3)),
+    "grouped: descending list": lambda: _grouped(_npu(4, 2), [_npu(2, 2, 3)], group_list=_ends(5, 4)),
+    "grouped: int32 list": lambda: _grouped(_npu(4, 2), [_npu(2, 2, 3)], group_list=_ends(1, 4).int()),
+    "grouped: list on the CPU": lambda: _grouped(_npu(4, 2), [_npu(2, 2, 3)], group_list=torch.tensor([1, 4])),
+    "grouped: mixed dtypes": lambda: _grouped(_npu(4, 2), [_npu(2, 2, 3, dtype=torch.bfloat16)]),
+    "grouped: transposed x": lambda: _grouped(_npu(2, 4).t(), [_npu(2, 2, 3)]),
+    "grouped: half of the weights transposed": lambda: _grouped(_npu(4, 2), [_npu(2, 3), _npu(3, 2).t()]),
+    "grouped: more than 128 weights": lambda: _grouped(_npu(4, 2), [_npu(2, 3)] * 129),
+    "grouped: untransposed x when the reduction is split": lambda: _grouped(_npu(3, 4), [_npu(4, 2)], group_type=2),
+    "attention: wrong head_num": lambda: _attention(_npu(1, 3, 4, 8), _npu(1, 3, 4, 8), heads=3),
+    "attention: heads that do not divide": lambda: _attention(_npu(1, 3, 4, 8), _npu(1, 3, 3, 8)),
+    "attention: head dimension above 768": lambda: _attention(_npu(1, 1, 4, 770), _npu(1, 1, 4, 770)),
+    "attention: mixed dtypes": lambda: _attention(_npu(1, 3, 4, 8), _npu(1, 3, 4, 8, dtype=torch.bfloat16)),
+    "attention: lengths that miss tokens": lambda: _attention(
+        _npu(5, 4, 8), _npu(5, 4, 8), layout="TND", actual_seq_qlen=[2, 4], actual_seq_kvlen=[2, 5]
+    ),
+    "attention: small mask for a compressed mode": lambda: _attention(
+        _npu(1, 3, 4, 8), _npu(1, 3, 4, 8), atten_mask=torch.ones(3, 3, device="npu").triu(1).bool(), sparse_mode=3
+    ),
+    "attention: mask of ones and zeros in floats": lambda: _attention(
+        _npu(1, 3, 4, 8), _npu(1, 3, 4, 8), atten_mask=_npu(3, 3), sparse_mode=1
+    ),
+    "attention: rows without keys in TND": lambda: _attention(
+        _npu(5, 4, 8),
+        _npu(3, 4, 8),
+        layout="TND",
+        actual_seq_qlen=[5],
+        actual_seq_kvlen=[3],
+        atten_mask=torch.ones(2048, 2048, device="npu").triu(1).bool(),
+        sparse_mode=3,
+    ),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED.keys())
+def test_refuses_what_the_real_operators_refuse(call: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError, match="npu_"):
+        call()
+
+
+def test_fusion_attention_refuses_a_misspelt_argument() -> None:
+    with pytest.raises(RuntimeError, match="pre_tokens"):
+        _attention(_npu(1, 3, 4, 8), _npu(1, 3, 4, 8), pre_tokens=3)
+
+
+@pytest.mark.skipif(VERSION.startswith("2.5"), reason="torch_npu 2.5 has a default")
+def test_group_type_must_be_passed() -> None:
+    with pytest.raises(RuntimeError, match="Requires manual passing group_type"):
+        ops.npu_grouped_matmul([_npu(4, 2)], [_npu(2, 2, 3)], group_list=_ends(1, 4), split_item=2)
+
+
+def test_grouped_matmul_has_no_backward_and_says_so_only_in_a_warning() -> None:
+    x = _npu(4, 2).requires_grad_()
+    output = _grouped(x, [_npu(2, 2, 3)])
+    assert output.requires_grad
+    with pytest.warns(UserWarning, match="autograd kernel was not registered"):
+        output.sum().backward()
+    assert x.grad is None
+
+
+def test_an_attention_without_a_mask_ignores_the_causal_mode() -> None:
+    q, k = _npu(1, 3, 4, 8), _npu(1, 3, 2, 8)
+    assert torch.equal(_attention(q, k).cpu(), _attention(q, k, sparse_mode=3).cpu())
+
+
+def test_plain_operators_agree_with_the_cpu() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0)
+    states = torch.randn(2, 5, 16)
+    on_npu = copy.deepcopy(model).to("npu")
+    model(states).pow(2).sum().backward()
+    on_npu(states.to("npu")).pow(2).sum().backward()
+    for (name, one), other in zip(model.named_parameters(), on_npu.parameters(), strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert torch.allclose(one.grad, other.grad.cpu(), atol=1e-5), name
+
+
+def test_memory_is_the_devices_own() -> None:
+    source = torch.zeros(3)
+    copied = source.to("npu")
+    copied.add_(1)
+    assert source.tolist() == [0, 0, 0]
+    view = copied[1:]
+    view.mul_(5)
+    assert copied.tolist() == [1, 5, 5]
+
+
+def test_tensors_of_two_devices_do_not_mix() -> None:
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(2, device="npu") + torch.ones(2)
+    assert (torch.ones(2, device="npu") + torch.tensor(1.0)).tolist() == [2, 2]
+
+
+def test_waiting_for_the_device_is_counted() -> None:
+    values = torch.arange(4, device="npu")
+    with emulation.recorded() as recording:
+        values + 1
+    assert not recording.waits
+    with emulation.recorded() as recording:
+        values.tolist()
+        values.sum().item()
+        values.nonzero()
+    assert sum(recording.waits.values()) == 3
+
+
+def test_an_optimiser_trains_on_the_device() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1).to("npu")
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.05)
+    states, wanted = _npu(16, 4), _npu(16, 1)
+    losses = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(20):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(states), wanted)
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]

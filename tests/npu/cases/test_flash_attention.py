@@ -1,0 +1,256 @@
+"""Flash attention on the emulated NPU: the names verl imports, windows, packed sequences, and clear refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import emulation
+import pytest
+import torch
+from comparison import assert_close
+from torch.nn import functional
+from transformers.integrations import npu_flash_attention
+from transformers.integrations.npu_flash_attention import (
+    index_first_axis,
+    npu_flash_attn_func,
+    npu_flash_attn_varlen_func,
+    pad_input,
+    rearrange,
+    unpad_input,
+)
+
+MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 1, 0, 1, 1]])
+TOKENS = [(row, column) for row in range(3) for column in range(5) if MASK[row, column]]
+
+
+def test_unpad_and_pad_take_what_verl_passes() -> None:
+    ids = torch.arange(15).view(3, 5)
+    tokens, indices, lengths, longest, *_ = unpad_input(ids.unsqueeze(-1), MASK)
+    assert tokens.tolist() == [[int(ids[place])] for place in TOKENS]
+    assert lengths.tolist() == [0, 3, 7, 10]
+    assert lengths.dtype == torch.int32
+    assert longest == 4
+    log_probs = torch.arange(10.0, requires_grad=True)
+    full = pad_input(hidden_states=log_probs.unsqueeze(-1), indices=indices, batch=3, seqlen=5).squeeze(-1)
+    assert torch.equal(full[MASK.bool()], log_probs)
+    assert not full[~MASK.bool()].any()
+    (full * torch.arange(15).view(3, 5)).sum().backward()
+    assert log_probs.grad is not None
+    assert log_probs.grad.tolist() == [row * 5 + column for row, column in TOKENS]
+
+
+def test_index_first_axis_takes_positions_as_verl_flattens_them() -> None:
+    _, indices, *_ = unpad_input(torch.zeros(3, 5, 1), MASK)
+    positions = torch.arange(15).view(3, 5)
+    plain = index_first_axis(rearrange(positions.unsqueeze(-1), "b s ... -> (b s) ..."), indices).transpose(0, 1)
+    assert plain.tolist() == [[int(positions[place]) for place in TOKENS]]
+    mrope = torch.stack([positions, positions + 100, positions + 200])
+    found = index_first_axis(rearrange(mrope, "c b s ... -> (b s) c ..."), indices).transpose(0, 1).unsqueeze(1)
+    assert found.shape == (3, 1, 10)
+    assert found[:, 0].tolist() == [[int(mrope[channel][place]) for place in TOKENS] for channel in range(3)]
+
+
+def test_unpadding_on_the_device_is_differentiable() -> None:
+    states = torch.randn(3, 5, 2).to("npu").requires_grad_()
+    tokens, indices, *_ = unpad_input(states, MASK.to("npu"))
+    (pad_input(tokens, indices, 3, 5) * 2).sum().backward()
+    assert states.grad is not None
+    assert torch.equal(states.grad.cpu(), 2.0 * MASK.unsqueeze(-1).expand(3, 5, 2))
+
+
+def _states(length: int, heads: int, seed: int, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(2, length, heads, 8, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def _expected(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
+    q, k, v = (states.transpose(1, 2).float() for states in (q, k, v))
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed, enable_gqa=True).transpose(1, 2)
+
+
+def _allowed(length_q: int, length_k: int, *, causal: bool, window: tuple[int, int]) -> torch.Tensor:
+    """Which keys each query sees, as flash-attn defines it: aligned to the end, windows inclusive."""
+    distance = torch.arange(length_k).unsqueeze(0) - torch.arange(length_q).unsqueeze(1) - (length_k - length_q)
+    left, right = window
+    seen = torch.ones(length_q, length_k, dtype=torch.bool)
+    if left >= 0:
+        seen &= distance >= -left
+    if causal or right >= 0:
+        seen &= distance <= (0 if causal else right)
+    return seen
+
+
+WINDOWS = [
+    (True, (-1, -1)),
+    (True, (2, 2)),
+    (True, (0, 0)),
+    (False, (-1, -1)),
+    (False, (2, 1)),
+    (False, (-1, 1)),
+    (False, (2, -1)),
+]
+
+
+@pytest.mark.parametrize(("causal", "window"), WINDOWS, ids=str)
+@pytest.mark.parametrize("length_q", [7, 3, 1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_batched_attention(causal: bool, window: tuple[int, int], length_q: int, dtype: torch.dtype) -> None:  # noqa: FBT001
+    leaves = [_states(length_q, 4, 1, dtype=dtype), _states(7, 2, 2, dtype=dtype), _states(7, 2, 3, dtype=dtype)]
+    on_cpu = [leaf.clone().requires_grad_() for leaf in leaves]
+    on_npu = [leaf.to("npu").requires_grad_() for leaf in leaves]
+    q, k, v = on_cpu
+    expected = _expected(q, k, v, _allowed(length_q, 7, causal=causal, window=window)).to(dtype)
+    actual = npu_flash_attn_func(*on_npu, causal=causal, window_size=window)
+    assert_close(actual, expected)
+    expected.float().pow(2).sum().backward()
+    actual.float().pow(2).sum().backward()
+    for cpu, npu in zip(on_cpu, on_npu, strict=True):
+        assert npu.grad is not None
+        assert cpu.grad is not None
+        assert_close(npu.grad, cpu.grad, roundings=4)
+
+
+@pytest.mark.parametrize(("causal", "window"), WINDOWS, ids=str)
+def test_joined_sequences_do_not_see_each_other(causal: bool, window: tuple[int, int]) -> None:  # noqa: FBT001
+    lengths = (4, 1, 6)
+    q, k, v = (_states(11, heads, seed)[0] for heads, seed in ((4, 1), (2, 2), (2, 3)))
+    parts = zip(q.split(lengths), k.split(lengths), v.split(lengths), lengths, strict=True)
+    expected = torch.cat(
+        [
+            _expected(a[None], b[None], c[None], _allowed(size, size, causal=causal, window=window))[0]
+            for a, b, c, size in parts
+        ]
+    )
+    ends = torch.tensor([0, 4, 5, 11], dtype=torch.int32).to("npu")
+    with emulation.recorded() as recording:
+        actual = npu_flash_attn_varlen_func(
+            *(states.to("npu") for states in (q, k, v)), ends, ends, 6, 6, causal=causal, window_size=window
+        )
+    assert_close(actual, expected)
+    assert recording.waits["copy to the host"] == 1
+
+
+def test_a_scale_and_a_dropout_are_handed_on() -> None:
+    q, k, v = (_states(7, 4, seed).to("npu") for seed in (1, 2, 3))
+    scaled = npu_flash_attn_func(q, k, v, softmax_scale=0.1)
+    assert_close(scaled, _expected(q.cpu() * 0.1 * 8**0.5, k.cpu(), v.cpu(), None))
+    torch.manual_seed(0)
+    dropped = npu_flash_attn_func(q, k, v, dropout_p=0.5)
+    assert not torch.allclose(dropped.cpu(), npu_flash_attn_func(q, k, v).cpu())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"softcap": 30.0}, NotImplementedError, "soft cap"),
+        ({"s_aux": torch.zeros(4)}, NotImplementedError, "sinks"),
+        ({"deterministic": True}, RuntimeError, "use_deterministic_algorithms"),
+        ({"alibi_slopes": torch.zeros(4)}, TypeError, "alibi_slopes"),
+    ],
+    ids=str,
+)
+def test_what_the_operator_cannot_do_is_an_error(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    q = _states(7, 4, 1).to("npu").requires_grad_()
+    with pytest.raises(error, match=message):
+        npu_flash_attn_func(q, q, q, **options)
+    flat = q[0]
+    ends = torch.tensor([0, 7], dtype=torch.int32).to("npu")
+    with pytest.raises(error, match=message):
+        npu_flash_attn_varlen_func(flat, flat, flat, ends, ends, **options)
+
+
+def test_determinism_is_no_error_where_it_is_met_or_needless() -> None:
+    q = _states(7, 4, 1).to("npu").requires_grad_()
+    with torch.no_grad():
+        expected = npu_flash_attn_func(q, q, q, deterministic=True)
+    torch.use_deterministic_algorithms(mode=True)
+    try:
+        actual = npu_flash_attn_func(q, q, q, deterministic=True, softcap=0.0, s_aux=None, return_attn_probs=False)
+    finally:
+        torch.use_deterministic_algorithms(mode=False)
+    assert torch.equal(actual.detach().cpu(), expected.cpu())
+
+
+def test_a_window_aligned_to_the_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(npu_flash_attention, "SPARSE_MODE", 2)
+    q, k = _states(3, 4, 1).to("npu"), _states(7, 4, 2).to("npu")
+    with pytest.raises(NotImplementedError, match="NPU_FA2_SPARSE_MODE"):
+        npu_flash_attn_func(q, k, k, causal=True, window_size=(2, 0))
+    aligned = npu_flash_attn_func(k, k, k, causal=True, window_size=(2, 0))
+    assert_close(aligned, _expected(*(k.cpu(),) * 3, _allowed(7, 7, causal=True, window=(2, 0))))
+
+
+def _model(implementation: str, **options: Any) -> Any:
+    from transformers import Qwen2Config, Qwen2ForCausalLM  # noqa: PLC0415
+
+    torch.manual_seed(2)
+    config = Qwen2Config(
+        vocab_size=67,
+        hidden_size=32,
+        intermediate_size=44,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        attn_implementation=implementation,
+        **options,
+    )
+    return Qwen2ForCausalLM(config)
+
+
+SLIDING = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
+
+
+@pytest.mark.parametrize("options", [{}, SLIDING], ids=["full", "sliding"])
+@pytest.mark.parametrize("layout", ["plain", "padded", "packed"])
+def test_a_model_with_flash_attention_on_npu_is_the_eager_one_on_cpu(options: dict[str, Any], layout: str) -> None:
+    ids = torch.randint(67, (1 if layout == "packed" else 2, 9), generator=torch.Generator().manual_seed(1))
+    inputs: dict[str, Any] = {"input_ids": ids, "use_cache": False}
+    kept = torch.ones_like(ids)
+    if layout == "padded":
+        kept[0, :2] = 0
+        inputs["attention_mask"] = kept
+    if layout == "packed":
+        inputs["position_ids"] = torch.cat([torch.arange(5), torch.arange(4)]).unsqueeze(0)
+    expected = _model("eager", **options)(**inputs).logits
+    moved = {name: value.to("npu") if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+    with emulation.recorded() as recording:
+        actual = _model("flash_attention_2", **options).to("npu")(**moved).logits
+    assert recording.fused("npu_fusion_attention") == 2
+    assert_close(actual.cpu()[kept.bool()], expected[kept.bool()])
+
+
+def test_autocast_on_npu_decides_the_dtype_of_attention() -> None:
+    model = _model("flash_attention_2").to("npu")
+    seen: list[torch.dtype] = []
+    module = model.model.layers[0].self_attn
+    from transformers.integrations import flash_attention  # noqa: PLC0415
+
+    def spy(query: torch.Tensor, *_: Any, target_dtype: torch.dtype, **__: Any) -> torch.Tensor:
+        seen.append(target_dtype)
+        return query
+
+    q = torch.randn(1, 4, 3, 8, device="npu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flash_attention, "_flash_attention_forward", spy)
+        flash_attention.flash_attention_forward(module, q, q, q, None)
+        with torch.autocast("npu", dtype=torch.bfloat16):
+            flash_attention.flash_attention_forward(module, q, q, q, None)
+    assert seen == [torch.float32, torch.bfloat16]
+
+
+def test_attention_gets_the_requested_implementation_and_both_spellings_of_lengths() -> None:
+    from transformers.integrations import flash_attention  # noqa: PLC0415
+
+    module = _model("flash_attention_2").model.layers[0].self_attn
+    seen: dict[str, Any] = {}
+
+    def spy(query: torch.Tensor, *_: Any, **options: Any) -> torch.Tensor:
+        seen.update(options)
+        return query
+
+    q = torch.randn(1, 4, 3, 8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flash_attention, "_flash_attention_forward", spy)
+        flash_attention.flash_attention_forward(module, q, q, q, None, cumulative_seqlens_q=1, cu_seq_lens_k=2)
+    assert seen["implementation"] == "flash_attention_2"
+    assert (seen["cu_seq_lens_q"], seen["cu_seq_lens_k"]) == (1, 2)
+    assert "attn_implementation" not in seen

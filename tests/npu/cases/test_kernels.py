@@ -1,0 +1,165 @@
+"""Each kernel against plain PyTorch on CPU, and each predicate against what its operator refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from comparison import DTYPES, assert_close
+from torch import nn
+from torch.nn import functional
+from transformers.integrations import npu_kernels, npu_moe
+
+NPU = torch.device("npu")
+
+
+def _leaf(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def _compare(
+    kernel: Callable[..., torch.Tensor], formula: Callable[..., torch.Tensor], *leaves: torch.Tensor, roundings: int = 2
+) -> None:
+    """Assert that outputs and gradients of a kernel on NPU are those of a formula on CPU."""
+    on_cpu = [leaf.clone().requires_grad_(leaf.is_floating_point()) for leaf in leaves]
+    on_npu = [leaf.to(NPU).requires_grad_(leaf.is_floating_point()) for leaf in leaves]
+    expected, actual = formula(*on_cpu), kernel(*on_npu)
+    assert_close(actual.detach(), expected.detach(), roundings=roundings)
+    weight = _leaf(*expected.shape, dtype=expected.dtype, seed=9)
+    (expected * weight).sum().backward()
+    (actual * weight.to(NPU)).sum().backward()
+    for cpu, npu in zip(on_cpu, on_npu, strict=True):
+        if cpu.grad is not None:
+            assert npu.grad is not None
+            assert_close(npu.grad, cpu.grad, roundings=roundings)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 33), (2, 3, 5, 16)], ids=str)
+def test_rms_norm_is_the_models(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    def formula(states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(states.float(), weight.shape, weight.float(), 1e-6).to(states.dtype)
+
+    _compare(
+        lambda x, w: npu_kernels.npu_rms_norm(x, w, 1e-6),
+        formula,
+        _leaf(*shape, dtype=dtype),
+        _leaf(shape[-1], dtype=dtype),
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 33), (2, 3, 20)], ids=str)
+def test_swiglu_is_silu_times_up(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    def formula(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+        return (functional.silu(gate.float()) * up.float()).to(gate.dtype)
+
+    _compare(npu_kernels.npu_swiglu, formula, _leaf(*shape, dtype=dtype), _leaf(*shape, dtype=dtype, seed=1))
+
+
+ROTARY_SHAPES = [
+    ((2, 4, 7, 16), (2, 1, 7, 16)),
+    ((2, 4, 7, 16), (1, 1, 7, 16)),
+    ((2, 7, 4, 16), (2, 7, 1, 16)),
+    ((3, 2, 1, 8), (3, 1, 1, 8)),
+    ((9, 2, 80), (9, 1, 80)),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("shape", "table"), ROTARY_SHAPES, ids=str)
+def test_rotary_rotates(dtype: torch.dtype, shape: tuple[int, ...], table: tuple[int, ...]) -> None:
+    cos, sin = _leaf(*table, seed=4).cos().to(dtype), _leaf(*table, seed=4).sin().to(dtype)
+
+    def formula(states: torch.Tensor) -> torch.Tensor:
+        first, second = states.float().chunk(2, -1)
+        rotated = torch.cat((-second, first), -1)
+        return (states.float() * cos.float() + rotated * sin.float()).to(states.dtype)
+
+    assert npu_kernels.can_use_rotary(_leaf(*shape, dtype=dtype).to(NPU), cos.to(NPU), sin.to(NPU))
+    _compare(lambda x: npu_kernels.npu_rotary(x, cos.to(NPU), sin.to(NPU)), formula, _leaf(*shape, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    ("shape", "table"),
+    [
+        ((2, 4, 7, 15), (2, 1, 7, 15)),
+        ((2, 4, 7, 896), (2, 1, 7, 896)),
+        ((2, 1000, 7, 8), (1, 1, 7, 8)),
+        ((1000, 2, 7, 8), (1, 1, 7, 8)),
+        ((2, 4, 7, 16), (2, 1, 7, 8)),
+        ((2, 4, 7, 16), (3, 1, 7, 16)),
+        ((2, 4, 7, 16), (2, 1, 6, 16)),
+        ((7, 16), (7, 16)),
+    ],
+    ids=str,
+)
+def test_rotary_is_not_used_where_the_operator_refuses(shape: tuple[int, ...], table: tuple[int, ...]) -> None:
+    states, cos = torch.ones(shape, device=NPU), torch.ones(table, device=NPU)
+    assert not npu_kernels.can_use_rotary(states, cos, cos)
+    with pytest.raises(RuntimeError, match="npu_rotary_mul"):
+        torch.ops.npu.npu_rotary_mul(states, cos, cos)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("ends", [(2, 2, 9), (9, 9, 9), (0, 4, 9), (3, 6, 9)], ids=str)
+def test_grouped_linear_is_one_linear_per_group(dtype: torch.dtype, ends: tuple[int, ...]) -> None:
+    def formula(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        sizes = torch.diff(torch.tensor((0, *ends))).tolist()
+        parts = zip(tokens.float().split(sizes), weights, strict=True)
+        # Every weight takes part, so that groups without a row get gradients of zero here too.
+        return torch.cat([part @ weight.float().t() for part, weight in parts]).to(tokens.dtype)
+
+    def kernel(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        return npu_moe.grouped_linear(tokens, npu_moe.Groups(torch.tensor(ends, device=NPU)), list(weights))
+
+    weights = [_leaf(5, 6, dtype=dtype, seed=seed) for seed in range(3)]
+    _compare(kernel, formula, _leaf(9, 6, dtype=dtype, seed=7), *weights)
+
+
+def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.ones(shape, dtype=dtype, device=NPU)
+
+
+@pytest.mark.parametrize(
+    ("states", "weight"),
+    [
+        (torch.ones(2, 4), torch.ones(4)),
+        (_npu(2, 4, dtype=torch.bfloat16), _npu(4)),
+        (_npu(2, 4), _npu(4, dtype=torch.bfloat16)),
+        (_npu(2, 4, dtype=torch.float64), _npu(4, dtype=torch.float64)),
+        (_npu(0, 4), _npu(4)),
+        (_npu(2, 4), _npu(1)),
+    ],
+    ids=["cpu", "wide weight", "narrow weight", "fp64", "empty", "broadcast weight"],
+)
+def test_rms_norm_is_left_to_the_model_otherwise(states: torch.Tensor, weight: torch.Tensor) -> None:
+    assert npu_kernels.can_use_rms_norm(_npu(2, 4), _npu(4))
+    assert not npu_kernels.can_use_rms_norm(states, weight)
+
+
+@pytest.mark.parametrize(
+    ("states", "activation"),
+    [
+        (torch.ones(2, 4), nn.SiLU()),
+        (_npu(2, 4), nn.GELU()),
+        (_npu(2, 4), functional.silu),
+        (_npu(2, 4, dtype=torch.float64), nn.SiLU()),
+        (_npu(0, 4), nn.SiLU()),
+    ],
+    ids=["cpu", "gelu", "function", "fp64", "empty"],
+)
+def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation: object) -> None:
+    assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
+    assert not npu_kernels.can_use_swiglu(states, activation)
+
+
+def test_tensor_subclasses_are_left_to_the_model() -> None:
+    class Sharded(torch.Tensor):
+        pass
+
+    states = _npu(2, 4).as_subclass(Sharded)
+    assert not npu_kernels.can_use_rms_norm(states, _npu(4))
+    assert not npu_kernels.can_use_swiglu(states, nn.SiLU())
+    assert npu_kernels.on_npu(nn.Parameter(_npu(2)))

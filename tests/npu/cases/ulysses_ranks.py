@@ -1,0 +1,234 @@
+"""Ulysses on several ranks: each holds a slice, and together they must compute what one process computes.
+
+Run with the number of ranks; it starts them, and fails if any of their checks fails. Flash attention itself runs on
+CPU here (gloo carries CPU tensors), by the code that plays the NPU's operator.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from comparison import assert_close
+from emulation.attention import Options, attend
+from torch import multiprocessing, nn
+
+LENGTHS = (5, 2, 9)
+TOTAL = sum(LENGTHS)
+
+
+def _cpu_flash(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool, softmax_scale: float | None, **_: Any
+) -> torch.Tensor:
+    return attend(q, k, v, _options(q, "BSND", 2, causal=causal, scale=softmax_scale))
+
+
+def _cpu_flash_varlen(  # noqa: PLR0913  # flash-attn's own parameters
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    causal: bool,
+    softmax_scale: float | None,
+    **_: Any,
+) -> torch.Tensor:
+    ends = (cu_seqlens_q[1:].tolist(), cu_seqlens_k[1:].tolist())
+    return attend(q, k, v, _options(q, "TND", 1, causal=causal, scale=softmax_scale, ends=ends))
+
+
+def _options(  # noqa: PLR0913  # what the operator wants to know
+    q: torch.Tensor, layout: str, heads: int, *, causal: bool, scale: float | None, ends: tuple[Any, Any] = (None, None)
+) -> Options:
+    return Options(
+        layout=layout,
+        heads=q.shape[heads],
+        scale=scale or q.shape[-1] ** -0.5,
+        keep_prob=1.0,
+        before=0,
+        after=0,
+        mode=3,
+        mask=torch.ones(2048, 2048).triu(1).bool() if causal else None,
+        ends_q=ends[0],
+        ends_k=ends[1],
+    )
+
+
+def _use_cpu_flash() -> None:
+    """Put the CPU functions where transformers keeps the flash attention functions it has found."""
+    from transformers import modeling_flash_attention_utils as utils  # noqa: PLC0415
+
+    utils._flash_fn, utils._flash_varlen_fn = _cpu_flash, _cpu_flash_varlen
+    utils._pad_fn, utils._unpad_fn = utils._pad_input, utils._unpad_input
+    utils._process_flash_kwargs_fn = utils._lazy_define_process_function(_cpu_flash_varlen)
+
+
+def _positions() -> torch.Tensor:
+    return torch.cat([torch.arange(length) for length in LENGTHS]).unsqueeze(0)
+
+
+def _sizes() -> dict[str, Any]:
+    return {
+        "vocab_size": 67,
+        "hidden_size": 32,
+        "intermediate_size": 44,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+    }
+
+
+def _text_model() -> nn.Module:
+    from transformers import Qwen2Config, Qwen2ForCausalLM  # noqa: PLC0415
+
+    model: nn.Module = Qwen2ForCausalLM(Qwen2Config(**_sizes(), attn_implementation="eager"))
+    return model
+
+
+def _vision_language_model() -> nn.Module:
+    from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLTextConfig  # noqa: PLC0415
+    from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextModel  # noqa: PLC0415
+
+    rope = {"rope_scaling": {"type": "mrope", "mrope_section": [0, 1, 1]}}
+    model: nn.Module = Qwen2_5_VLTextModel(Qwen2_5_VLTextConfig(**_sizes(), **rope, attn_implementation="eager"))
+    return model
+
+
+Build = Callable[[], nn.Module]
+
+
+def _built(build: Build) -> nn.Module:
+    torch.manual_seed(3)
+    model = build()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    # Loading refuses flash attention on CPU; here it has functions to run.
+    model.config._attn_implementation = "flash_attention_2"
+    return model
+
+
+def _train(model: nn.Module, inputs: dict[str, Any], weight: torch.Tensor) -> torch.Tensor:
+    output = model(**inputs, use_cache=False)[0]
+    (output * weight).sum().backward()
+    return output.detach()
+
+
+def _check_model(  # noqa: PLR0913, PLR0917  # what there is to compare
+    rank: int, ranks: int, build: Build, whole: dict[str, Any], slices: dict[str, Any], width: int
+) -> None:
+    from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
+
+    weight = torch.randn(1, TOTAL, width, generator=torch.Generator().manual_seed(5))
+    alone = _built(build)
+    register_ulysses_group(None)
+    expected = _train(alone, whole, weight)
+    shared = _built(build)
+    register_ulysses_group(lambda: dist.group.WORLD)
+    actual = _train(shared, slices, weight.chunk(ranks, dim=1)[rank])
+    register_ulysses_group(None)
+    assert_close(actual, expected.chunk(ranks, dim=1)[rank])
+    for (name, parameter), other in zip(shared.named_parameters(), alone.parameters(), strict=True):
+        if other.grad is None:
+            assert parameter.grad is None, name
+            continue
+        dist.all_reduce(parameter.grad)
+        assert_close(parameter.grad, other.grad, roundings=20)
+
+
+def _check_text(rank: int, ranks: int) -> None:
+    ids = torch.randint(67, (1, TOTAL), generator=torch.Generator().manual_seed(1))
+    whole = {"input_ids": ids, "position_ids": _positions()}
+    slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in whole.items()}
+    _check_model(rank, ranks, _text_model, whole, slices, 67)
+
+
+def _check_vision_language(rank: int, ranks: int) -> None:
+    # Everyone has all embeddings, as images have been put into them; the model takes its own slice.
+    embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
+    whole = {"inputs_embeds": embeddings, "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
+    _check_model(rank, ranks, _vision_language_model, whole, whole, 32)
+
+
+def _check_heads(rank: int, ranks: int) -> None:
+    """Fewer key-value heads than ranks, as many, and more; with padding, without causality."""
+    from transformers.integrations.ulysses import register_ulysses_group, ulysses_attention  # noqa: PLC0415
+
+    register_ulysses_group(lambda: dist.group.WORLD)
+    generator = torch.Generator().manual_seed(7)
+    for key_heads in (1, 2, 4, 8):
+        q = torch.randn(2, 8, 8, 4, generator=generator)
+        k = torch.randn(2, 8, key_heads, 4, generator=generator)
+        mask = torch.ones(2, 8)
+
+        def attention(
+            q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor, length: int, **options: Any
+        ) -> torch.Tensor:
+            assert q.shape[1] == length == mask.shape[1] == options["position_ids"].shape[1] == 8
+            assert q.shape[2] * ranks == 8
+            return _cpu_flash(q, k, v, causal=options["is_causal"], softmax_scale=None)
+
+        expected = _cpu_flash(q, k, k, causal=True, softmax_scale=None)
+        mine = [tensor.chunk(ranks, dim=1)[rank] for tensor in (q, k, k, mask)]
+        actual = ulysses_attention(
+            attention, *mine, 8 // ranks, is_causal=True, position_ids=torch.zeros(2, 8 // ranks)
+        )
+        assert_close(actual, expected.chunk(ranks, dim=1)[rank])
+    register_ulysses_group(None)
+
+
+def _check_refusals(ranks: int) -> None:
+    from transformers.integrations.ulysses import register_ulysses_group, ulysses_attention, ulysses_slice  # noqa: PLC0415
+
+    def attention(query: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        return query
+
+    q, odd = torch.randn(1, 4, 8, 4), torch.randn(1, 4, 3, 4)
+    register_ulysses_group(lambda: dist.group.WORLD)
+    # A vision tower: no positions, every rank has everything.
+    assert ulysses_attention(attention, q, q, q, None, 4, is_causal=False) is q
+    positions = torch.arange(4).unsqueeze(0)
+    calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (ValueError, "position_ids", lambda: ulysses_attention(attention, q, q, q, None, 4, is_causal=True)),
+        (
+            ValueError,
+            "heads",
+            lambda: ulysses_attention(attention, q, odd, odd, None, 4, is_causal=True, position_ids=positions),
+        ),
+        (
+            NotImplementedError,
+            "sinks",
+            lambda: ulysses_attention(attention, q, q, q, None, 4, is_causal=True, position_ids=positions, s_aux=q),
+        ),
+        (ValueError, "pad it", lambda: ulysses_slice(torch.zeros(1, ranks + 1), 1)),
+    ]
+    for error, message, call in calls:
+        try:
+            call()
+        except error as caught:
+            assert message in str(caught), caught  # noqa: PT017  # no pytest in the ranks
+        else:
+            raise AssertionError(f"no {error.__name__} about {message}")
+    register_ulysses_group(None)
+
+
+def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=ranks)
+    _use_cpu_flash()
+    _check_heads(rank, ranks)
+    _check_refusals(ranks)
+    _check_text(rank, ranks)
+    _check_vision_language(rank, ranks)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        multiprocessing.spawn(_run_rank, args=(number, str(Path(folder) / "rendezvous")), nprocs=number)

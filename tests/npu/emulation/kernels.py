@@ -1,0 +1,166 @@
+"""Kernels: the NPU's fused operators in plain PyTorch on CPU, forward and backward.
+
+Forward functions take and return CPU tensors. They compute in fp32 and round
+once, as the real kernels are documented to, and check the real kernels'
+limits first. Backward functions are what the real library registers with
+autograd; operators without one have none here either.
+"""
+
+from __future__ import annotations
+
+import torch
+from emulation.checks import FLOATS, is_transposed, require, same_float_dtype
+from torch.nn import functional
+
+
+def rms_norm(x: torch.Tensor, gamma: torch.Tensor, epsilon: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
+    require(x.dtype in FLOATS, "npu_rms_norm", f"{x.dtype} is not supported")
+    require(gamma.dtype in (x.dtype, torch.float32), "npu_rms_norm", f"gamma of {gamma.dtype} with x of {x.dtype}")
+    require(x.shape[x.dim() - gamma.dim() :] == gamma.shape, "npu_rms_norm", "gamma must match x's last dimensions")
+    dims = tuple(range(x.dim() - gamma.dim(), x.dim()))
+    rstd = torch.rsqrt(x.float().pow(2).mean(dims, keepdim=True) + epsilon)
+    return (x.float() * rstd * gamma.float()).to(x.dtype), rstd
+
+
+def rms_norm_backward(
+    gradient: torch.Tensor, x: torch.Tensor, gamma: torch.Tensor, rstd: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    normed = x.float() * rstd
+    scaled = gradient.float() * gamma.float()
+    dims = tuple(range(x.dim() - gamma.dim(), x.dim()))
+    d_x = rstd * (scaled - normed * (scaled * normed).mean(dims, keepdim=True))
+    leading = tuple(range(x.dim() - gamma.dim()))
+    d_gamma = (gradient.float() * normed).sum(leading) if leading else gradient.float() * normed
+    return d_x.to(x.dtype), d_gamma
+
+
+def swiglu(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    require(x.dtype in FLOATS, "npu_swiglu", f"{x.dtype} is not supported")
+    require(x.is_contiguous(), "npu_swiglu", "the input must be contiguous")
+    require(x.shape[dim] % 2 == 0, "npu_swiglu", f"dimension {dim} must be even, not {x.shape[dim]}")
+    gate, up = x.float().chunk(2, dim)
+    return (functional.silu(gate) * up).to(x.dtype)
+
+
+def swiglu_backward(gradient: torch.Tensor, x: torch.Tensor, dim: int) -> torch.Tensor:
+    gate, up = x.float().chunk(2, dim)
+    sigmoid = torch.sigmoid(gate)
+    d_gate = gradient.float() * up * sigmoid * (1 + gate * (1 - sigmoid))
+    return torch.cat((d_gate, gradient.float() * gate * sigmoid), dim).to(x.dtype)
+
+
+def rotary_mul(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str = "half") -> torch.Tensor:
+    _check_rotary(x, cos, sin, mode)
+    # The tables are cast to the dtype of the input, then everything is fp32.
+    cos, sin = cos.to(x.dtype).float(), sin.to(x.dtype).float()
+    return (x.float() * cos + _rotated(x.float()) * sin).to(x.dtype)
+
+
+def rotary_mul_backward(gradient: torch.Tensor, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    cos, sin = cos.to(x.dtype).float(), sin.to(x.dtype).float()
+    weighted = gradient.float() * sin
+    first, second = weighted.chunk(2, -1)
+    return (gradient.float() * cos + torch.cat((second, -first), -1)).to(x.dtype)
+
+
+def _rotated(x: torch.Tensor) -> torch.Tensor:
+    first, second = x.chunk(2, -1)
+    return torch.cat((-second, first), -1)
+
+
+def _check_rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str) -> None:
+    name = "npu_rotary_mul"
+    require(mode == "half", name, "only rotary_mode='half' is emulated")
+    require(x.dim() == cos.dim() == sin.dim() == 4, name, "x, r1 and r2 must have 4 dimensions")
+    require(x.dtype in FLOATS and cos.dtype in FLOATS, name, f"{x.dtype} with {cos.dtype} is not supported")
+    require(cos.shape == sin.shape, name, "r1 and r2 must have one shape")
+    size, table = list(x.shape), list(cos.shape)
+    batch, one, two, dim = size
+    require(dim % 2 == 0 and dim < 896, name, f"the head dimension must be even and below 896, not {dim}")
+    by_layout = {
+        "BNSD": ([[1, 1, two, dim], [batch, 1, two, dim], size], one),
+        "BSND": ([[1, one, 1, dim], [batch, one, 1, dim], size], two),
+        "SBND": ([[batch, 1, 1, dim], [batch, one, 1, dim], size], two),
+    }
+    fitting = [heads for shapes, heads in by_layout.values() if table in shapes]
+    require(bool(fitting), name, f"r1 of shape {table} does not broadcast to x of shape {size}")
+    require(batch < 1000 and min(fitting) < 1000, name, "batch and heads must be below 1000")
+
+
+def moe_token_permute(
+    tokens: torch.Tensor,
+    indices: torch.Tensor,
+    num_out_tokens: int | None = None,
+    padded_mode: bool = False,  # noqa: FBT001, FBT002
+) -> tuple[torch.Tensor, torch.Tensor]:
+    name = "npu_moe_token_permute"
+    require(not padded_mode, name, "padded_mode is not supported")
+    require(indices.dtype in (torch.int32, torch.int64), name, f"indices of {indices.dtype} are not supported")
+    require(indices.dim() == 1 or indices.shape[1] <= 512, name, "at most 512 experts per token")
+    require(num_out_tokens in (None, 0, indices.numel()), name, "dropping tokens is not emulated")
+    top_k = 1 if indices.dim() == 1 else indices.shape[1]
+    order = indices.flatten().argsort(stable=True)
+    return tokens[order // top_k], order.argsort().to(torch.int32)
+
+
+def moe_token_permute_backward(gradient: torch.Tensor, positions: torch.Tensor, top_k: int) -> torch.Tensor:
+    per_pair = gradient.float()[positions.long()]
+    return per_pair.view(-1, top_k, gradient.shape[-1]).sum(1).to(gradient.dtype)
+
+
+def moe_token_unpermute(
+    permuted: torch.Tensor,
+    positions: torch.Tensor,
+    probs: torch.Tensor | None = None,
+    padded_mode: bool = False,  # noqa: FBT001, FBT002
+    restore_shape: list[int] | None = None,
+) -> torch.Tensor:
+    name = "npu_moe_token_unpermute"
+    require(not padded_mode and restore_shape is None, name, "padded_mode is not supported")
+    require(positions.dtype == torch.int32, name, "sorted_indices must be int32")
+    per_pair = permuted.float()[positions.long()]
+    if probs is None:
+        return per_pair.to(permuted.dtype)
+    same_float_dtype(name, permuted, probs)
+    weighted = per_pair.view(*probs.shape, -1) * probs.float().unsqueeze(-1)
+    return weighted.sum(1).to(permuted.dtype)
+
+
+def moe_token_unpermute_backward(
+    gradient: torch.Tensor, permuted: torch.Tensor, positions: torch.Tensor, probs: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    per_pair = permuted.float()[positions.long()].view(*probs.shape, -1)
+    d_probs = (per_pair * gradient.float().unsqueeze(1)).sum(-1)
+    d_pairs = (gradient.float().unsqueeze(1) * probs.float().unsqueeze(-1)).view(-1, gradient.shape[-1])
+    d_permuted = torch.empty_like(d_pairs)
+    d_permuted[positions.long()] = d_pairs
+    return d_permuted.to(permuted.dtype), d_probs.to(probs.dtype)
+
+
+def split_rows(x: torch.Tensor, weights: list[torch.Tensor], ends: list[int]) -> torch.Tensor:
+    """Grouped product with the rows of x split: rows of group g times weight g; unwritten rows are poisoned."""
+    name = "npu_grouped_matmul"
+    matrices = list(weights[0]) if len(weights) == 1 and weights[0].dim() == 3 else weights
+    same_float_dtype(name, x, *matrices)
+    require(x.dim() == 2 and not is_transposed(x), name, "x must be 2-D and not transposed when rows are split")
+    require(len({is_transposed(matrix) for matrix in matrices}) == 1, name, "weights must be transposed alike")
+    require(len({matrix.shape for matrix in matrices}) == 1, name, "weights must have one shape")
+    require(matrices[0].shape[0] == x.shape[1], name, "x and weight do not fit")
+    output = torch.full((x.shape[0], matrices[0].shape[1]), torch.nan, dtype=x.dtype)
+    for start, end, matrix in zip([0, *ends], ends, matrices, strict=False):
+        output[start:end] = (x[start:end].float() @ matrix.float()).to(x.dtype)
+    return output
+
+
+def split_reduction(x: torch.Tensor, weight: torch.Tensor, ends: list[int]) -> torch.Tensor:
+    """Grouped product with the reduced dimension split: columns of group g times rows of group g."""
+    name = "npu_grouped_matmul"
+    same_float_dtype(name, x, weight)
+    require(x.dim() == weight.dim() == 2, name, "x and weight must be 2-D")
+    require(is_transposed(x) or 1 in x.shape, name, "x must be a transposed view when the reduction is split")
+    require(weight.is_contiguous(), name, "weight must not be transposed when the reduction is split")
+    products = [
+        (x[:, start:end].float() @ weight[start:end].float()).to(x.dtype)
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]
+    return torch.stack(products)

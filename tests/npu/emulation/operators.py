@@ -1,0 +1,297 @@
+"""Operators: `torch.ops.npu` with the schemas and the autograd of a chosen torch_npu version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from emulation import attention, kernels
+from emulation.checks import MAX_INNER, MAX_LIST, group_ends, require
+from emulation.log import note_operator
+from emulation.memory import to_cpu, to_npu
+from torch.autograd.function import once_differentiable
+from torch.utils._pytree import tree_map
+
+SCHEMAS = Path(__file__).resolve().parent.parent / "schemas.json"
+_SPLIT_ROWS, _SPLIT_REDUCTION = 0, 2
+# query, key, value, head_num, input_layout
+_REQUIRED = 5
+_libraries: list[torch.library.Library] = []
+
+
+def schemas(version: str) -> dict[str, dict[str, Any]]:
+    """Return, per operator, its `schema` and whether it has a `backward`, as read from that version's wheel."""
+    return json.loads(SCHEMAS.read_text(encoding="utf-8"))[version]
+
+
+def register_operators(version: str) -> None:
+    """Define the operators of one torch_npu version, with kernels for those that are emulated."""
+    library = torch.library.Library("npu", "DEF")  # kept alive below
+    _libraries.append(library)
+    known = schemas(version)
+    for fact in known.values():
+        library.define(fact["schema"])
+    emulated: dict[str, Callable[..., Any]] = {**_KERNELS, "npu_grouped_matmul": _grouped_matmul_of(version)}
+    for name, kernel in emulated.items():
+        if name not in known:
+            continue
+        library.impl(name, _on_memory(name, kernel), "PrivateUse1")
+        if known[name]["backward"]:
+            library.impl(name, _AUTOGRAD[name], "AutogradPrivateUse1")
+
+
+def _on_memory(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a device kernel: checks that all tensors are on the device, and computes on their CPU aliases."""
+
+    def unwrapped(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        require(value.device.type == "npu", name, f"a tensor is on {value.device}")
+        return to_cpu(value)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        note_operator(f"npu.{name}")
+        with torch.no_grad():
+            result = kernel(*tree_map(unwrapped, args), **tree_map(unwrapped, kwargs))
+        return tree_map(lambda value: to_npu(value) if isinstance(value, torch.Tensor) else value, result)
+
+    return run
+
+
+def _grouped_matmul_of(version: str) -> Callable[..., Any]:
+    splits_reduction = tuple(int(part) for part in version.split(".")[:3]) >= (2, 7, 1)
+
+    def grouped_matmul(x: list[torch.Tensor], weight: list[torch.Tensor], **options: Any) -> list[torch.Tensor]:
+        name = "npu_grouped_matmul"
+        group_type = options.get("group_type", -1 if version.startswith("2.5") else None)
+        require(group_type is not None, name, "Requires manual passing group_type, current is None.")
+        require(options.get("split_item", 0) in (2, 3), name, "only one output (split_item 2 or 3) is emulated")
+        require(len(x) == 1 and len(weight) <= MAX_LIST, name, f"one x and at most {MAX_LIST} weights are emulated")
+        require(all(max(tensor.shape[-2:]) <= MAX_INNER for tensor in (*x, *weight)), name, "a dimension is too long")
+        return [_grouped(x[0], weight, int(group_type or 0), splits_reduction, options)]
+
+    return grouped_matmul
+
+
+def _grouped(
+    x: torch.Tensor,
+    weight: list[torch.Tensor],
+    group_type: int,
+    splits_reduction: bool,  # noqa: FBT001
+    options: dict[str, Any],
+) -> torch.Tensor:
+    name = "npu_grouped_matmul"
+    group_list = options.get("group_list")
+    list_type = options.get("group_list_type", 0)
+    on_device = None if group_list is None else to_npu(group_list)
+    if group_type == _SPLIT_ROWS:
+        groups = len(weight) if len(weight) > 1 or weight[0].dim() == 2 else weight[0].shape[0]
+        ends = group_ends(name, on_device, list_type, groups, x.shape[0])
+        return kernels.split_rows(x, weight, ends)
+    require(group_type == _SPLIT_REDUCTION, name, f"group_type {group_type} is not emulated")
+    # 2.5.1 does not refuse: its output has the wrong shape, and the kernel writes past it.
+    require(splits_reduction, name, "group_type only supports -1 and 0, but got 2")
+    require(len(weight) == 1, name, "one weight when the reduction is split")
+    groups = 0 if group_list is None else group_list.shape[0]
+    return kernels.split_reduction(x, weight[0], group_ends(name, on_device, list_type, groups, x.shape[1]))
+
+
+def _options(query: torch.Tensor, head_num: int, input_layout: str, options: dict[str, Any]) -> attention.Options:
+    for name in ("pse", "padding_mask", "prefix", "sink", "dropout_mask"):
+        require(options.get(name) is None, attention.NAME, f"{name} is not emulated")
+    mask = options.get("atten_mask")
+    require(mask is None or mask.device == query.device, attention.NAME, "atten_mask must be on the device")
+    return attention.Options(
+        layout=input_layout,
+        heads=head_num,
+        scale=options.get("scale", 1.0),
+        keep_prob=options.get("keep_prob", 1.0),
+        before=options.get("pre_tockens", 2147483647),
+        after=options.get("next_tockens", 2147483647),
+        mode=options.get("sparse_mode", 0),
+        mask=mask,
+        ends_q=options.get("actual_seq_qlen"),
+        ends_k=options.get("actual_seq_kvlen"),
+    )
+
+
+def _by_name(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the optional arguments by name; the dispatcher hands them over by position, up to the last one given."""
+    names = [argument.name for argument in torch.ops.npu.npu_fusion_attention.default._schema.arguments]
+    return {**dict(zip(names[_REQUIRED:], args, strict=False)), **kwargs}
+
+
+def _fusion_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    head_num: int,
+    input_layout: str,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Any, ...]:
+    options = _options(query, head_num, input_layout, _by_name(args, kwargs))
+    output = attention.attend(query, key, value, options)
+    rows = query.shape[:-1] if input_layout != "BSND" else (query.shape[0], query.shape[2], query.shape[1])
+    statistics = torch.zeros(*rows, 8)
+    return output, statistics, statistics.clone(), torch.empty(0), 0, 0, 0
+
+
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "npu_rms_norm": kernels.rms_norm,
+    "npu_swiglu": kernels.swiglu,
+    "npu_rotary_mul": kernels.rotary_mul,
+    "npu_moe_token_permute": kernels.moe_token_permute,
+    "npu_moe_token_unpermute": kernels.moe_token_unpermute,
+    "npu_fusion_attention": _fusion_attention,
+}
+
+
+def _below_autograd(name: str, *args: Any, **kwargs: Any) -> Any:
+    with torch._C._AutoDispatchBelowAutograd():
+        return getattr(torch.ops.npu, name).default(*args, **kwargs)
+
+
+def _device_backward(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    return _on_memory(f"{name}_backward", function)(*args)
+
+
+class _RmsNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, gamma: torch.Tensor, epsilon: float) -> tuple[torch.Tensor, torch.Tensor]:
+        y, rstd = _below_autograd("npu_rms_norm", x, gamma, epsilon)
+        ctx.save_for_backward(x, gamma, rstd)
+        ctx.mark_non_differentiable(rstd)
+        return y, rstd
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[Any, ...]:
+        d_x, d_gamma = _device_backward("npu_rms_norm", kernels.rms_norm_backward, gradient, *ctx.saved_tensors)
+        return d_x, d_gamma, None
+
+
+class _Swiglu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, dim: int) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        ctx.dim = dim
+        return _below_autograd("npu_swiglu", x, dim)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        return _device_backward("npu_swiglu", kernels.swiglu_backward, gradient, *ctx.saved_tensors, ctx.dim), None
+
+
+class _RotaryMul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str) -> torch.Tensor:
+        require(not cos.requires_grad and not sin.requires_grad, "npu_rotary_mul", "table gradients are not emulated")
+        ctx.save_for_backward(x, cos, sin)
+        return _below_autograd("npu_rotary_mul", x, cos, sin, mode)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        d_x = _device_backward("npu_rotary_mul", kernels.rotary_mul_backward, gradient, *ctx.saved_tensors)
+        return d_x, None, None, None
+
+
+class _Permute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tokens: torch.Tensor, indices: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        permuted, positions = _below_autograd("npu_moe_token_permute", tokens, indices, *rest)
+        ctx.save_for_backward(positions)
+        ctx.mark_non_differentiable(positions)
+        ctx.rest, ctx.top_k = len(rest), indices.numel() // tokens.shape[0]
+        return permuted, positions
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[Any, ...]:
+        (positions,) = ctx.saved_tensors
+        backward = kernels.moe_token_permute_backward
+        d_tokens = _device_backward("npu_moe_token_permute", backward, gradient, positions, ctx.top_k)
+        return (d_tokens, None, *(None for _ in range(ctx.rest)))
+
+
+class _Unpermute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, permuted: torch.Tensor, positions: torch.Tensor, probs: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(permuted, positions, probs)
+        return _below_autograd("npu_moe_token_unpermute", permuted, positions, probs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        backward = kernels.moe_token_unpermute_backward
+        d_permuted, d_probs = _device_backward("npu_moe_token_unpermute", backward, gradient, *ctx.saved_tensors)
+        return d_permuted, None, d_probs
+
+
+class _FusionAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(  # noqa: PLR0913, PLR0917  # the operator's own arguments
+        ctx: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        heads: int,
+        layout: str,
+        given: dict[str, Any],
+    ) -> tuple[Any, ...]:
+        outputs = _below_autograd("npu_fusion_attention", query, key, value, heads, layout, **given)
+        ctx.save_for_backward(query, key, value)
+        ctx.heads, ctx.layout, ctx.given = heads, layout, given
+        ctx.mark_non_differentiable(*outputs[1:4])
+        return tuple(outputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+        given = tree_map(lambda value: to_cpu(value) if isinstance(value, torch.Tensor) else value, ctx.given)
+
+        def backward(
+            gradient: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+        ) -> tuple[torch.Tensor, ...]:
+            with torch.enable_grad():
+                query, key, value = (state.detach().requires_grad_() for state in (query, key, value))
+                output = attention.attend(query, key, value, _options(query, ctx.heads, ctx.layout, given))
+            return torch.autograd.grad(output, (query, key, value), gradient)
+
+        gradients = _device_backward("npu_fusion_attention", backward, gradient, *ctx.saved_tensors)
+        return (*gradients, None, None, None)
+
+
+def _fusion_attention_autograd(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    head_num: int,
+    input_layout: str,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    given = _by_name(args, kwargs)
+    return _FusionAttention.apply(query, key, value, head_num, input_layout, given)
+
+
+def _unpermute_autograd(
+    permuted: torch.Tensor, positions: torch.Tensor, probs: Any = None, *rest: Any, **more: Any
+) -> Any:
+    require(probs is not None and not any(rest) and not any(more.values()), "npu_moe_token_unpermute", "not emulated")
+    return _Unpermute.apply(permuted, positions, probs)
+
+
+_AUTOGRAD: dict[str, Callable[..., Any]] = {
+    "npu_rms_norm": lambda x, gamma, epsilon=1e-6: _RmsNorm.apply(x, gamma, epsilon),
+    "npu_swiglu": lambda x, dim=-1: _Swiglu.apply(x, dim),
+    "npu_rotary_mul": lambda x, r1, r2, mode="half", *_: _RotaryMul.apply(x, r1, r2, mode),
+    "npu_moe_token_permute": _Permute.apply,
+    "npu_moe_token_unpermute": _unpermute_autograd,
+    "npu_fusion_attention": _fusion_attention_autograd,
+}

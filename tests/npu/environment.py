@@ -1,0 +1,189 @@
+"""Environments: torch 2.13 once per machine, and beside it the wheels of one overlay.
+
+torch is kept in the cache folder between runs, since unpacking it takes half a
+minute; what is tested is built and installed anew every time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from support.once import once
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Only builds for CPU alone: the ordinary ones bring gigabytes that no test uses.
+TORCH = "torch==2.13.0+cpu"
+REQUIREMENTS = (
+    TORCH,
+    "filelock",
+    "huggingface-hub>=0.34,<1",
+    "numpy",
+    "packaging",
+    "pytest>=8",
+    "pyyaml",
+    "regex",
+    "requests",
+    "safetensors",
+    "tqdm",
+)
+# torch comes for some versions of Python only; the first of these that can have it is used.
+PYTHONS = (sys.executable, "python3.11", "python3.12", "python3.10", "python3.13")
+
+
+class Unavailable(Exception):  # noqa: N818  # a reason to skip, not an error
+    """What is needed cannot be had here; the message says what and why."""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """An environment with torch."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        """Its site-packages."""
+        (folder,) = self.folder.glob("lib/python*/site-packages")
+        return folder
+
+    def beside(self, folder: Path) -> Torch:
+        """Return a new environment in `folder` that sees everything of this one."""
+        _run(self.python, "-m", "venv", "--without-pip", folder)
+        made = Torch(folder)
+        (made.packages / "torch.pth").write_text(f"{self.packages}\n", "utf-8")
+        return made
+
+    def install(self, *arguments: str | Path) -> None:
+        """Install with the pip of the environment this one stands beside."""
+        _run(self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def torch_environment() -> Torch:
+    """Return the machine's environment with torch, made where it is missing; raises `Unavailable`."""
+    reasons = []
+    for name in PYTHONS:
+        python = shutil.which(name)
+        if python is None:
+            continue
+        try:
+            return _torch_for(Path(python))
+        except subprocess.CalledProcessError as error:
+            reasons.append(f"{name}: {error.stderr.strip().splitlines()[-1]}")
+    raise Unavailable(f"no Python here can install {TORCH}; " + "; ".join(reasons))
+
+
+def _torch_for(python: Path) -> Torch:
+    version = _run(python, "-c", "import sys; print(sys.version, sys.prefix)")
+    digest = hashlib.sha256("\n".join((version, *REQUIREMENTS)).encode()).hexdigest()[:12]
+    cache = Path(os.environ.get("NPU_OVERLAYS_CACHE") or user_cache_path("npu-overlays"))
+
+    def make(folder: Path) -> None:
+        _run(python, "-m", "venv", "--clear", folder)
+        Torch(folder).install(*REQUIREMENTS)
+
+    (cache / "torch").mkdir(parents=True, exist_ok=True)
+    return Torch(once(cache / "torch", digest, make))
+
+
+@dataclass(frozen=True)
+class Wheelhouse:
+    """Builds overlays and installs them beside torch."""
+
+    folder: Path
+
+    def wheels(self, overlay: str) -> list[Path]:
+        """Return the wheel of an overlay and its companion, built once a run; raises `Unavailable`."""
+
+        def make(folder: Path) -> None:
+            _npu_overlays("build", overlay, "--out", str(folder))
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return sorted(once(self.folder, f"wheels-{overlay}", make).glob("*.whl"))
+
+    def install(self, torch: Torch, overlay: str) -> Torch:
+        """Return an environment with an overlay's wheels and what they require, made once a run."""
+        return self._beside(torch, f"installed-{overlay}", *self.wheels(overlay))
+
+    def packages(self, torch: Torch, name: str, requirements: tuple[str, ...]) -> Path:
+        """Return a folder of further packages, for PYTHONPATH, made once a run."""
+        return self._beside(torch, f"packages-{name}", *requirements).packages
+
+    def _beside(self, torch: Torch, name: str, *requirements: str | Path) -> Torch:
+        def make(folder: Path) -> None:
+            torch.beside(folder)
+            # pip resolves what these require, from what torch's environment has and from the index.
+            command = (torch.python, "-m", "pip", "--python", folder / "bin" / "python", "install")
+            _run(*command, "--quiet", "--no-compile", "--disable-pip-version-check", *requirements)
+
+        return Torch(once(self.folder, name, make))
+
+    def checkout(self, overlay: str, *paths: str) -> Path:
+        """Return a folder with files and folders of the pinned upstream commit; raises `Unavailable`."""
+
+        def make(folder: Path) -> None:
+            _unpack(overlay, folder, lambda path: path if path.partition("/")[0] in paths else "")
+
+        folder = once(self.folder, f"checkout-{overlay}", make)
+        missing = [path for path in paths if not (folder / path).exists()]
+        if missing:
+            raise Unavailable(f"the source of {overlay} has no {', '.join(missing)}: git must be able to reach it")
+        return folder
+
+    def upstream(self, torch: Torch, overlay: str) -> Torch:
+        """Return an environment with the upstream package an overlay is made from, unpatched."""
+        installed = self.install(torch, overlay)
+
+        def make(folder: Path) -> None:
+            made = torch.beside(folder)
+            for name in installed.packages.iterdir():
+                # What the wheel requires at another version than torch's environment has.
+                if not name.name.startswith(("transformers", "torch.pth")):
+                    (made.packages / name.name).symlink_to(name)
+            _unpack(overlay, made.packages, _packaged)
+
+        return Torch(once(self.folder, f"upstream-{overlay}", make))
+
+
+def _packaged(path: str) -> str:
+    """Return where a repository path lies in a folder of packages, or nothing."""
+    return path.removeprefix("src/") if path.startswith("src/") else ""
+
+
+def _unpack(overlay: str, target: Path, place: Callable[[str], str]) -> None:
+    """Write files of the pinned upstream commit, as they are, to where `place` puts their paths; empty for nowhere."""
+    from npu_overlays.configuration import load_overlay  # noqa: PLC0415  # the build tool is asked only where needed
+    from npu_overlays.pipeline import acquire  # noqa: PLC0415
+
+    tree = acquire(load_overlay(ROOT / "overlays" / overlay))
+    for path in filter(place, tree.entries):
+        file = target / place(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(tree.read(path))
+
+
+def _npu_overlays(*arguments: str) -> None:
+    try:
+        _run(Path(sys.executable), "-m", "npu_overlays", *arguments, cwd=ROOT)
+    except subprocess.CalledProcessError as error:
+        if error.returncode == 4:  # the pinned upstream cannot be had
+            raise Unavailable(error.stderr.strip()) from error
+        raise AssertionError(f"npu-overlays {' '.join(arguments)}:\n{error.stdout}{error.stderr}") from error
+
+
+def _run(*command: str | Path, cwd: Path | None = None) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=True)
+    return done.stdout
