@@ -71,7 +71,17 @@ def parser() -> argparse.ArgumentParser:
     )
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     commands_ = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_build, _add_list, _add_show, _add_check, _add_lock, _add_diff, _add_summary, _add_matrix):
+    for add in (
+        _add_build,
+        _add_list,
+        _add_show,
+        _add_check,
+        _add_lock,
+        _add_diff,
+        _add_summary,
+        _add_verify_wheel,
+        _add_matrix,
+    ):
         add(commands_, common)
     return root
 
@@ -164,6 +174,13 @@ def _add_summary(subparsers: Subparsers, common: argparse.ArgumentParser) -> Non
     parser.add_argument("--format", choices=["text", "yaml", "json"], default="text")
     parser.add_argument("--why", action="store_true", help="add the reason of every change")
     parser.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
+
+
+def _add_verify_wheel(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    text = "Verify wheels. Without installing them: RECORD, manifest, summary, diff, requirements and companion."
+    parser = _command(subparsers, common, "verify-wheel", commands.verify_wheels, text)
+    parser.add_argument("wheel", type=Path, nargs="+", metavar="FILE")
+    _add_json(parser)
 
 
 def _add_matrix(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:

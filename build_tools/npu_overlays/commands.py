@@ -9,7 +9,7 @@ from typing import Any
 
 from npu_overlays import matrix as cells
 from npu_overlays.content import load_content
-from npu_overlays.errors import ConfigError, OverlayError, Problem
+from npu_overlays.errors import ConfigError, OutputError, OverlayError, Problem
 from npu_overlays.inputs import LOCK_FILE
 from npu_overlays.ledger import write_readme
 from npu_overlays.lock import render_lock, write_lock
@@ -173,6 +173,30 @@ def summary(options: argparse.Namespace, console: Console) -> int:
     from npu_overlays.inspection import wheel_summary  # noqa: PLC0415  # only needed here
 
     console.raw(wheel_summary(options.wheel, style=options.format, why=options.why, diff=options.diff))
+    return 0
+
+
+def verify_wheels(options: argparse.Namespace, console: Console) -> int:
+    """Verify wheel files; raises `OutputError` with everything that is wrong with any of them."""
+    from npu_overlays.verify_wheel import verify_wheel  # noqa: PLC0415  # only needed here
+
+    verified = []
+    problems: list[Problem] = []
+    for file in options.wheel:
+        try:
+            verified.append(verify_wheel(file))
+            problems += [one for one in verified[-1].problems if one not in problems]
+        except OutputError as error:
+            problems += error.problems
+    if problems:
+        raise OutputError(problems)
+    if options.json:
+        values = [(str(one.wheel), one.name, one.version, one.kind) for one in verified]
+        console.json([dict(zip(("wheel", "name", "version", "kind"), value, strict=True)) for value in values])
+        return 0
+    for one in verified:
+        said = f"{one.files} files, as its summary says" if one.kind == "patched" else "an empty companion"
+        console.line(f"{one.wheel}: {one.name} {one.version}, {said}", style="green")
     return 0
 
 

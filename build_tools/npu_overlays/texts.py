@@ -68,12 +68,6 @@ def renamed(text: str, name: str) -> str:
     return splice(module.content, [Splice(start=start, end=end, text=name, where="")], newline="\n").decode()
 
 
-def function_of(text: str) -> FunctionNode | None:
-    """Return the function a text defines, or None where it defines something else."""
-    node = ast.parse(text).body[0]
-    return node if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-
-
 def names_in(text: str) -> Iterator[str]:
     """Yield the names that a definition, an expression or a fragment of code refers to, also inside f-strings.
 

@@ -154,8 +154,8 @@ def companion_table(prepared: Prepared) -> dict[str, object]:
         "description": f"Empty: stands for {overlay.pin.project}, whose files {overlay.distribution} installs",
         "readme": {
             "content-type": "text/markdown",
-            "text": f"Holds no files: those of {overlay.pin.project} are installed by {overlay.distribution}, patched.\n"
-            f"Packages that require {overlay.pin.project} are answered by this one.\n",
+            "text": f"Holds no files: {overlay.distribution} installs those of {overlay.pin.project}, patched.\n"
+            f"It answers packages that require {overlay.pin.project}.\n",
         },
         "requires-python": metadata.fields.get("requires-python", ">=3.10"),
         "dependencies": of_extras(rewritten_requires(metadata, {**prepared.requires, **own})),

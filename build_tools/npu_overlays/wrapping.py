@@ -11,9 +11,12 @@ from npu_overlays.signatures import refused_calls
 from npu_overlays.sites import Site
 from npu_overlays.splices import Splice, splice
 from npu_overlays.symbols import Module
-from npu_overlays.texts import function_of, reindent, renamed
+from npu_overlays.texts import reindent
 
 PRIVATE_PREFIX = "_upstream_"
+# typing.NamedTuple copies methods to another class and never fills __class__; to a Protocol, every name in the class
+# is something its implementations must have.
+_UNWRAPPABLE = ("NamedTuple", "Protocol")
 
 
 def private_name(symbol: str) -> str:
@@ -43,22 +46,26 @@ def _check_place(site: Site, definition: Definition) -> None:
     taken = {operation.symbol for operation in site.operations if operation.action == "added"}
     if private in site.module.definitions or private in taken:
         raise site.error(f"`{private}` is already defined", "use @replaced or @edited")
-    owners = site.module.definitions.get(definition.parent, [])
-    bases = [base for owner in owners for base in getattr(owner.node, "bases", [])]
-    if any(isinstance(base, (ast.Name, ast.Attribute)) and _leaf(base) == "NamedTuple" for base in bases):
-        # typing.NamedTuple copies methods to another class and never fills __class__.
-        raise site.error(f"`{definition.parent}` is a NamedTuple, whose methods cannot be wrapped", "use @replaced")
+    for owner in site.module.definitions.get(definition.parent, []):
+        for base in getattr(owner.node, "bases", []):
+            if (kind := _leaf(base)) in _UNWRAPPABLE:
+                what = f"`{definition.parent}` is a {kind}, whose methods cannot be wrapped"
+                raise site.error(what, "use @replaced")
 
 
-def _leaf(node: ast.Name | ast.Attribute) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id
+def _leaf(node: ast.expr) -> str:
+    """Return the last name of a base class: of ``typing.Protocol[T]``, ``Protocol``."""
+    if isinstance(node, ast.Subscript):
+        return _leaf(node.value)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _wrapper_text(site: Site, original: FunctionNode, *, in_class: bool) -> str:
     """Return the wrapper's text with ``upstream`` replaced by the way to the original."""
     operation = site.operation
-    node = function_of(operation.text)
-    if node is None or type(node) is not type(original):
+    module = Module(operation.where, operation.text.encode())
+    node = module.tree.body[0]
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or type(node) is not type(original):
         now, then = ("async" if isinstance(kind, ast.AsyncFunctionDef) else "plain" for kind in (node, original))
         what = f"`{operation.symbol}` is a {then} function upstream, the wrapper a {now} one"
         raise site.error(what, "match it")
@@ -69,9 +76,9 @@ def _wrapper_text(site: Site, original: FunctionNode, *, in_class: bool) -> str:
         raise site.error(f"{what} {misuse}", fix)
     # __class__ is the class the method was written in, whatever its module-level name is bound to later.
     callee = f"__class__.{PRIVATE_PREFIX}{original.name}" if in_class else PRIVATE_PREFIX + original.name
-    module = Module(operation.where, operation.text.encode())
     calls = [site.splice(*module.span(name), callee) for name in _references(operation, module.tree)]
-    return renamed(splice(module.content, calls, newline="\n").decode(), original.name)
+    name = site.splice(*module.name_span(node), original.name)
+    return splice(module.content, [name, *calls], newline="\n").decode()
 
 
 def _references(operation: Operation, tree: ast.AST) -> list[ast.Name]:

@@ -116,6 +116,7 @@ def test_metadata_is_upstreams_renamed_and_its_requirements_rewritten(locked: Sa
     assert own["Summary"] == "A library (patched for Ascend NPU)"
     assert own["Requires-Python"] == ">=3.9"
     assert own["License"] == "Free"
+    assert own["Author"] is None  # only repeated a name beside an address
     assert own["Author-email"] == "Jane Doe <jane@example.invalid>, team@example.invalid"
     assert set(own["Keywords"].split(",")) == {"deep learning", "NLP"}
     assert own.get_all("License-File") == ["LICENSE", "NOTICE"]

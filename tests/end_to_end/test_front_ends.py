@@ -32,6 +32,7 @@ readme = "README.md"
 requires-python = ">=3.9"
 dependencies = ["packaging", "colorama; sys_platform == 'win32'"]
 keywords = ["one", "two words"]
+authors = [{ name = "Solo" }, { name = "Ann", email = "ann@example.invalid" }, { email = "team@example.invalid" }]
 
 [project.optional-dependencies]
 fast = ["fastmath; python_version >= '3.9' or sys_platform == 'win32'"]
@@ -234,6 +235,8 @@ def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhou
     }
     assert set(own["Keywords"].split(",")) == {"one", "two words"}
     assert own["Requires-Python"] == ">=3.9"
+    assert own["Author"] == "Solo"
+    assert own["Author-email"] == "Ann <ann@example.invalid>, team@example.invalid"
     scripts = members(wheel)[f"real_npu-{version}.dist-info/entry_points.txt"]
     assert scripts == b"[console_scripts]\nreal-run = real:main\n"
 

@@ -171,9 +171,11 @@ class Site:
         self.path(name).parent.mkdir(parents=True, exist_ok=True)
         self.path(name).write_bytes(content)
 
-    def python(self, *arguments: str, python: str = sys.executable, cwd: Path | None = None, **env: str | None) -> Done:
+    def python(
+        self, *arguments: str, python: str = sys.executable, cwd: Path | None = None, **more: str | None
+    ) -> Done:
         """Run Python with this folder on its path; never writes bytecode."""
-        env = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", **env}
+        env: dict[str, str | None] = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", **more}
         return self.patched.environment.run(python, *arguments, cwd=cwd or self.folder.parent, **env)
 
     def verify(self, *arguments: str, **more: Any) -> Any:

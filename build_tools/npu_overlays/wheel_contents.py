@@ -1,0 +1,122 @@
+"""Wheel contents: a wheel file in, all its members and metadata out, and whether RECORD and its names fit them."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.parser import BytesParser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from npu_overlays.errors import OutputError, Problem
+
+REBUILD = "build the wheel again, or fetch it again from where it was published"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelContents:
+    """A wheel read whole.
+
+    Args:
+        file: the wheel.
+        members: every file's content by its path.
+        info: name of its metadata folder.
+        name: its distribution, as METADATA says.
+        version: likewise.
+        requires: likewise, each requirement in its normal spelling.
+    """
+
+    file: Path
+    members: Mapping[str, bytes]
+    info: str
+    name: str
+    version: str
+    requires: tuple[str, ...]
+
+    @property
+    def content(self) -> dict[str, bytes]:
+        """Everything outside the metadata folder."""
+        return {path: data for path, data in self.members.items() if not path.startswith(f"{self.info}/")}
+
+    def problem(self, where: str, what: str) -> Problem:
+        """Return a problem of one of its files."""
+        return Problem(where=f"{self.file}: {where}", what=what, fix=REBUILD)
+
+
+def read_wheel(file: Path) -> WheelContents:
+    """Read a wheel; raises `OutputError` where it is none."""
+
+    def refuse(what: str) -> OutputError:
+        return OutputError(Problem(where=str(file), what=what, fix="name a wheel that npu-overlays built"))
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            members = {name: archive.read(name) for name in names}
+    except FileNotFoundError as error:
+        raise refuse("no such file") from error
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise refuse(f"not a readable wheel: {error}") from error
+    if len(names) != len(members):
+        raise refuse(f"holds a file twice: {', '.join(sorted({name for name in names if names.count(name) > 1}))}")
+    folders = [name.rpartition("/")[0] for name in names if name.endswith(".dist-info/METADATA")]
+    if len(folders) != 1:
+        raise refuse(f"holds {len(folders)} METADATA files instead of one")
+    metadata = BytesParser().parsebytes(members[f"{folders[0]}/METADATA"], headersonly=True)
+    if not metadata["Name"] or not metadata["Version"]:
+        raise refuse("its METADATA names no distribution or version")
+    return WheelContents(
+        file=file,
+        members=members,
+        info=folders[0],
+        name=str(metadata["Name"]),
+        version=str(metadata["Version"]),
+        requires=tuple(_normal(str(text)) for text in metadata.get_all("Requires-Dist", [])),
+    )
+
+
+def _normal(requirement: str) -> str:
+    try:
+        return str(Requirement(requirement))
+    except InvalidRequirement:
+        return requirement
+
+
+def check_record(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield files that RECORD lacks, has too many, or gives another digest or size."""
+    own = f"{wheel.info}/RECORD"
+    rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(wheel.members.get(own, b"").decode())) if row}
+    for path in sorted(wheel.members.keys() | rows.keys()):
+        if path not in rows:
+            yield wheel.problem("RECORD", f"does not list {path}")
+        elif path not in wheel.members:
+            yield wheel.problem("RECORD", f"lists {path}, which the wheel does not hold")
+        elif path != own and rows[path] != [_digest(wheel.members[path]), str(len(wheel.members[path]))]:
+            yield wheel.problem("RECORD", f"gives another digest or size than {path} has")
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()}"
+
+
+def check_names(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield where file name, metadata folder and metadata do not name the same distribution."""
+    own = (canonicalize_name(wheel.name), wheel.version)
+    try:
+        name, version, _, _ = parse_wheel_filename(wheel.file.name)
+    except InvalidWheelFilename as error:
+        yield wheel.problem("its name", str(error))
+        return
+    if (name, str(version)) != own:
+        yield wheel.problem("METADATA", f"says {wheel.name} {wheel.version}, the file's name {name} {version}")
+    folder = wheel.info.removesuffix(".dist-info").partition("-")
+    if (canonicalize_name(folder[0]), folder[2]) != own:
+        yield wheel.problem(wheel.info, f"does not belong to {wheel.name} {wheel.version}")

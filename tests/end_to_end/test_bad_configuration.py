@@ -1,0 +1,134 @@
+"""Mistakes in an overlay's ``pyproject.toml``, all told at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.overlays import edit
+
+from .refusals import build, config, refused
+from .sample import Sample
+
+
+def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> None:
+    file = config(sample)
+    for old, new in (
+        ('name = "lib-npu"', 'name = "libnpu"'),
+        ("revision = 1", "revision = 0"),
+        ('packages = ["src/lib"]', 'packages = ["../src/lib", "/lib", "src\\\\lib", "src/lib/", "other/lib"]'),
+        ('repository = "', 'mirrors = 3\nrepository = "'),
+        ("core-metadata-version", "x-metadata-version"),
+        ("[tool.hatch.build.hooks.npu-overlays]", ""),
+        ('count = 1"', ""),
+    ):
+        text = file.read_text()
+        file.write_text(text.replace(old, new, 1))
+    edit(file, "[tool.overlay.upstream]\n", 'extens = "x"\ndrop = ["y"]\n[tool.overlay.upstream]\n')
+    edit(file, 'find = "file://lib/config"', 'find = ""\ncount = 0')
+    edit(file, 'why = "There is', 'why = "" # "There is')
+    edit(file, '"version"]', '"versions"]')
+    refused(
+        sample,
+        build(sample),
+        3,
+        "project.name: must be `lib-npu` for the project `lib`, not `libnpu`",
+        "tool.overlay.revision: counts from 1, not 0",
+        "tool.overlay.packages: `../src/lib` is not a plain path",
+        "tool.overlay.packages: `/lib` is not a plain path",
+        "tool.overlay.packages: `src\\lib` is not a plain path",
+        "tool.overlay.packages: `src/lib/` is not a plain path",
+        "tool.overlay.packages: two of them would be installed as `lib`",
+        "tool.overlay.upstream.mirrors: must be a list, not 3",
+        "tool.overlay.extens: unknown key",
+        "tool.overlay.drop: there is nothing to drop without extends",
+        "tool.overlay.edit[1].find: is empty",
+        "tool.overlay.edit[1].count: counts from 1, not 0",
+        "tool.overlay.edit[1].why: is empty",
+        "tool.hatch.build.hooks.npu-overlays: missing",
+        "tool.hatch.build.targets.wheel.core-metadata-version: missing",
+        "project.dynamic: must announce what follows from the pin; missing: version",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("[tool.overlay]", "[tool.overlay", "not valid TOML"),
+        ("[tool.overlay]", "[tool.other]", "tool.overlay.project: missing"),
+        ('project = "lib"', "project = 1", "tool.overlay.project: must be a text, not 1"),
+        ('project = "lib"', 'project = "Lib"', "is not a normalised distribution name"),
+        ('dynamic = ["authors", ', 'version = "1"\ndynamic = ["authors", ', "project.version: follows from the pin"),
+        ('dynamic = ["authors", ', "dynamic = [", "missing: authors"),
+        ('core-metadata-version = "2.4"', 'core-metadata-version = "2.5"', "2.5 is refused by some indexes"),
+        ('"hatchling.build"', '"setuptools.build_meta"', "must be hatchling.build, not setuptools.build_meta"),
+        ('replace = "pkg://lib.config"', 'replace = "file://lib/config"', "replace: is the same as find"),
+        ('paths = ["src/lib/data/settings.yaml"]', 'paths = ["src/lib/core.py"]', "use @edited in a merge module"),
+        ('paths = ["src/lib/data/settings.yaml"]', "paths = []", "edit[1].paths: is empty"),
+        ('paths = ["src/lib/data/settings.yaml"]', 'paths = ["../x"]', "`../x` is not a plain path"),
+        ('sha256 = "', 'sha256 = "x', "is not a sha256"),
+        ('-none-any.whl"', '-none-any.exe"', "neither a wheel nor an sdist"),
+        ('repository = "file://', 'repository = "https://me:secret@host', "holds a user name or password"),
+        ('license-files = ["LICENSE"]\n', 'dependencies = ["a b"]\n', "`a b` is not a requirement"),
+        ('commit = "', 'commit = "abc', "is not a full commit id"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key(sample: Sample, old: str, new: str, text: str) -> None:
+    file = config(sample)
+    content = file.read_text()
+    assert old in content
+    file.write_text(content.replace(old, new, 1))
+    done = build(sample)
+    refused(sample, done, 3, text, str(file))
+    assert "secret" not in done.err
+
+
+def test_what_hatchling_refuses_is_no_traceback(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    edit(lock, "Programming Language :: Python :: 3", "No Such Classifier :: At All")
+    refused(sample, build(sample), 3, str(config(sample)), "hatchling refuses it", "No Such Classifier")
+
+
+def test_a_short_commit_is_refused(sample: Sample) -> None:
+    commit = sample.lib.git("rev-parse", "main")
+    edit(config(sample), f'commit = "{commit}"', f'commit = "{commit[:7]}"')
+    refused(sample, build(sample), 3, f"`{commit[:7]}` is not a full commit id", "write all 40 hex digits")
+
+
+def test_a_folder_must_be_named_after_its_commit(sample: Sample) -> None:
+    commit = sample.lib.git("rev-parse", "main")
+    edit(config(sample), f'commit = "{commit}"', f'commit = "{"0" * 40}"')
+    refused(sample, build(sample), 3, "names lib@0000000", f"but the folder is {sample.lib_name}")
+
+
+def test_a_package_the_commit_does_not_hold_is_named(sample: Sample) -> None:
+    edit(config(sample), 'packages = ["src/lib"]', 'packages = ["src/lib", "src/lob"]')
+    refused(sample, build(sample, sample.lib_name, "--source", "git"), 3, "packages: the commit holds no `src/lob`")
+
+
+def test_a_licence_file_the_commit_does_not_hold_is_named(sample: Sample) -> None:
+    text = config(sample).read_text()
+    before, _, after = text.rpartition('license-files = ["LICENSE"]')
+    config(sample).write_text(f'{before}license-files = ["COPYING"]{after}')
+    refused(sample, build(sample, sample.lib_name, "--source", "git"), 3, "license-files", "no `COPYING`")
+
+
+def test_a_licence_that_is_not_upstreams_is_refused(sample: Sample) -> None:
+    (sample.lib_overlay / "LICENSE").write_text("All mine.\n")
+    refused(sample, build(sample), 5, "license-files", "copy upstream's LICENSE")
+
+
+def test_mistakes_of_several_overlays_are_told_together(sample: Sample) -> None:
+    edit(sample.lib_overlay / "tree/src/lib/core.py", "class Engine:", "class Engin:")
+    edit(sample.app_overlay / "tree/app/__init__.py", "def run", "def ran")
+    for command in ("build", "check"):
+        done = sample.environment.cli(command, "--overlays", sample.overlays)
+        assert done.code == 5
+        assert "Engin" in done.err
+        assert "nearest: `run`" in done.err
+    edit(config(sample), "revision = 1", "revision = -1")
+    edit(sample.app_overlay / "pyproject.toml", "revision = 1", "revision = -2")
+    for commands in (("build",), ("list",), ("matrix",), ("check", "--all")):
+        done = sample.environment.cli(*commands, "--overlays", sample.overlays)
+        assert done.code == 3
+        assert "not -1" in done.err
+        assert "not -2" in done.err

@@ -1,0 +1,86 @@
+"""Locks that are damaged, or that the source does not keep."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.overlays import edit
+
+from .refusals import build, refused
+from .sample import Sample
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("", "", "missing"),
+        ("lock-version = 1", "lock-version = 99", "its layout is version 99"),
+        ("lock-version = 1", "<<<<<<< HEAD", "not valid TOML"),
+        ("[metadata]", "[metadatum]", "damaged"),
+        ('version = "1.2.3"', "version = 3", "damaged"),
+        ('version = "1.2.3"', 'version = "new"', "damaged"),
+        ('readme = "README.md"', 'unheard = "of"', "damaged"),
+        ("compared = true", "compered = true", "damaged"),
+        ('symbol = "LIMIT"', "symbol = 1", "damaged"),
+        ("[metadata.fields]", "[metadata.field]", "damaged"),
+        ('commit = "', 'commit = "0', "made for commit 0"),
+    ],
+)
+def test_a_damaged_lock_says_how_to_make_it_anew(sample: Sample, old: str, new: str, text: str) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    if old:
+        edit(lock, old, new)
+    else:
+        lock.unlink()
+    refused(sample, build(sample), 3, f"{lock}: {text}", f"npu-overlays lock {sample.lib_name}")
+
+
+def test_an_empty_or_truncated_lock_is_damaged(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    content = lock.read_bytes()
+    for damaged in (b"", content[:200], b"\xff\xfe" + content):
+        lock.write_bytes(damaged)
+        refused(sample, build(sample), 3, f"npu-overlays lock {sample.lib_name}")
+
+
+def test_changed_contracts_are_told_by_symbol_all_at_once(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    lines = lock.read_text().splitlines()
+    changed = [f'{line[:-2]}z"' if line.startswith(("fingerprint", "signature")) else line for line in lines]
+    lock.write_text("\n".join(changed))
+    refused(
+        sample,
+        build(sample),
+        5,
+        "upstream's definition of `Engine.stop` in src/lib/core.py is not the one this was written for",
+        "upstream's definition of `Engine.obsolete`",
+        "upstream's definition of `LIMIT`",
+        "upstream's signature of `Engine.start`",
+        "adapt the operation",
+    )
+
+
+def test_a_changed_body_of_a_wrapped_function_is_only_a_notice(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    before, start, after = lock.read_text().partition('symbol = "Engine.start"')
+    lock.write_text(before + start + after.replace('fingerprint = "', 'fingerprint = "z', 1))
+    done = sample.environment.ok("check", sample.lib_name, "--overlays", sample.overlays)
+    assert "the body of the wrapped `Engine.start` changed upstream" in done.err
+
+
+def test_an_operation_without_contract_and_a_contract_without_operation_are_refused(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    edit(lock, 'symbol = "LIMIT"', 'symbol = "LIMITS"')
+    refused(sample, build(sample), 5, "`LIMIT` of src/lib/core.py is not in", "holds a contract for `LIMITS`")
+
+
+def test_a_lock_that_cannot_be_written_is_left_alone(sample: Sample) -> None:
+    lock = sample.lib_overlay / "overlay.lock"
+    lock.unlink()
+    lock.mkdir()
+    before = sorted(sample.lib_overlay.iterdir())
+    done = sample.environment.cli("lock", sample.lib_name, "--overlays", sample.overlays)
+    refused(sample, done, 6, str(lock), "cannot be written")
+    assert sorted(path for path in sample.lib_overlay.iterdir() if path.name != "README.md") == [
+        path for path in before if path.name != "README.md"
+    ]

@@ -1,0 +1,70 @@
+"""Wrong names on the command line and in the stacks file."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from support.overlays import write_stacks
+
+from .refusals import build, out, refused
+from .sample import Sample
+
+
+def test_an_unknown_overlay_names_the_nearest(sample: Sample) -> None:
+    wrong = sample.lib_name[:-1] + "0"
+    done = build(sample, wrong, "nothing@like", sample.app_name)
+    refused(sample, done, 3, f"{wrong}: no such overlay", f"nearest: {sample.lib_name}", "nothing@like: no such")
+
+
+def test_an_unknown_stack_names_those_there_are(sample: Sample) -> None:
+    refused(sample, build(sample, "--stack", "pear"), 3, "pear: no such stack", "one of: pair")
+
+
+def test_without_stacks_an_overlay_must_be_named(sample: Sample) -> None:
+    (sample.overlays / "stacks.toml").unlink()
+    done = sample.environment.cli("build", "--overlays", sample.overlays, "--out", out(sample))
+    refused(sample, done, 3, "stacks.toml", "name an overlay")
+
+
+def test_an_empty_folder_of_overlays_is_said_so(sample: Sample) -> None:
+    for command in ("list", "matrix", "check"):
+        more = ("--all",) if command == "check" else ()
+        done = sample.environment.cli(command, *more, "--overlays", sample.folder / "nowhere")
+        assert done.code == 3
+        assert "holds no overlay" in done.err
+
+
+def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) -> None:
+    refused(sample, build(sample, sample.lib_name, "--upstream", "lob=/x"), 3, "--upstream lob", "one of: lib")
+
+
+def test_an_unknown_source_in_the_environment_names_the_known(sample: Sample) -> None:
+    refused(sample, build(sample, NPU_OVERLAYS_SOURCE="ftp"), 3, "NPU_OVERLAYS_SOURCE", "one of: auto, git, archive")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("default = ", "not valid TOML"),
+        ("default = 1\n[stacks]\n", "default: must be a text, not 1"),
+        ('default = "b"\n[stacks]\na = ["{lib}"]\n', "default: `b` is not one of the stacks"),
+        ('default = "a"\n[stacks]\na = ["lib@0000000"]\n', "stacks.a: no overlay `lib@0000000`"),
+        ('default = "a"\n[stacks]\na = "{lib}"\n', "stacks.a: must be a list"),
+        ('default = "a"\n[stacks]\na = []\n', "stacks.a: is empty"),
+        ('default = "a"\nstacks = 1\n', "stacks: must be a table"),
+        ('default = "a"\nstick = 1\n[stacks]\na = ["{lib}"]\n', "stick: unknown key"),
+        ('default = "a"\n[stacks]\na = ["{lib}", "{lib}"]\n', "stacks.a: names two overlays of lib"),
+    ],
+)
+def test_a_mistake_in_the_stacks_file_is_named(sample: Sample, content: str, text: str) -> None:
+    (sample.overlays / "stacks.toml").write_text(content.replace("{lib}", sample.lib_name))
+    refused(sample, sample.environment.cli("build", "--overlays", sample.overlays, "--out", out(sample)), 3, text)
+
+
+def test_an_overlay_paired_in_two_ways_is_refused(sample: Sample) -> None:
+    shutil.copytree(sample.app_overlay, sample.overlays / "web@0000000")
+    stacks = {"pair": [sample.lib_name, sample.app_name], "other": [sample.lib_name, "web@0000000"]}
+    write_stacks(sample.overlays, "pair", stacks)
+    refused(sample, build(sample), 3, f"{sample.lib_name} is paired differently by several stacks")
