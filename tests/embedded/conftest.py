@@ -7,22 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import npu_overlays.embedded
+from support.pythons import SUPPORTED, some_python
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .samples import Json
 
 SOURCE = Path(npu_overlays.embedded.__file__).parent
 DIFF = "--- a/verl/x.py\n+++ b/verl/x.py\n@@ -1 +1 @@\n-größe\n+昇腾\n".encode() + b"\\ No newline\r\n\xff\n"
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 
 
 class Site:
@@ -34,9 +31,7 @@ class Site:
     def install(self, changes: Json, package: str = "") -> Path:
         """Lay down a summary package as the wheel builder does; returns its folder."""
         target = self.folder / (package or f"{changes['upstream']['project']}_npu_summary")
-        target.mkdir(parents=True)
-        for source in (*SOURCE.glob("*.py"), SOURCE / "summary.schema.json"):
-            shutil.copy(source, target)
+        shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("__pycache__"))
         (target / "changes.json").write_text(json.dumps(changes), encoding="utf-8")
         (target / "changes.diff").write_bytes(DIFF)
         return target
@@ -66,23 +61,7 @@ def site(tmp_path: Path) -> Site:
     return Site(folder)
 
 
-@pytest.fixture(params=["this one", *VERSIONS])
+@pytest.fixture(params=["this one", *SUPPORTED])
 def python(request: pytest.FixtureRequest) -> str:
-    """Yield this Python, then every supported one found on PATH."""
-    if request.param == "this one":
-        return sys.executable
-    found = _interpreter(request.param)
-    if found is None:
-        pytest.skip(f"no working python{request.param} on PATH")
-    return found
-
-
-@cache
-def _interpreter(version: str) -> str | None:
-    name = shutil.which(f"python{version}")
-    asked: Sequence[str] = [name or "", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    if name is None:
-        return None
-    # A launcher of a version manager may be there without the version behind it.
-    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return name if answer.returncode == 0 and answer.stdout.strip() == version else None
+    """Return this Python, then every supported one of this machine."""
+    return sys.executable if request.param == "this one" else some_python(request.param)

@@ -109,6 +109,15 @@ def test_unknown_distribution_beside_a_known_one_still_shows_that(pair: Site) ->
         (["--diff", "--why"], "--why says how to show the summary; --diff shows none"),
         (["--version", "--format", "json"], "--format says how to show the summary; --version shows none"),
         (["--diff", "--version"], "give --diff or --version, not both"),
+        (["--verify", "--audit"], "give --verify or --audit, not both"),
+        (["--verify", "--why"], "--why is for the summary; --verify knows --json"),
+        (["--audit", "--format", "yaml"], "--format is for the summary; --audit knows --json"),
+        (["--ray"], "--ray goes with --verify"),
+        (["--verify", "--doctor"], "run --verify and --doctor one after the other; together they go with --ray"),
+        (["--verify", "--stack", "x"], "--stack and --deterministic go with --doctor"),
+        (["--verify", "--script", "x.py"], "--import and --script go with --audit"),
+        (["--audit", "--", "--steps", "1"], "unrecognized arguments: --steps 1"),
+        (["--verify", "--ray", "--timeout", "0"], "invalid seconds value: '0'"),
     ],
 )
 def test_wrong_usage_is_refused_with_2(pair: Site, args: list[str], message: str) -> None:
@@ -256,7 +265,8 @@ def imported(site: Site, *code: str) -> set[str]:
 
 
 def test_importing_the_package_costs_nothing(pair: Site) -> None:
-    assert imported(pair, "import verl_npu_summary") - imported(pair) == {"__future__", "verl_npu_summary"}
+    bare = imported(pair, "import os")  # which every ordinary start has imported
+    assert imported(pair, "import verl_npu_summary") - bare == {"__future__", "verl_npu_summary"}
 
 
 def test_plain_run_leaves_slow_modules_alone(pair: Site) -> None:
@@ -278,3 +288,14 @@ def test_program_gets_the_text_to_log(pair: Site, python: str) -> None:
     text = ask().decode()
     assert text.startswith(layout.render(typed(BOTH[1])) + str(pair.folder))
     assert text.endswith("; repair: pip install --force-reinstall --no-deps verl-npu\n")
+
+
+def test_json_is_short_for_the_format(pair: Site) -> None:
+    assert pair.run("--json").stdout == pair.run("--format", "json").stdout
+
+
+def test_doctor_is_reached(pair: Site) -> None:
+    done = pair.run("--doctor", "--json", "--no-import")
+    assert done.returncode in {0, 1, 2}
+    assert json.loads(done.stdout)["rows"]
+    assert b"--doctor" in pair.run("--doctor", "--help").stdout

@@ -7,10 +7,15 @@ nothing imported before it is needed: a summary should cost milliseconds.
 
 Data flows ``installed`` (find ``changes.json`` on the path) -> ``changes``
 (read and check one) -> ``layout`` (text), ``yaml``, ``jsontext`` (pure
-renderers) -> ``cli`` and ``stream`` (print anywhere).
+renderers) -> ``cli`` and ``stream`` (print anywhere). ``verify`` compares the
+files with what was built, ``audit`` the running code with the files,
+``cluster`` asks every node of a Ray cluster, and ``traceback_marks`` says in
+tracebacks which frames are patched code.
 """
 
 from __future__ import annotations
+
+import os
 
 
 def text() -> str:
@@ -25,3 +30,18 @@ def text() -> str:
     parts = [layout.render(found.changes)] if found.changes else []
     parts += [f"{problem}\n" for problem in found.problems or ([] if found.changes else [installed.NOTHING])]
     return "".join(parts)
+
+
+def install_traceback() -> None:
+    """Mark the frames of patched code, with the reason of each change, in every traceback this process shows.
+
+    ``VERL_NPU_TRACEBACK=1`` does the same in every process that imports this
+    package; the patched verl does where training starts, if the variable is set.
+    """
+    from . import traceback_marks  # noqa: PLC0415 - as above
+
+    traceback_marks.install()
+
+
+if os.environ.get("VERL_NPU_TRACEBACK", "") not in {"", "0"}:
+    install_traceback()

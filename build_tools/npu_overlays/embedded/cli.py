@@ -26,6 +26,17 @@ class Options:
     diff: bool = False
     version: bool = False
     distribution: Sequence[str] | None = None
+    json: bool = False
+    verify: bool = False
+    ray: str | None = None
+    timeout: float = 60.0
+    audit: bool = False
+    import_: Sequence[str] | None = None
+    script: str | None = None
+    arguments: Sequence[str] = ()
+    doctor: bool = False
+    stack: str | None = None
+    deterministic: bool = False
 
 
 def main(argv: list[str], *, package: str) -> int:
@@ -36,13 +47,22 @@ def main(argv: list[str], *, package: str) -> int:
         package: the name this package was run by, for messages.
 
     Returns:
-        The exit code: 0 printed, 1 something is not installed or not readable. Wrong usage leaves with 2.
+        The exit code: 0 printed, 1 something is not installed or not readable, and what the checks say.
+        Wrong usage leaves with 2.
     """
+    if "--doctor" in argv and "--verify" not in argv:
+        from . import doctor
+
+        return doctor.main(argv, package)
     options = _options(argv, package)
     if options.help:
         from . import options as command_line
 
         return _report(stream.emit(command_line.parser(package).format_help()), package)
+    if options.verify or options.audit:
+        from . import checks
+
+        return checks.run(options, package=package)
     chosen, unknown = installed.select(places := installed.places(), options.distribution or ())
     problems = [_not_installed(name, places) for name in unknown]
     for place in chosen:

@@ -87,7 +87,7 @@ def places(path: Iterable[str] | None = None) -> list[Place]:
         The places, verl first, then transformers, then by name.
     """
     found: dict[str, Place] = {}
-    for root in _own_path() if path is None else path:
+    for root in own_path() if path is None else path:
         for package in _packages(root):
             place = Place(root, package)
             first = found.setdefault(package, place)
@@ -124,13 +124,14 @@ def select(found: list[Place], names: Iterable[str]) -> tuple[list[Place], list[
     Returns:
         The places chosen, and the names that match none.
     """
-    wanted = {_normal(name): name for name in names}
+    wanted = {normal_name(name): name for name in names}
     chosen = [place for place in found if not wanted or _names(place) & wanted.keys()]
     known = {name for place in chosen for name in _names(place)}
     return chosen, [name for normal, name in wanted.items() if normal not in known]
 
 
-def _own_path() -> list[str]:
+def own_path() -> list[str]:
+    """Return ``sys.path`` and where this package itself lies."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return [*(entry for entry in sys.path if isinstance(entry, str)), here]
 
@@ -175,8 +176,9 @@ def _rank(project: str) -> int:
 
 
 def _names(place: Place) -> set[str]:
-    return {_normal(place.distribution), _normal(place.project)}
+    return {normal_name(place.distribution), normal_name(place.project)}
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
+    """Return the one spelling of all that pip takes for the same name."""
     return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))

@@ -1,0 +1,146 @@
+"""Reports: the child's answer in, text, JSON and the exit code out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+SCHEMA = 1
+# What replaces symbols by design, by the module that does. Longest name first.
+EXPECTED = {
+    "torch_npu.contrib.transfer_to_npu": "transfer_to_npu redirects torch.cuda to the NPU",
+    "torch_npu": "torch_npu installs its own operators and devices",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """One name that is not what its file defines.
+
+    Args:
+        module: the module it is in.
+        symbol: its dotted name there.
+        how: ``replaced``, ``wrapped``, ``added`` or ``deleted``.
+        by: who: ``module``, ``file``, ``line`` and ``name``; empty where that leaves no trace.
+        kind: ``unexpected``; ``expected`` where torch_npu does it by design; ``own`` where a patched package does it.
+        reason: why it is expected, else empty.
+        ours: our operation on that symbol and its reason; None where we did not touch it.
+    """
+
+    module: str
+    symbol: str
+    how: str
+    by: dict[str, Any]
+    kind: str
+    reason: str
+    ours: dict[str, str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One module that could not be imported.
+
+    Args:
+        module: its name, or the script's file.
+        error: the first error of the chain.
+        absent: the package that is not installed, where that is why.
+        explicit: whether it was asked for by name.
+    """
+
+    module: str
+    error: str
+    absent: str
+    explicit: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """The outcome of one audit.
+
+    Args:
+        modules: how many modules were compared.
+        replacements: what is not as defined.
+        failures: what could not be imported.
+        problems: why nothing could be audited.
+    """
+
+    modules: int
+    replacements: tuple[Replacement, ...]
+    failures: tuple[Failure, ...]
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Audited:
+        """Read the child's answer."""
+        replacements = [
+            {**{key: value for key, value in one.items() if key != "own"}, **_kind(one["by"]["module"], own=one["own"])}
+            for one in answer["replacements"]
+        ]
+        return cls(
+            modules=answer["modules"],
+            replacements=tuple(Replacement(**one) for one in replacements),
+            failures=tuple(Failure(**one) for one in answer["failures"]),
+            problems=tuple(answer["problems"]),
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """0 all is as defined or expected, 1 something is not, 2 could not tell.
+
+        A module of the summary whose dependency is not installed cannot run
+        here either, so leaving it out leaves nothing untold.
+        """
+        if any(one.kind == "unexpected" for one in self.replacements):
+            return 1
+        untold = any(one.explicit or not one.absent for one in self.failures)
+        return 2 if untold or self.problems or not self.modules else 0
+
+    def to_json(self) -> str:
+        """Render for machines; ASCII only."""
+        return json.dumps({"schema": SCHEMA, "exit_code": self.exit_code, **asdict(self)}, indent=2) + "\n"
+
+    def to_text(self) -> str:
+        """Render for people."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        titles = {
+            "unexpected": "replaced at run time by others",
+            "own": "replaced at run time by the patched packages themselves",
+            "expected": "replaced at run time by design",
+        }
+        for kind, title in titles.items():
+            found = [one for one in self.replacements if one.kind == kind]
+            if found:
+                yield f"{title}: {len(found)}"
+            for one in found:
+                yield from _shown(one)
+        for failure in self.failures:
+            why = f"{failure.absent} is not installed" if failure.absent else failure.error
+            yield f"not audited: {failure.module}: {why}"
+        yield from (f"error: {problem}" for problem in self.problems)
+        state = {0: "everything is what its file defines", 1: "NOT everything is what its file defines"}
+        yield f"{self.modules} modules audited: {state.get(self.exit_code, 'could not tell for all')}"
+
+
+def _shown(one: Replacement) -> Iterator[str]:
+    place = f"{one.by['file']}:{one.by['line']}" if one.by["file"] else "no file"
+    who = f"{one.by['module'] or '?'} ({one.by['name']}, {place})" if one.how != "deleted" else "whom it does not say"
+    yield f"  {one.module}.{one.symbol}: {one.how} by {who}"
+    if one.reason:
+        yield f"      expected: {one.reason}"
+    if one.ours is not None:
+        lost = " is lost" if one.how in {"replaced", "deleted"} else ""
+        yield f"      ours{lost}: {one.ours['operation']}: {one.ours['why']}"
+
+
+def _kind(module: str, *, own: bool) -> dict[str, str]:
+    for name, reason in EXPECTED.items():
+        if module == name or module.startswith(f"{name}."):
+            return {"kind": "expected", "reason": reason}
+    return {"kind": "own" if own else "unexpected", "reason": ""}

@@ -1,0 +1,58 @@
+"""Verify: an installation in, everything that is not as it was built out, each with its cause and its repair.
+
+Data flows ``distributions`` and ``subjects`` (what is installed and what was
+built) -> ``surveys`` (what lies there) -> ``files``, ``bytecode``, ``leftovers``, ``ownership``, ``origins``
+(the checks, each a function from a subject to findings) -> ``report`` (text,
+JSON and the exit code). Nothing of the patched packages is imported.
+"""
+
+from __future__ import annotations
+
+from .. import installed
+from . import bytecode, distributions, files, leftovers, origins, ownership, subjects
+from .report import Report
+from .surveys import survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from .findings import Finding
+    from .subjects import Subject
+
+
+def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> Report:
+    """Compare every patched distribution with what was built.
+
+    Args:
+        path: folders and zip files in the order of ``sys.path``; by default what this Python itself would import from.
+        names: distribution or project names to restrict the check to.
+
+    Returns:
+        The findings; never raises for whatever lies on the disk.
+    """
+    places = installed.places(path)
+    chosen, unknown = installed.select(places, names)
+    found = distributions.scan(installed.own_path() if path is None else path)
+    subjects_ = [subjects.load(place, found) for place in chosen]
+    findings = [finding for subject in subjects_ for finding in _check(subject, places, path)]
+    findings += [finding for place in chosen for finding in subjects.shadows(place)]
+    problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
+    return Report(
+        subjects=tuple(subjects_),
+        findings=tuple(findings),
+        problems=tuple(problems if chosen or problems else [installed.NOTHING]),
+    )
+
+
+def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
+    """Yield every finding of one distribution, the likeliest root cause first."""
+    yield from ownership.check(subject, places)
+    yield from origins.check(subject, path)
+    yield from subject.findings
+    if not subject.files:
+        return
+    seen = survey(subject)
+    yield from leftovers.check(subject, seen)
+    yield from files.check(subject, seen)
+    yield from bytecode.check(subject, seen)

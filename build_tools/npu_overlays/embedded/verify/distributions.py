@@ -1,0 +1,135 @@
+"""Distributions: the metadata folders on the path in, the installed distributions and the files they claim out."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..installed import normal_name
+from .stores import open_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .stores import Store
+
+_SUFFIXES = (".dist-info", ".egg-info")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dist:
+    """One installed distribution.
+
+    Args:
+        store: the folder or zip file on the path that holds it.
+        info: name of its metadata folder there (or of a single ``.egg-info`` file).
+    """
+
+    store: Store = field(repr=False)
+    info: str
+
+    @cached_property
+    def _header(self) -> Mapping[str, str]:
+        """Name and version as the metadata says, else as the folder's name says."""
+        name, _, version = self.info.rpartition(".")[0].partition("-")
+        found = {"Name": name, "Version": version.partition("-py")[0] if self.info.endswith("egg-info") else version}
+        for line in self._text("METADATA", "PKG-INFO", "").splitlines():
+            key, colon, value = line.partition(": ")
+            if not line.strip():
+                break
+            if colon and key in found:
+                found[key] = value.strip()
+        return found
+
+    @property
+    def key(self) -> str:
+        """The normalized name by the folder's name, which is what Python's own lookup goes by."""
+        stem = self.info.rpartition(".")[0] if self.info.endswith(_SUFFIXES) else self._header["Name"]
+        return normal_name(stem.partition("-")[0])
+
+    @property
+    def name(self) -> str:
+        """The name as it is spelled."""
+        return self._header["Name"]
+
+    @property
+    def version(self) -> str:
+        """The version; empty where the metadata is damaged and the folder's name has none."""
+        return self._header["Version"]
+
+    @property
+    def installer(self) -> str:
+        """What installed it: ``pip``, ``uv``; empty where it does not say."""
+        return self._text("INSTALLER").strip().lower()
+
+    @property
+    def editable(self) -> str:
+        """The source folder of an editable install, else empty."""
+        try:
+            origin = json.loads(self._text("direct_url.json") or "{}")
+            is_editable = origin.get("dir_info", {}).get("editable", False)
+            return str(origin.get("url", "")).removeprefix("file://") if is_editable else ""
+        except (ValueError, AttributeError):
+            return ""
+
+    @cached_property
+    def record(self) -> Mapping[str, str]:
+        """The files it claims, with the sha256 it gives them (hex, empty where it gives none)."""
+        rows = _record_rows(self._text("RECORD"))
+        if rows:
+            return rows
+        lines = (line.strip() for line in self._text("installed-files.txt").splitlines())
+        return {os.path.normpath(f"{self.info}/{line}").replace(os.sep, "/"): "" for line in lines if line}
+
+    def claims(self, tops: Iterable[str]) -> dict[str, str]:
+        """Return the files it claims in the given top-level folders; quick for the many that claim none."""
+        text = self._text("RECORD") or self._text("installed-files.txt")
+        wanted = tuple(f"{top}/" for top in tops)
+        if not any(top in text for top in wanted):
+            return {}
+        return {path: digest for path, digest in self.record.items() if path.startswith(wanted)}
+
+    def _text(self, *names: str) -> str:
+        for name in names:
+            try:
+                return self.store.read(f"{self.info}/{name}".rstrip("/")).decode("utf-8", "replace")
+            except OSError:
+                continue
+        return ""
+
+
+def scan(path: Iterable[str]) -> tuple[Dist, ...]:
+    """Return every distribution on the path, in the order in which Python looks them up."""
+    found: dict[tuple[str, str], Dist] = {}
+    for root in path:
+        store = open_store(root or ".")
+        for name in sorted(store.listing("")):
+            if name.endswith(_SUFFIXES) or name == "EGG-INFO":
+                found.setdefault((os.path.realpath(root), name), Dist(store=store, info=name))
+    return tuple(found.values())
+
+
+def _record_rows(text: str) -> dict[str, str]:
+    import csv  # noqa: PLC0415 - only needed where a RECORD is read in full
+
+    rows = {}
+    for row in csv.reader(text.splitlines()):
+        if row:
+            rows[row[0]] = _hex(row[1]) if len(row) > 1 else ""
+    return rows
+
+
+def _hex(digest: str) -> str:
+    """Return a RECORD's ``sha256=<urlsafe base64>`` as hex; empty for none and for other algorithms."""
+    algorithm, _, value = digest.partition("=")
+    if algorithm != "sha256":
+        return ""
+    try:
+        return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex()
+    except binascii.Error:
+        return ""

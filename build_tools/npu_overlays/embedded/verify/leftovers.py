@@ -1,0 +1,114 @@
+"""Leftovers: what runtime patching leaves in an installation; folders in, findings out."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..installed import normal_name
+from .findings import Finding
+from .stores import open_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .subjects import Subject
+    from .surveys import Survey
+
+REJECTED = (".rej", ".orig")
+PLUGIN = "verl_npu"  # the plugin's import name; ours is verl_npu_summary
+_PLUGIN_FILES = ("__init__.py", "plugin.py")
+_INJECTED = re.compile(rb"^[ \t]*(?:import|from)[ \t]+verl_npu(?![\w])", re.MULTILINE)
+
+
+def injects_plugin(content: bytes) -> bool:
+    """Return whether Python source imports the plugin."""
+    return _INJECTED.search(content) is not None
+
+
+def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
+    """Yield rejected patches, the plugin, and what starts it."""
+    rejected = [path for path in seen.added if path.endswith(REJECTED)]
+    if rejected:
+        yield Finding(
+            kind="rejected patch",
+            distribution=subject.name,
+            what=f"{len(rejected)} files that `patch` left where it failed or was not sure",
+            cause="something patched these sources again after they were installed: the verl_npu plugin does at import",
+            repairs=(*subject.installer.remove(rejected), *subject.installer.reinstall()),
+            paths=tuple(rejected),
+        )
+    yield from _injected(subject, seen)
+    if subject.place.project == "verl":
+        yield from _plugin(subject)
+    yield from _hooks(subject)
+
+
+def _injected(subject: Subject, seen: Survey) -> Iterator[Finding]:
+    for top in subject.tops:
+        path = f"{top}/__init__.py"
+        if path in seen.present and _reads_plugin(subject, path):
+            yield Finding(
+                kind="incumbent import",
+                distribution=subject.name,
+                what="imports the verl_npu plugin, which patches files at run time",
+                cause="the plugin's installer has written itself into the package",
+                repairs=(*subject.installer.uninstall(PLUGIN), *subject.installer.reinstall()),
+                paths=(path,),
+            )
+
+
+def _reads_plugin(subject: Subject, path: str) -> bool:
+    try:
+        return injects_plugin(subject.store.read(path))
+    except OSError:
+        return False
+
+
+def _plugin(subject: Subject) -> Iterator[Finding]:
+    """Yield where the plugin itself is installed, as files or as an editable clone."""
+    roots = dict.fromkeys(one.store.root for one in (*subject.dists, *subject.own))
+    folders = [
+        os.path.join(root, PLUGIN)  # noqa: PTH118 - as in `stores`
+        for root in [*roots, subject.store.root]
+        if any(name in open_store(root or ".").listing(PLUGIN) for name in _PLUGIN_FILES)
+    ]
+    clones = [one.editable for one in subject.dists if one.key == normal_name(PLUGIN) and one.editable]
+    found = tuple(dict.fromkeys([*folders, *clones]))
+    if found:
+        yield Finding(
+            kind="incumbent plugin",
+            distribution=subject.name,
+            what="the verl_npu plugin is installed; whatever imports it patches these sources again",
+            cause="an earlier set-up with MindSpeed-RL's plugin",
+            repairs=(
+                *subject.installer.uninstall(PLUGIN),
+                *subject.installer.remove(folders),
+                *subject.installer.reinstall(),
+            ),
+            paths=found,
+        )
+
+
+def _hooks(subject: Subject) -> Iterator[Finding]:
+    """Yield .pth files that run code about the shipped packages in every Python process."""
+    names = "|".join(re.escape(top) for top in (*subject.tops, PLUGIN) if top != subject.place.package)
+    code = re.compile(rf"^import[ \t].*\b(?:{names})\b".encode(), re.MULTILINE)
+    for name in subject.store.listing(""):
+        if name.endswith(".pth") and not name.startswith("__editable__") and code.search(_read(subject, name)):
+            yield Finding(
+                kind="startup hook",
+                distribution=subject.name,
+                what="runs code about the patched packages whenever Python starts",
+                cause="an installer that patches at run time",
+                repairs=subject.installer.remove([name]),
+                paths=(name,),
+            )
+
+
+def _read(subject: Subject, path: str) -> bytes:
+    try:
+        return subject.store.read(path)
+    except OSError:
+        return b""

@@ -1,0 +1,118 @@
+"""Origins: the path and Python's own finders in; packages that Python would import from somewhere else out."""
+
+# ruff: noqa: PTH100, PTH109, PTH118, PTH120 - as in `stores`, plain `os`
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import PathFinder
+
+from .findings import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+
+    from .subjects import Subject
+
+
+def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
+    """Yield each top-level package that Python does not import from where it was verified.
+
+    Args:
+        subject: the distribution.
+        path: what to search; None for all that this Python's finders know, editable installs included.
+    """
+    for top in subject.tops:
+        try:
+            finder, spec = _find(top, path)
+        except Exception as error:  # a foreign finder may fail in any way; that is an answer too
+            yield _finding(subject, f"cannot tell where `import {top}` leads: {error}", "", "", level="unknown")
+            continue
+        found = _location(spec)
+        expected = os.path.join(os.path.abspath(subject.store.root), top)
+        if found and os.path.realpath(found) != os.path.realpath(expected):
+            cause, remedy = _explain(found, finder)
+            yield _finding(subject, f"`import {top}` gives {found}, not {expected}", cause, remedy, found)
+        elif not found and subject.store.listing(top):
+            # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
+            what = f"`import {top}` finds nothing, though {expected} is there"
+            yield _finding(subject, what, f"{subject.store.root} is not on sys.path", "")
+
+
+def _find(top: str, path: Sequence[str] | None) -> tuple[object, ModuleSpec | None]:
+    """Return the finder that answers, and its answer; imports nothing."""
+    if path is not None:
+        return PathFinder, PathFinder.find_spec(top, list(path))
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        spec: ModuleSpec | None = find(top, None) if find else None
+        if spec is not None:
+            return finder, spec
+    return None, None
+
+
+def _location(spec: ModuleSpec | None) -> str:
+    """Return the folder a package is imported from, or the file of a plain module; empty for none."""
+    if spec is None:
+        return ""
+    if spec.submodule_search_locations:
+        return next(iter(spec.submodule_search_locations))
+    return spec.origin or ""
+
+
+def _explain(found: str, finder: object) -> tuple[str, str]:
+    """Return why Python looks there first, and what to do about it."""
+    root = os.path.dirname(os.path.abspath(found))
+    name = getattr(finder, "__module__", "") or type(finder).__module__
+    if name.startswith("__editable__") or "editable" in name:
+        return "an editable install", f"pip uninstall it (its finder is {name})"
+    if _same(root, os.getcwd()) and sys.path and sys.path[0] in {"", os.getcwd()}:
+        return "the current folder holds a copy, and Python looks there first", f"cd out of {root}"
+    if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry):
+        return "PYTHONPATH names the folder it lies in", f"take {root} out of PYTHONPATH"
+    for file in _pth_files():
+        if root in _lines(file):
+            return f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
+    import site  # noqa: PLC0415 - only needed where something is wrong
+
+    if _same(root, site.getusersitepackages()):
+        return "a copy installed with --user", "uninstall it, or set PYTHONNOUSERSITE=1"
+    return f"{root} comes first on sys.path", f"remove {found}, or change the order of sys.path"
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _pth_files() -> Iterator[str]:
+    for entry in sys.path:
+        try:
+            names = sorted(os.listdir(entry))  # noqa: PTH208 - as above
+        except OSError:
+            continue
+        yield from (os.path.join(entry, name) for name in names if name.endswith(".pth"))
+
+
+def _lines(file: str) -> set[str]:
+    try:
+        with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123 - as above
+            return {os.path.realpath(line.strip()) for line in opened if line.strip()[:1] not in {"", "#"}}
+    except OSError:
+        return set()
+
+
+def _finding(  # noqa: PLR0913 - the fields of a finding
+    subject: Subject, what: str, cause: str, remedy: str, found: str = "", *, level: str = "damage"
+) -> Finding:
+    told = "; ".join(filter(None, [cause, f"to repair, {remedy}" if remedy else ""]))
+    return Finding(
+        kind="shadowed",
+        distribution=subject.name,
+        what=what,
+        cause=told,
+        paths=(found,) if found else (),
+        level="unknown" if level == "unknown" else "damage",
+    )

@@ -1,0 +1,157 @@
+"""Ownership: the distributions on the path in; who claims our files, and whether the right ones are there, out."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ..installed import normal_name
+from .findings import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..installed import Place
+    from .distributions import Dist
+    from .findings import Repair
+    from .subjects import Subject
+
+_OURS = "+npu."
+
+
+def check(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
+    """Yield what is wrong with our own metadata, the companion, the paired distribution, and other owners."""
+    yield from _companion(subject)
+    yield from _others(subject)
+    yield from _own(subject)
+    yield from _pairs(subject, places)
+
+
+def _companion(subject: Subject) -> Iterator[Finding]:
+    name = normal_name(str(subject.changes.get("companion", "")) if subject.changes else subject.place.project)
+    found = [one for one in subject.dists if one.key == name]
+    same_root = {one.info for one in found if one.store.root == found[0].store.root}
+    repairs = subject.installer.companion(name)
+    if not found:
+        what = f"no {name} {subject.version} (empty by design) is installed"
+        cause = f"installed with --no-deps, or {name} was uninstalled; packages that require {name} will not work"
+        yield _finding(subject, "companion missing", what, cause, repairs)
+    elif len(same_root) > 1:
+        what = f"{len(same_root)} distributions are called {name}: {', '.join(sorted(same_root))}"
+        cause = "an installer was interrupted, or one did not see what the other had installed"
+        removed = subject.installer.remove([one.info for one in found if one.info in same_root])
+        yield _finding(subject, "companion twice", what, cause, (*removed, *repairs))
+    elif found[0].version != subject.version or found[0].editable:
+        what, cause = _replaced(subject, found[0])
+        yield _finding(subject, "companion replaced", what, cause, repairs)
+
+
+def _replaced(subject: Subject, other: Dist) -> tuple[str, str]:
+    """Say what stands where the companion belongs, and why."""
+    claimed = other.claims(subject.tops) if other.store.root == subject.store.root else {}
+    ours = len(claimed.keys() & subject.files.keys())
+    what = f"{other.name} {other.version} is installed instead of {other.name} {subject.version}"
+    if ours:
+        what += f", and claims {ours} of our files"
+    if other.editable:
+        return what, f"an editable install of {other.editable}"
+    if _OURS in other.version:
+        return what, f"{subject.name} and its companion were upgraded one without the other"
+    return what, f"upstream's own {other.name} was installed afterwards, as a dependency or by hand"
+
+
+def _others(subject: Subject) -> Iterator[Finding]:
+    """Yield every further distribution that claims files of ours."""
+    project = subject.place.project
+    for other in subject.dists:
+        if other.store.root != subject.store.root or other in subject.own or other.key == normal_name(project):
+            continue
+        shared = sorted(other.claims(subject.tops).keys() & subject.files.keys())
+        if shared:
+            yield _finding(
+                subject,
+                "overwritten",
+                f"{other.name} {other.version} claims {len(shared)} of our files; uninstalling it deletes them",
+                "it ships the same package, and installers do not refuse that",
+                (*subject.installer.uninstall(other.name), *subject.installer.reinstall()),
+                tuple(shared),
+            )
+
+
+def _own(subject: Subject) -> Iterator[Finding]:
+    again = subject.installer.reinstall()
+    if not subject.own:
+        elsewhere = next((one.store.root for one in subject.dists if one.key == normal_name(subject.name)), "")
+        cause = f"only the folders were copied here; the metadata lies in {elsewhere}" if elsewhere else ""
+        cause = cause or "only the folders were copied here, or its metadata was removed"
+        yield _finding(subject, "unregistered", f"no metadata of {subject.name} beside its files", cause, again)
+        return
+    if len(subject.own) > 1:
+        versions = ", ".join(one.info for one in subject.own)
+        wrong = [one.info for one in subject.own if not one.info.endswith(f"-{subject.version}.dist-info")]
+        cause = "an upgrade was interrupted, or one tool did not see what another had installed"
+        repairs = (*subject.installer.remove(wrong), *again)
+        yield _finding(subject, "registered twice", f"{subject.name} is there as {versions}", cause, repairs)
+        return
+    yield from _registered(subject, subject.own[0], again)
+
+
+def _registered(subject: Subject, own: Dist, again: tuple[Repair, ...]) -> Iterator[Finding]:
+    """Yield what is wrong with the one metadata folder we have."""
+    if own.version != subject.version:
+        what = f"the metadata says {own.version}, the files are of {subject.version}"
+        cause = "an upgrade was interrupted, or the files were copied from another build"
+        yield _finding(subject, "registered as another build", what, cause, again)
+        return
+    record = own.record
+    built = {path for path in subject.files if path not in record}
+    if not record:
+        what, paths = (
+            "RECORD is missing or empty; installers cannot remove or replace the files",
+            [f"{own.info}/RECORD"],
+        )
+    elif built:
+        what, paths = f"RECORD does not list {len(built)} of the files built", sorted(built)
+    else:
+        what, paths = "files in the metadata folder are missing or differ from RECORD", _changed_metadata(own)
+    if paths:
+        cause = "edited, or the installation was interrupted"
+        yield _finding(subject, "metadata damaged", what, cause, again, tuple(paths))
+
+
+def _changed_metadata(own: Dist) -> list[str]:
+    changed = []
+    for path, digest in own.record.items():
+        if not path.startswith(f"{own.info}/") or not digest:
+            continue
+        try:
+            actual = hashlib.sha256(own.store.read(path)).hexdigest()
+        except OSError:
+            actual = ""
+        if actual != digest:
+            changed.append(path)
+    return changed
+
+
+def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
+    requirements = subject.changes.get("requires", []) if subject.changes else []
+    for requirement in requirements if isinstance(requirements, list) else ():
+        name, _, version = str(requirement).partition("==")
+        repairs = subject.installer.other(str(requirement))
+        found = next((one for one in subject.dists if one.key == normal_name(name)), None)
+        place = next((one for one in places if normal_name(one.distribution) == normal_name(name)), None)
+        if place is None:
+            what = f"{subject.name} was built for {requirement}, which is not installed"
+            cause = "installed with --no-deps, or uninstalled since"
+            if found is not None:
+                cause = f"{found.name} {found.version} is registered, but its files are gone"
+            yield _finding(subject, "pair missing", what, cause, repairs)
+        elif (actual := found.version if found else "unknown") != version:
+            what = f"{subject.name} was built for {requirement}; installed is {actual}"
+            yield _finding(subject, "pair of another build", what, "one was upgraded without the other", repairs)
+
+
+def _finding(  # noqa: PLR0913, PLR0917 - the fields of a finding
+    subject: Subject, kind: str, what: str, cause: str, repairs: tuple[Repair, ...], paths: tuple[str, ...] = ()
+) -> Finding:
+    return Finding(kind=kind, distribution=subject.name, what=what, cause=cause, repairs=repairs, paths=paths)

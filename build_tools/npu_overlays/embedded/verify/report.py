@@ -1,0 +1,126 @@
+"""Reports: subjects and findings in, text, JSON and the exit code out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Literal
+
+    from .findings import Finding
+    from .subjects import Subject
+
+    Status = Literal["intact", "damaged", "unknown"]
+
+SCHEMA = 1
+EXIT_CODES = {"intact": 0, "damaged": 1, "unknown": 2}
+_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The outcome of one verification.
+
+    Args:
+        subjects: what was verified.
+        findings: what is not as it was built.
+        problems: why nothing, or not all, could be verified.
+    """
+
+    subjects: tuple[Subject, ...]
+    findings: tuple[Finding, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """What it comes to: any damage outweighs what could not be told."""
+        levels = {finding.level for finding in self.findings}
+        if "damage" in levels:
+            return "damaged"
+        return "unknown" if "unknown" in levels or self.problems else "intact"
+
+    @property
+    def exit_code(self) -> int:
+        """0 intact, 1 not intact, 2 could not tell."""
+        return EXIT_CODES[self.status]
+
+    def commands(self) -> list[str]:
+        """Return every repair once, in an order that works: removals first, our wheels last."""
+        repairs = {one.command: one.rank for finding in self.findings for one in finding.repairs}
+        return sorted(repairs, key=lambda command: repairs[command])
+
+    def to_json(self) -> str:
+        """Render for machines; ASCII only, so that no encoding can spoil it."""
+        return json.dumps(self.value(), indent=2) + "\n"
+
+    def value(self) -> dict[str, Any]:
+        """Return what `to_json` renders."""
+        return {
+            "schema": SCHEMA,
+            "status": self.status,
+            "python": sys.executable,
+            "distributions": [_distribution(subject) for subject in self.subjects],
+            "findings": [_finding(finding) for finding in self.findings],
+            "problems": list(self.problems),
+            "repairs": self.commands(),
+        }
+
+    def to_text(self) -> str:
+        """Render for people."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for subject in self.subjects:
+            found = [finding for finding in self.findings if finding.distribution == subject.name]
+            damaged = any(finding.level == "damage" for finding in found)
+            unknown = any(finding.level == "unknown" for finding in found)
+            state = "NOT INTACT" if damaged else "could not tell" if unknown else "intact"
+            yield f"{subject.name} {subject.version}: {len(subject.files)} files, {state} ({subject.store.root})"
+            for finding in found:
+                yield from _shown(finding)
+        yield from (f"error: {problem}" for problem in self.problems)
+        if commands := self.commands():
+            yield "to repair everything, in this order:"
+            yield from (f"  {command}" for command in commands)
+
+
+def _shown(finding: Finding) -> Iterator[str]:
+    yield f"  {'note: ' if finding.level == 'note' else ''}{finding.kind}: {finding.what}"
+    if finding.level == "note":
+        return
+    yield from (f"      {path}" for path in finding.paths[:_SHOWN])
+    if len(finding.paths) > _SHOWN:
+        yield f"      ... and {len(finding.paths) - _SHOWN} more (--json lists all)"
+    if finding.cause:
+        yield f"    cause: {finding.cause}"
+    for repair in finding.repairs:
+        yield f"    repair: {repair.command}"
+
+
+def _distribution(subject: Subject) -> dict[str, Any]:
+    changes = subject.changes
+    return {
+        "name": subject.name,
+        "version": subject.version,
+        "overlay": changes["overlay"]["name"] if changes else "",
+        "upstream": changes["upstream"]["commit"] if changes else "",
+        "root": subject.store.root,
+        "files": len(subject.files),
+        "manifest": subject.manifest,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "level": finding.level,
+        "distribution": finding.distribution,
+        "what": finding.what,
+        "cause": finding.cause,
+        "paths": list(finding.paths),
+        "repairs": [repair.command for repair in finding.repairs],
+    }

@@ -1,0 +1,74 @@
+"""Surveys: what was built in, every file and folder that is there, missing or too many out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .stores import Kind
+    from .subjects import Subject
+
+_CACHE = "__pycache__"
+_NFS = ".nfs"  # a deleted file that some process still has open, on a network file system
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What one walk over the shipped folders saw.
+
+    Args:
+        present: regular files that were built.
+        missing: built and not there.
+        odd: built as files, and now something else.
+        added: there and not built: files, and folders as ``name/``.
+        folders: every shipped folder with what lies in it.
+    """
+
+    present: tuple[str, ...]
+    missing: tuple[str, ...]
+    odd: tuple[str, ...]
+    added: tuple[str, ...]
+    folders: Mapping[str, Mapping[str, Kind]]
+
+
+def survey(subject: Subject) -> Survey:
+    """List every folder that holds a built file, once."""
+    built: dict[str, set[str]] = {}
+    for path in subject.files:
+        folder, _, name = path.rpartition("/")
+        while folder:
+            built.setdefault(folder, set()).add(name)
+            folder, _, name = folder.rpartition("/")
+    folders = {folder: subject.store.listing(folder) for folder in sorted(built)}
+    kinds = {path: folders.get((parts := path.rpartition("/"))[0], {}).get(parts[2]) for path in sorted(subject.files)}
+    return Survey(
+        present=tuple(path for path, kind in kinds.items() if kind == "file"),
+        missing=tuple(path for path, kind in kinds.items() if kind is None),
+        odd=tuple(path for path, kind in kinds.items() if kind in {"folder", "other"}),
+        added=tuple(_added(subject, built, folders)),
+        folders=folders,
+    )
+
+
+def _added(subject: Subject, built: Mapping[str, set[str]], folders: Mapping[str, Mapping[str, Kind]]) -> Iterator[str]:
+    for folder, listed in folders.items():
+        for name, kind in sorted(listed.items()):
+            if name in built[folder] or name == _CACHE or name.startswith(_NFS):
+                continue
+            path = f"{folder}/{name}"
+            if kind != "folder":
+                yield path
+            elif _holds_files(subject, path):
+                yield f"{path}/"
+
+
+def _holds_files(subject: Subject, folder: str) -> bool:
+    """Return whether anything but empty folders and caches lies below; an uninstall leaves such folders behind."""
+    listed = subject.store.listing(folder)
+    return any(
+        kind != "folder" or (name != _CACHE and _holds_files(subject, f"{folder}/{name}"))
+        for name, kind in listed.items()
+    )

@@ -1,0 +1,1 @@
+"""The installed wheel proves itself: intact installations pass, every kind of damage is found."""

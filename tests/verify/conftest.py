@@ -1,0 +1,21 @@
+"""Installations of the tiny patched wheels, each test with its own copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.patched import Patched, Site, copy_site, make_patched
+
+
+@pytest.fixture(scope="session")
+def patched(shared: Path) -> Patched:
+    """Return the built wheels."""
+    return make_patched(shared)
+
+
+@pytest.fixture
+def site(patched: Patched, tmp_path: Path) -> Site:
+    """Return a fresh installation."""
+    return copy_site(patched, tmp_path / "site")

@@ -1,0 +1,211 @@
+"""The cluster run on a real Ray cluster: several nodes on this machine, each with an installation of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.once import once
+from support.patched import Patched, Site, copy_site
+
+pytestmark = [pytest.mark.slow, pytest.mark.index]
+# Newer heads ask for a token of their own unless told that everything stays on this machine.
+_QUIET = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "240"}
+
+
+@pytest.fixture(scope="session")
+def ray_python(shared: Path) -> Path:
+    """Return the Python of an environment with Ray; skips where the index cannot be reached or has no Ray for it."""
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "ray"]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        if done.returncode:
+            (folder / "unavailable").write_text(done.stderr[-500:])
+
+    folder = once(shared, "ray", make)
+    if (folder / "unavailable").exists():
+        pytest.skip(f"Ray cannot be installed: {(folder / 'unavailable').read_text()}")
+    return folder / "bin" / "python"
+
+
+@dataclass(kw_only=True)
+class LocalCluster:
+    """Ray nodes on loopback addresses of this machine, each started with its own PYTHONPATH."""
+
+    python: Path
+    temporary: Path
+    port: int
+    sites: list[Site]
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def variables(self, site: Site) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            # Ray would send even what stays on this machine through a proxy.
+            if not name.startswith(("PYTHON", "RAY_", "COV_")) and not name.lower().endswith("_proxy")
+        }
+        return {**kept, **_QUIET, "PYTHONPATH": str(site.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def start(self) -> None:
+        for number, site in enumerate(self.sites, 1):
+            own = ["--node-ip-address", f"127.0.0.{number}", "--num-cpus", "0", "--object-store-memory", "80000000"]
+            role = ["--head", "--port", str(self.port), "--include-dashboard", "false"] if number == 1 else []
+            role += ["--temp-dir", str(self.temporary)] if number == 1 else ["--address", self.address]
+            command = [str(self.python.with_name("ray")), "start", "--block", "--disable-usage-stats", *role, *own]
+            with (self.temporary / f"node{number}.log").open("wb") as log:
+                self.running.append(
+                    subprocess.Popen(
+                        command,
+                        env=self.variables(site),
+                        cwd=site.folder.parent,
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
+                )
+            self.wait(partial(self.is_up, number))
+        self.wait(lambda: len(self.nodes()) == len(self.sites))
+
+    def is_up(self, number: int) -> bool:
+        # The head's port is open some time before it lets other nodes in.
+        return b"Ray runtime started" in (self.temporary / f"node{number}.log").read_bytes()
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Return the nodes that answer a run of the command itself."""
+        code, report = self.verify("--timeout", "60")
+        assert code in {0, 1, 2}
+        return [one for one in report.get("nodes", ()) if one["state"] != "no answer"]
+
+    def wait(self, ready: Any) -> None:
+        deadline = time.monotonic() + 240
+        while not ready():
+            if time.monotonic() > deadline:
+                logs = "\n".join(file.read_text(errors="replace")[-1500:] for file in self.temporary.glob("node*.log"))
+                pytest.fail(f"the Ray cluster does not start\n{logs}")
+            time.sleep(1)
+
+    def verify(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        import json  # noqa: PLC0415
+
+        done = self.run("--json", *arguments)
+        return done.returncode, json.loads(done.stdout)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        command = [str(self.python), "-m", "verl_npu_summary", "--verify", "--ray", self.address, *arguments]
+        return subprocess.run(
+            command,
+            env=self.variables(self.sites[0]),
+            cwd=self.temporary,
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
+
+    def processes(self, number: int) -> list[int]:
+        """Return the processes of a node."""
+        group = str(self.running[number - 1].pid)
+        found = subprocess.run(["ps", "-eo", "pid=,sid="], capture_output=True, text=True, check=True).stdout
+        return [int(pid) for pid, session in (line.split() for line in found.splitlines()) if session == group]
+
+    def stop(self) -> None:
+        for process in reversed(self.running):
+            for number in (signal.SIGCONT, signal.SIGTERM):
+                if process.poll() is None:
+                    os.killpg(process.pid, number)
+        for process in self.running:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@pytest.fixture
+def cluster(ray_python: Path, patched: Patched, tmp_path: Path) -> Iterator[LocalCluster]:
+    """Yield a cluster of three nodes, all intact."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    sites = []
+    for number in range(3):
+        (tmp_path / f"node{number}").mkdir()
+        sites.append(copy_site(patched, tmp_path / f"node{number}" / "site"))
+    # Sockets need a short path.
+    temporary = Path(tempfile.mkdtemp(prefix="ray-"))
+    made = LocalCluster(python=ray_python, temporary=temporary, port=port, sites=sites)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def by_node(report: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return one value of every node; Ray gives the head the machine's own address instead of the loopback one."""
+    others = {"127.0.0.2", "127.0.0.3"}
+    return {one["address"] if one["address"] in others else "head": one[key] for one in report["nodes"]}
+
+
+def test_damaged_slow_and_dead_nodes_are_found_in_one_call(cluster: LocalCluster) -> None:
+    code, report = cluster.verify()
+    assert (code, [one["state"] for one in report["nodes"]]) == (0, ["intact"] * 3)
+    assert [len(group) for group in report["agreeing"]] == [3]
+
+    cluster.sites[1].write("verl/trainer.py", b"# lost\n")
+    code, report = cluster.verify()
+    assert code == 1
+    assert by_node(report, "state") == {"head": "intact", "127.0.0.2": "damaged", "127.0.0.3": "intact"}
+    text = cluster.run().stdout.decode()
+    said = "(127.0.0.2) differs from the 2 that agree:\n  modified: 1 file differs from what was built: verl/trainer.py"
+    assert said in text
+    assert "3 nodes: 2 agree, 1 differ, 0 did not answer" in text
+
+    # A node without the package answers too, and a stopped one is not waited for without end.
+    shutil.rmtree(cluster.sites[1].path("verl_npu_summary"))
+    stopped = cluster.processes(3)
+    for process in stopped:
+        os.kill(process, signal.SIGSTOP)
+    began = time.monotonic()
+    code, report = cluster.verify("--timeout", "20")
+    took = time.monotonic() - began
+    for process in stopped:
+        os.kill(process, signal.SIGCONT)
+    problems = by_node(report, "problem")
+    assert (code, took < 120) == (2, True)
+    assert problems["127.0.0.3"].startswith(("no answer within 20 s", "dead"))
+    assert "No module named verl_npu_summary" in problems["127.0.0.2"]
+    assert problems["head"] == ""
+
+    for process in stopped:
+        os.kill(process, signal.SIGKILL)
+    code, report = cluster.verify("--timeout", "20")
+    problems = by_node(report, "problem")
+    assert problems.keys() == {"head", "127.0.0.2", "127.0.0.3"}
+    assert (code, problems["127.0.0.3"] != "") == (2, True)
+
+
+def test_doctor_runs_on_every_node_when_asked(cluster: LocalCluster) -> None:
+    code, report = cluster.verify("--doctor", "--timeout", "120")
+    assert code in {0, 1, 2}
+    assert [one["doctor"] is not None and len(one["doctor"]["rows"]) > 0 for one in report["nodes"]] == [True] * 3

@@ -1,0 +1,172 @@
+"""Every kind of damage is found, named with its cause, and put right by the commands that are printed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.embedded.verify import verify
+from npu_overlays.embedded.verify.findings import KINDS
+from npu_overlays.embedded.verify.report import Report
+from support.patched import Site, compile_all
+
+from .damage import DAMAGES, Damage
+
+each = pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
+
+
+def look(site: Site) -> Report:
+    return verify([str(site.folder)])
+
+
+def seen(report: Report) -> set[str]:
+    return {finding.kind for finding in report.findings}
+
+
+@each
+def test_damage_is_found_and_its_cause_named(site: Site, damage: Damage) -> None:
+    assert look(site).status == "intact"
+    damage.do(site)
+    report = look(site)
+    text = report.to_text()
+    assert seen(report) == damage.kinds, text
+    assert (report.status, report.exit_code) == (damage.status, 1)
+    for part in damage.says:
+        assert part in text
+    assert all(finding.cause for finding in report.findings), text
+    assert "repair" in text
+
+
+def one_of_each() -> list[Damage]:
+    """Return the first damage of each set of kinds: installing takes a second each time."""
+    return list({frozenset(one.kinds): one for one in reversed(DAMAGES) if one.repaired_by}.values())
+
+
+@pytest.mark.parametrize("damage", one_of_each(), ids=lambda damage: damage.name)
+def test_printed_commands_put_it_right(site: Site, damage: Damage) -> None:
+    damage.do(site)
+    commands = look(site).commands()
+    assert commands
+    for command in commands:
+        done = site.patched.environment.run("sh", "-c", command)
+        assert done.code == 0, f"{command}\n{done.out}{done.err}"
+    after = look(site)
+    assert after.status == "intact", "\n".join([*commands, after.to_text()])
+
+
+def test_every_kind_is_tried_here_or_where_a_process_is_needed() -> None:
+    tried = set().union(*(one.kinds for one in DAMAGES))
+    assert KINDS.keys() - tried == {"unreadable", "shadowed", "second copy"}
+    assert len(DAMAGES) >= 30
+    assert len({one.name for one in DAMAGES}) == len(DAMAGES)
+
+
+def test_damages_do_not_hide_each_other(site: Site) -> None:
+    chosen = [one for one in DAMAGES if one.name in {"module added", "file deleted", "companion uninstalled"}]
+    for one in chosen:
+        one.do(site)
+    assert seen(look(site)) == {"added", "missing", "companion missing"}
+
+
+def test_removals_come_before_uninstalls_and_wheels_last(site: Site) -> None:
+    for one in DAMAGES:
+        if one.name in {"module added", "companion uninstalled", "changed file edited"}:
+            one.do(site)
+    commands = look(site).commands()
+    assert commands[0].startswith("rm -rf ")
+    assert commands[1].endswith(f" transformers=={site.patched.version('transformers_npu')}")
+    assert [shlex.split(command)[-1].partition("==")[0] for command in commands[2:]] == ["transformers-npu"]
+
+
+def test_command_names_the_file_with_a_space(site: Site) -> None:
+    site.write("verl/my file.py", b"")
+    (command,) = look(site).commands()
+    assert shlex.split(command) == ["rm", "-rf", str(site.path("verl/my file.py"))]
+
+
+def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
+    for number in range(15):
+        site.write(f"verl/n{number:02}.py", b"")
+    report = look(site)
+    assert "... and 5 more (--json lists all)" in report.to_text()
+    assert [len(one["paths"]) for one in report.value()["findings"]] == [15]
+
+
+def test_file_that_cannot_be_read_leaves_it_untold(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npu_overlays.embedded.verify import stores  # noqa: PLC0415
+
+    read = stores.Folder.read
+
+    def refuse(self: stores.Folder, path: str) -> bytes:
+        if path == "verl/trainer.py":
+            raise PermissionError(13, "Permission denied")
+        return read(self, path)
+
+    # As root no permission stops a test from reading.
+    monkeypatch.setattr(stores.Folder, "read", refuse)
+    report = look(site)
+    assert (seen(report), report.status, report.exit_code) == ({"unreadable"}, "unknown", 2)
+    assert "Permission denied" in report.to_text()
+
+
+def test_nothing_installed_cannot_be_told(tmp_path: Path) -> None:
+    report = verify([str(tmp_path)])
+    assert (report.status, report.exit_code) == ("unknown", 2)
+    assert "no patched distribution is installed" in report.to_text()
+
+
+def test_unknown_name_cannot_be_told(site: Site) -> None:
+    report = verify([str(site.folder)], names=["peft"])
+    assert (report.exit_code, report.subjects) == (2, ())
+    assert "peft" in report.to_text()
+
+
+JUNK = [
+    b"",
+    b"\0\xff\xfe",
+    b"[]",
+    b"null",
+    b'{"files": 1}',
+    b'"x"',
+    b"[[[[",
+    b"1e999",
+    b'\n,\n"a\n,,,,\n',
+    b"a,sha256=%%%,x\n",
+]
+
+
+@pytest.mark.parametrize(
+    "file", ["changes.json", "manifest.json", "RECORD", "METADATA", "INSTALLER", "direct_url.json"]
+)
+def test_no_content_of_a_metadata_file_makes_it_fail(site: Site, file: str) -> None:
+    folder = (
+        site.path("verl_npu_summary") if file.endswith(("changes.json", "manifest.json")) else site.info("verl_npu")
+    )
+    for junk in JUNK:
+        (folder / file).write_bytes(junk)
+        report = look(site)
+        assert report.status == ("intact" if file == "direct_url.json" else "damaged"), (junk, report.to_text())
+        assert report.value()["findings"] is not None
+
+
+@pytest.mark.parametrize("missing", ["installed", "before", "after", "path", "action"])
+def test_fields_that_a_damaged_summary_lacks_do_not_make_it_fail(site: Site, missing: str) -> None:
+    data = site.path("transformers_npu_summary/changes.json")
+    value = json.loads(data.read_text())
+    for one in value["files"]:
+        del one[missing]
+    data.write_text(json.dumps(value))
+    site.write("transformers/models/model.py", b"x = 1\n")
+    compile_all(site)
+    assert {"modified"} <= seen(look(site))
+
+
+def test_requirements_of_a_damaged_summary_do_not_make_it_fail(site: Site) -> None:
+    data = site.path("verl_npu_summary/changes.json")
+    whole = json.loads(data.read_text())
+    for damaged in (None, 1, "x", [1, None], {"a": 1}):
+        data.write_text(json.dumps({**whole, "requires": damaged, "companion": damaged}))
+        assert look(site).status == "damaged"

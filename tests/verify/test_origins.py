@@ -1,0 +1,123 @@
+"""Copies that Python would import instead of what was verified."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from support.patched import Site, copy_site
+
+FINDER = """\
+import importlib.machinery, sys
+
+class Finder:
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name == "verl":
+            return importlib.machinery.PathFinder.find_spec(name, [{clone!r}])
+
+def install():
+    sys.meta_path.insert(0, Finder)
+"""
+EASY_INSTALL = """\
+import sys; sys.__plen = len(sys.path)
+{clone}
+import sys; new = sys.path[sys.__plen:]; del sys.path[sys.__plen:]; sys.path[0:0] = new
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Return a checkout of upstream's verl."""
+    folder = tmp_path / "clone"
+    (folder / "verl").mkdir(parents=True)
+    (folder / "verl/__init__.py").write_text("")
+    return folder
+
+
+def shadowed(report: dict[str, object]) -> str:
+    """Return cause and text of the one finding there must be."""
+    findings = report["findings"]
+    assert isinstance(findings, list)
+    assert [one["kind"] for one in findings] == ["shadowed"], findings
+    assert report["exit"] == 1
+    return f"{findings[0]['what']} | {findings[0]['cause']}"
+
+
+def test_folder_one_stands_in(site: Site, clone: Path) -> None:
+    said = shadowed(site.verify(cwd=clone))
+    assert f"`import verl` gives {clone / 'verl'}, not {site.path('verl')}" in said
+    assert "the current folder holds a copy" in said
+    assert f"cd out of {clone}" in said
+
+
+def test_pythonpath(site: Site, clone: Path) -> None:
+    said = shadowed(site.verify(PYTHONPATH=f"{clone}{os.pathsep}{site.folder}"))
+    assert f"take {clone} out of PYTHONPATH" in said
+
+
+def test_copy_further_down_the_path_is_no_damage(site: Site, clone: Path) -> None:
+    assert site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{clone}")["exit"] == 0
+
+
+def test_plain_module_in_the_way(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "verl.py").write_text("")
+    assert f"gives {folder / 'verl.py'}" in shadowed(site.verify(cwd=folder))
+
+
+def test_regular_package_beats_the_shipped_namespace_folder(site: Site, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "recipe").mkdir(parents=True)
+    (other / "recipe/__init__.py").write_text("")
+    # Wherever on the path it lies, a package with __init__.py wins over a folder without.
+    said = shadowed(site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{other}"))
+    assert f"`import recipe` gives {other / 'recipe'}" in said
+
+
+def test_failing_finder_leaves_it_untold(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "hooks").mkdir()
+    code = "import sys\nclass F:\n  @staticmethod\n  def find_spec(n, p=None, t=None):\n"
+    code += "    if n == 'verl': raise RuntimeError('broken')\n"
+    (tmp_path / "hooks/sitecustomize.py").write_text(f"{code}sys.meta_path.insert(0, F)\n")
+    report = site.verify(PYTHONPATH=f"{tmp_path / 'hooks'}{os.pathsep}{site.folder}")
+    assert (report["exit"], report["findings"][0]["level"]) == (2, "unknown")
+    assert "broken" in report["findings"][0]["what"]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a virtual environment without pip."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    return folder
+
+
+@pytest.mark.parametrize("way", ["finder", "easy-install"])
+def test_editable_installs_that_come_first(site: Site, clone: Path, environment: Path, way: str) -> None:
+    packages = environment / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    for old in packages.iterdir():
+        old.unlink()
+    if way == "finder":
+        (packages / "__editable___verl_finder.py").write_text(FINDER.format(clone=str(clone)))
+        (packages / "__editable__.verl-0.6.pth").write_text("import __editable___verl_finder as f; f.install()")
+    else:
+        (packages / "easy-install.pth").write_text(EASY_INSTALL.format(clone=clone))
+    (packages / "site.pth").write_text(f"{site.folder}\n")
+    said = shadowed(site.verify(python=str(environment / "bin/python"), PYTHONPATH=None))
+    assert ("an editable install" in said) == (way == "finder")
+    assert ("easy-install.pth adds the folder" in said) == (way == "easy-install")
+
+
+def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:
+    other = copy_site(site.patched, tmp_path / "other")
+    shutil.rmtree(site.info("verl_npu"))
+    report = site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{other.folder}")
+    found = [one for one in report["findings"] if one["kind"] == "unregistered"]
+    assert [f"the metadata lies in {other.folder}" in one["cause"] for one in found] == [True]

@@ -1,0 +1,250 @@
+"""A wheel is held against itself before it is installed; usual checkers accept it too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from support.environment import Done
+from support.once import once
+from support.patched import Patched
+from support.wheels import write_wheel
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture
+def wheels(patched: Patched, tmp_path: Path) -> Path:
+    """Return a folder with copies of the patched wheels and their companions."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for file in patched.wheels.glob("*+npu*.whl"):
+        shutil.copy(file, folder)
+    return folder
+
+
+def the(folder: Path, name: str) -> Path:
+    (found,) = folder.glob(f"{name}-*+npu*.whl")
+    return found
+
+
+def verify(patched: Patched, *files: Path, arguments: tuple[str, ...] = ()) -> Done:
+    return patched.environment.cli("verify-wheel", *arguments, *files, COLUMNS="1000")
+
+
+def rewrite(wheel: Path, change: Callable[[Members], object], *, record: bool = True) -> None:
+    """Change a wheel's members; RECORD follows unless told otherwise."""
+    with zipfile.ZipFile(wheel) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    (own,) = (name for name in members if name.endswith("/RECORD"))
+    if record:
+        name, version = wheel.name.split("-")[:2]
+        others = {path: content for path, content in members.items() if ".dist-info/" not in path}
+        info = {path: content for path, content in members.items() if ".dist-info/" in path and path != own}
+        made = write_wheel(wheel.parent / "x", name, version, {**others, **info}, metadata=metadata(info))
+        shutil.move(made, wheel)
+        return
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, content in members.items():
+            archive.writestr(path, content)
+
+
+def metadata(members: Mapping[str, bytes]) -> str:
+    return next(content for path, content in members.items() if path.endswith("/METADATA")).decode()
+
+
+def edited(path: str, old: bytes, new: bytes) -> Callable[[Members], object]:
+    def change(members: Members) -> None:
+        (name,) = (one for one in members if one.endswith(path))
+        assert members[name].count(old) >= 1, members[name]
+        members[name] = members[name].replace(old, new)
+
+    return change
+
+
+def in_manifest(path: str, content: bytes) -> Callable[[Members], object]:
+    """Change a file and the manifest with it."""
+
+    def change(members: Members) -> None:
+        import hashlib  # noqa: PLC0415
+
+        members[path] = content
+        (name,) = (one for one in members if one.endswith("/manifest.json"))
+        value = json.loads(members[name])
+        value["files"][path] = hashlib.sha256(content).hexdigest()
+        members[name] = json.dumps(value).encode()
+
+    return change
+
+
+def test_built_wheels_and_companions_pass(patched: Patched, wheels: Path) -> None:
+    done = verify(patched, *sorted(wheels.glob("*.whl")))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count(", as its summary says") == 2
+    assert done.out.count(", an empty companion") == 2
+    kinds = [one["kind"] for one in verify(patched, *sorted(wheels.glob("*.whl")), arguments=("--json",)).json()]
+    assert sorted(kinds) == ["companion", "companion", "patched", "patched"]
+
+
+BROKEN: dict[str, tuple[Callable[[Members], object], bool, tuple[str, ...]]] = {
+    "content, RECORD not": (
+        edited("verl/trainer.py", b"fit", b"fat"),
+        False,
+        ("RECORD: gives another digest or size than verl/trainer.py", "manifest.json: does not fit verl/trainer.py"),
+    ),
+    "file added, RECORD not": (lambda members: members.update({"verl/x.py": b""}), False, ("does not list verl/x.py",)),
+    "file gone": (
+        lambda members: members.pop("recipe/dapo.py"),
+        False,
+        ("lists recipe/dapo.py, which the wheel does not hold",),
+    ),
+    "content, manifest not": (
+        edited("verl/__init__.py", b"0.6.1", b"0.6.2"),
+        True,
+        ("manifest.json: does not fit verl/__init__.py",),
+    ),
+    "changed file, summary not": (
+        in_manifest("verl/trainer.py", b"x = 1\n"),
+        True,
+        ("changes.json: says that verl/trainer.py is something else", "changes.diff: cannot be taken back"),
+    ),
+    "diff": (edited("changes.diff", b"upstream", b"downstream"), True, ("changes.diff",)),
+    "no diff": (lambda members: members.pop("verl_npu_summary/changes.diff"), True, ("changes.diff",)),
+    "upstream's digest": (
+        lambda members: members.update(
+            {
+                "verl_npu_summary/changes.json": json.dumps(
+                    {
+                        **(value := json.loads(members["verl_npu_summary/changes.json"])),
+                        "files": [{**one, "before": "0" * 64} for one in value["files"]],
+                    }
+                ).encode()
+            }
+        ),
+        True,
+        ("changes.diff: taken back does not give upstream's verl/trainer.py",),
+    ),
+    "no manifest": (
+        lambda members: members.pop("verl_npu_summary/manifest.json"),
+        True,
+        ("manifest.json: is missing or not a manifest",),
+    ),
+    "no summary": (
+        lambda members: members.pop("verl_npu_summary/changes.json"),
+        True,
+        ("files and no summary package",),
+    ),
+    "summary of another version": (
+        edited("changes.json", b"0.6.1+npu.1", b"0.6.1+npu.2"),
+        True,
+        ("changes.json: is of verl-npu 0.6.1+npu.2",),
+    ),
+    "summary cut short": (
+        lambda members: members.update({"verl_npu_summary/changes.json": b"{"}),
+        True,
+        ("changes.json: not JSON",),
+    ),
+    "companion not required": (
+        edited("/METADATA", b"Requires-Dist: verl==", b"Requires-Dist: verl>="),
+        True,
+        ("does not require verl==0.6.1+npu.1",),
+    ),
+    "pair not required": (
+        edited("/METADATA", b"Requires-Dist: transformers-npu==", b"Requires-Dist: transformers-npu>="),
+        True,
+        ("does not require transformers-npu==4.5.6+npu.1",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_contradiction_is_named(patched: Patched, wheels: Path, name: str) -> None:
+    change, record, said = BROKEN[name]
+    rewrite(the(wheels, "verl_npu"), change, record=record)
+    done = verify(patched, the(wheels, "verl_npu"))
+    assert (done.code, done.out) == (6, ""), done.out
+    for part in said:
+        assert part in done.err
+    assert "unexpected" not in done.err
+    assert "fix: " in done.err
+
+
+def test_companion_must_lie_beside_and_be_empty(patched: Patched, wheels: Path) -> None:
+    companion = the(wheels, "verl")
+    rewrite(companion, lambda members: members.update({"verl/__init__.py": b""}))
+    for file in (companion, the(wheels, "verl_npu")):
+        assert "holds 1 files and no summary package; a companion holds none" in verify(patched, file).err
+    companion.unlink()
+    assert "does not lie beside it" in verify(patched, the(wheels, "verl_npu")).err
+    assert verify(patched, the(wheels, "transformers_npu")).code == 0
+
+
+def test_file_name_is_held_against_the_metadata(patched: Patched, wheels: Path) -> None:
+    wheel = the(wheels, "verl_npu")
+    renamed = wheel.rename(wheel.with_name(wheel.name.replace("0.6.1", "0.6.2")))
+    assert "METADATA: says verl-npu 0.6.1+npu.1" in verify(patched, renamed).err
+    odd = renamed.rename(wheel.with_name("verl.whl"))
+    assert "its name: " in verify(patched, odd).err
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 not really"])
+def test_no_wheel_is_said_with_6(patched: Patched, tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "x-1-py3-none-any.whl"
+    if content is not None:
+        file.write_bytes(content)
+    done = verify(patched, file)
+    assert done.code == 6
+    assert ("no such file" if content is None else "not a readable wheel") in done.err
+
+
+def test_all_wheels_are_looked_at_before_it_fails(patched: Patched, wheels: Path, tmp_path: Path) -> None:
+    rewrite(the(wheels, "verl_npu"), edited("verl/__init__.py", b"0.6.1", b"0.6.2"))
+    done = verify(patched, tmp_path / "none.whl", the(wheels, "verl_npu"))
+    assert ("no such file" in done.err, "does not fit verl/__init__.py" in done.err) == (True, True)
+
+
+@pytest.fixture(scope="session")
+def checkers(shared: Path) -> Path:
+    """Return a folder with twine and check-wheel-contents in an environment; skips without the index."""
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "twine", "check-wheel-contents"]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        if done.returncode:
+            (folder / "unavailable").write_text(done.stderr[-500:])
+
+    folder = once(shared, "checkers", make)
+    if (folder / "unavailable").exists():
+        pytest.skip(f"twine cannot be installed: {(folder / 'unavailable').read_text()}")
+    return folder / "bin"
+
+
+# W002: upstream has files that are the same, most of them bare `__init__.py` with a licence. W009: verl ships `verl`
+# and `recipe`, and each wheel its summary besides. W007, W008: a companion is empty because that is what it is for.
+EXCEPTIONS = {"patched": "W002,W009", "companion": "W007,W008"}
+
+
+@pytest.mark.index
+def test_usual_checkers_accept_wheels_and_companions(patched: Patched, wheels: Path, checkers: Path) -> None:
+    files = sorted(wheels.glob("*.whl"))
+    done = patched.environment.run(checkers / "twine", "check", "--strict", *files)
+    assert (done.code, done.out.count("PASSED")) == (0, 4), done.out + done.err
+    for file in files:
+        ignored = EXCEPTIONS["patched" if "_npu-" in file.name else "companion"]
+        done = patched.environment.run(checkers / "check-wheel-contents", "--ignore", ignored, file)
+        assert (done.code, ": OK" in done.out) == (0, True), done.out + done.err
+
+
+@pytest.mark.index
+def test_each_exception_is_needed(patched: Patched, wheels: Path, checkers: Path) -> None:
+    said = patched.environment.run(checkers / "check-wheel-contents", *sorted(wheels.glob("*.whl"))).out
+    assert {"W007", "W008", "W009"} <= {word.strip(":") for word in said.split()}
