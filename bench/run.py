@@ -92,7 +92,7 @@ def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[F
             tree = building.upstream_tree(overlay, work, git=git)
             yield from build_figures(overlay, tree, work, repeats, told)
         if "summary" in only:
-            yield summary_figure(overlay, work, max(repeats, 20), told)
+            yield from summary_figures(overlay, work, max(repeats, 20), told)
 
 
 def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
@@ -113,8 +113,8 @@ def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: 
     yield Figure(what="peak memory of a build", value=most, unit="MB", goal=300, detail="the process and its children")
 
 
-def summary_figure(overlay: Overlay, work: Path, repeats: int, told: Told) -> Figure:
-    """Return what asking installed wheels costs, against starting Python at all."""
+def summary_figures(overlay: Overlay, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
+    """Yield what asking and verifying installed wheels costs, against starting Python at all."""
     stacks = load_stacks(OVERLAYS)
     names = next((names for names in stacks.members.values() if overlay.name in names), (overlay.name,))
     overlays = [find_overlay(OVERLAYS, name) for name in names]
@@ -129,11 +129,14 @@ def summary_figure(overlay: Overlay, work: Path, repeats: int, told: Told) -> Fi
     contenders = {
         f"python -m {package}": Contender(run=command(python, "-m", package)),
         "python -c pass": Contender(run=command(python, "-c", "pass")),
+        f"python -m {package} --verify": Contender(run=command(python, "-m", package, "--verify")),
     }
-    asked, bare = (seconds(samples) for samples in interleaved(contenders, repeats, told=told).values())
+    asked, bare, verified = (seconds(samples) for samples in interleaved(contenders, repeats, told=told).values())
     detail = f"{asked * 1000:.0f} ms / {bare * 1000:.0f} ms"
     what = f"python -m {package}, against python -c pass"
-    return Figure(what=what, value=asked / bare, unit="×", goal=4.0, detail=detail)
+    yield Figure(what=what, value=asked / bare, unit="×", goal=4.0, detail=detail)
+    detail = f"every file of {' and '.join(one.distribution for one in overlays)} hashed, bytecode looked at"
+    yield Figure(what=f"python -m {package} --verify", value=verified, unit="s", goal=1.0, detail=detail)
 
 
 def merge_figures(repeats: int, told: Told) -> Iterator[Figure]:

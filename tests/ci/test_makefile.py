@@ -93,12 +93,15 @@ def test_wheels_builds_what_is_asked_for(elsewhere: Path, variables: tuple[str, 
     assert " ".join(build.split()) == f".venv/bin/{expected}"
 
 
-def test_all_tests_are_the_tests_with_the_slow_ones(elsewhere: Path) -> None:
+def test_all_tests_are_the_tests_with_the_slow_ones_and_a_coverage_gate(elsewhere: Path) -> None:
     def pytest_line(target: str) -> str:
         (line,) = [line for line in make("--dry-run", target, cwd=elsewhere).stdout.splitlines() if "pytest" in line]
         return line
 
-    assert pytest_line("test-all") == pytest_line("test").replace("not slow", "")
+    quick, everything = pytest_line("test"), pytest_line("test-all")
+    assert everything.startswith(quick.replace("not slow", "").rstrip())
+    assert "--cov-fail-under=" in everything
+    assert "--cov" not in quick
 
 
 def test_installs_once(elsewhere: Path) -> None:

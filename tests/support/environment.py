@@ -71,7 +71,7 @@ class Environment:
             **self.extra,
             **more,
         }
-        return {**kept, **{name: value for name, value in own.items() if value is not None}}
+        return {name: value for name, value in {**kept, **own}.items() if value is not None}
 
     def run(self, *command: str | Path, cwd: Path | None = None, **more: str | None) -> Done:
         """Run a command and return what it did, whatever that is."""

@@ -1,0 +1,110 @@
+"""Stacks of verl: the pin in; an environment with torch and verl's dependencies, and folders with its packages, out.
+
+What verl depends on is kept in the cache folder between runs, as torch is; what
+is tested is built and installed anew every time, and laid over it by PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu.environment import Torch, Unavailable, Wheelhouse, cache_folder, torch_environment, unpack_upstream
+from support.once import once
+
+# What verl and transformers import when models are trained, at versions that both pins work with. No wandb and no
+# dashboard of ray: nothing here reports to them.
+REQUIREMENTS = (
+    "accelerate",
+    "codetiming",
+    "datasets<4",
+    "dill",
+    "einops",
+    "huggingface-hub>=0.34,<1",
+    "hydra-core",
+    "numpy<2",
+    "packaging>=20",
+    "pandas<3",
+    "peft",
+    "psutil",
+    "pyarrow>=19,<21",
+    "pybind11",
+    "pylatexenc",
+    "ray>=2.41",
+    "torchdata",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Two overlays that belong together.
+
+    Args:
+        verl: name of verl's overlay.
+        transformers: name of the one it is paired with.
+        requirements: what this stack needs at versions of its own.
+    """
+
+    verl: str
+    transformers: str
+    requirements: tuple[str, ...]
+
+    def environment(self) -> Torch:
+        """Return an environment with all this stack needs but its own wheels; raises `Unavailable`."""
+        torch = torch_environment()
+        wanted = (*REQUIREMENTS, *self.requirements)
+        digest = hashlib.sha256("\n".join((str(torch.folder), *wanted)).encode()).hexdigest()[:12]
+
+        def make(folder: Path) -> None:
+            torch.beside(folder)
+            command = (torch.python, "-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet")
+            arguments = [str(part) for part in (*command, "--disable-pip-version-check", *wanted)]
+            done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise Unavailable(f"verl's dependencies cannot be installed: {done.stderr.strip()[-300:]}")
+
+        (cache_folder() / "verl").mkdir(parents=True, exist_ok=True)
+        return Torch(once(cache_folder() / "verl", digest, make))
+
+    def installed(self, wheelhouse: Wheelhouse, environment: Torch) -> Path:
+        """Return a folder with the stack's wheels, for PYTHONPATH, made once a run; raises `Unavailable`."""
+        wheels = self._wheels(wheelhouse)
+        return once(wheelhouse.folder, f"stack-{self.verl}", lambda folder: _install(environment, wheels, folder))
+
+    def upstream(self, wheelhouse: Wheelhouse, environment: Torch) -> Path:
+        """Return a folder with the packages this stack is made from, unpatched; raises `Unavailable`."""
+        # They hold no code, only the names and versions that transformers and verl ask for.
+        companions = [wheel for wheel in self._wheels(wheelhouse) if "_npu-" not in wheel.name]
+
+        def make(folder: Path) -> None:
+            _install(environment, companions, folder)
+            for overlay in (self.verl, self.transformers):
+                unpack_upstream(overlay, folder)
+
+        return once(wheelhouse.folder, f"upstream-stack-{self.verl}", make)
+
+    def _wheels(self, wheelhouse: Wheelhouse) -> list[Path]:
+        return [*wheelhouse.wheels(self.verl), *wheelhouse.wheels(self.transformers)]
+
+
+def _install(environment: Torch, wheels: list[Path], folder: Path) -> None:
+    command = [sys.executable, "-m", "pip", "--python", str(environment.python), "install", "--quiet", "--no-deps"]
+    options = ["--no-index", "--disable-pip-version-check", "--target", str(folder)]
+    subprocess.run([*command, *options, *map(str, wheels)], check=True)
+
+
+STACKS = (
+    Stack(
+        verl="verl@796871d",
+        transformers="transformers@8365f70",
+        requirements=("tokenizers>=0.21,<0.22", "tensordict>=0.8,!=0.9.0,<=0.9.1"),
+    ),
+    Stack(
+        verl="verl@d62da49",
+        transformers="transformers@91393fe",
+        requirements=("tokenizers>=0.22,<=0.23.0", "tensordict>=0.8,!=0.9.0,<=0.10.0"),
+    ),
+)
