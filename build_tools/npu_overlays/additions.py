@@ -94,11 +94,15 @@ def _anchor(site: Site) -> int | None:
 
 
 def _above_comments(module: Module, line: int, earlier: list[ast.stmt]) -> int:
-    """Return the first line of the comment block directly above `line`, which speaks of what follows it."""
+    """Return the first line of the comment block directly above `line`, which speaks of what follows it.
+
+    A block that begins the file (a shebang, a licence) speaks of the file.
+    """
     floor = max((statement.end_lineno or statement.lineno for statement in earlier), default=0)
-    while line - 1 > floor and module.lines(line - 1, line - 1).startswith("#"):
-        line -= 1
-    return line
+    first = line
+    while first - 1 > floor and module.lines(first - 1, first - 1).startswith("#"):
+        first -= 1
+    return first if first > 1 else line
 
 
 def _is_main_guard(node: ast.If) -> bool:

@@ -74,7 +74,7 @@ def _branches(node: ast.stmt) -> Iterator[str]:
     yield type(node).__name__
     for name, value in ast.iter_fields(node):
         if name not in ("body", "orelse", "finalbody", "handlers"):
-            yield from (fingerprint.dump(part) for part in (value if isinstance(value, list) else [value]) if part)
+            yield from (fingerprint.dump(part) for part in (value if isinstance(value, list) else [value]))
     for handler in getattr(node, "handlers", []):
         yield fingerprint.dump(handler.type) + str(handler.name) if handler.type else "except"
     for branch, block in blocks(node):

@@ -107,7 +107,7 @@ class _Ledger:
 
     def without_effect(self, overlay: str) -> Iterator[Problem]:
         for entry in self._declared:
-            if id(entry) not in self._seen and entry.operation != "import":
+            if id(entry) not in self._seen:
                 name = f"`{entry.symbol}` is" if entry.symbol else "the file is"
                 what = f"{entry.operation}, but {name} the same as upstream"
                 yield Problem(where=f"{entry.overlay or overlay}: {entry.path}", what=what, fix="delete the operation")

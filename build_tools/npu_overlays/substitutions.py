@@ -40,11 +40,14 @@ def edited(site: Site) -> list[Splice]:
 def _substitution(module: Module, start: int, end: int, new: str) -> tuple[int, int, str]:
     """Return the bytes one substitution exchanges and their text, with following lines indented like the first.
 
-    Nothing but white space as `new` takes whole lines out where only white space would be left of them.
+    Nothing but white space as `new` takes whole lines out where only white space would be left of them, and the
+    white space behind the place where it began its line.
     """
     line, lead, rest, line_end = _surroundings(module, start, end)
     if not new.strip():
-        return (line, line_end, "") if not lead.strip() and not rest.strip() else (start, end, "")
+        if not lead.strip() and not rest.strip():
+            return line, line_end, ""
+        return start, end + (0 if lead.strip() else len(rest) - len(rest.lstrip())), ""
     indentation = lead[: len(lead) - len(lead.lstrip())]
     return start, end, reindent(dedented(new), old="", new=indentation).removeprefix(indentation)
 

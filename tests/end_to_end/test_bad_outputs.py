@@ -35,6 +35,7 @@ def test_a_wheel_too_large_for_the_disk_leaves_nothing(sample: Sample) -> None:
         "--out",
         out(sample),
         TMPDIR=str(temporary),
+        COVERAGE_PROCESS_CONFIG=None,  # its data could not be written either
     )
     refused(sample, done, 6, "cannot be written: File too large")
     assert list(temporary.iterdir()) == []

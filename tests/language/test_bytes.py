@@ -23,8 +23,8 @@ def test_crlf_stays_crlf() -> None:
         b"class A:\r\n    def f(self):\r\n        return 1\r\n\r\n\r\ny = '''\r\n'''\r\n",
         WRAPPER,
         b"class A:\r\n    # wrapped: w\r\n    def f(self):\r\n        return [\r\n"
-        b"            __class__._upstream_f(self),\r\n        ]\r\n\r\n    def _upstream_f(self):\r\n        return 1\r\n"
-        b"    # added: a\r\n    X = '''a\r\n  b'''\r\n\r\n\r\ny = '''\r\n'''\r\n",
+        b"            __class__._upstream_f(self),\r\n        ]\r\n\r\n    def _upstream_f(self):\r\n"
+        b"        return 1\r\n    # added: a\r\n    X = '''a\r\n  b'''\r\n\r\n\r\ny = '''\r\n'''\r\n",
     )
 
 

@@ -152,6 +152,24 @@ def test_a_class_that_becomes_a_function() -> None:
     ]
 
 
+def test_a_function_that_becomes_a_class() -> None:
+    assert changes("def A(): pass\n", "class A:\n    x = 1\n") == [
+        "updated class A:1",
+        "  added attribute A.x:2",
+        "replaced class A:1",
+    ]
+
+
+def test_every_symbol_that_differs_is_yielded_once() -> None:
+    file = compare_file("a.py", b"X = 1\nclass A:\n    y = 1\n", b"class A:\n    y = 2\nclass B: pass\n")
+    assert file is not None
+    assert [(one.action, one.kind, one.symbol) for one in file.symbols()] == [
+        ("replaced", "attribute", "A.y"),
+        ("added", "class", "B"),
+        ("deleted", "attribute", "X"),
+    ]
+
+
 def test_conditional_definitions_are_compared_in_order() -> None:
     one, two = "if a:\n    X = 1\nelse:\n    X = 2\n", "if a:\n    X = 2\nelse:\n    X = 1\n"
     assert changes(one, two) == ["replaced attribute X:4"]
@@ -167,6 +185,7 @@ def test_conditional_definitions_are_compared_in_order() -> None:
         ("try: X = 1\nexcept A: f()\nelse: g()", "try: X = 1\nexcept A: f()\nfinally: g()"),
         ("for i in a: X = 1", "for j in a: X = 1"),
         ("while a: X = 1", "while b: X = 1"),
+        ("while a: f()", "if a: f()"),
         ("if a: f()\nelse: g()", "if a: g()\nelse: f()"),
         ("if a: f()", "if a: pass\nelse: f()"),
         ("match a:\n    case 1: X = 1", "match a:\n    case 2: X = 1"),
@@ -180,6 +199,16 @@ def test_conditional_definitions_are_compared_in_order() -> None:
 def test_code_that_binds_nothing_is_compared_as_statements(one: str, other: str) -> None:
     found = changes(f"{one}\n", f"{other}\n")
     assert [line.split()[:2] for line in found] == [["added", "statement"], ["deleted", "statement"]]
+
+
+def test_relative_imports_are_compared_by_where_they_lead() -> None:
+    assert changes("from . import a\n", "from .. import a\n") == ["replaced attribute a:1"]
+    assert changes("from . import a\n", "from .b import a\n") == ["replaced attribute a:1"]
+
+
+def test_a_name_that_is_a_class_or_a_function() -> None:
+    text = "if a:\n    class A:\n        f()\nelse:\n    def A(): f()\n"
+    assert changes(text, text.replace("A(): f", "A(): g")) == ["replaced method A:5"]
 
 
 def test_files_that_come_or_go_are_told_by_their_definitions_or_as_a_whole() -> None:
@@ -197,6 +226,7 @@ def test_files_that_are_not_python_are_told_as_a_whole() -> None:
     assert changes(b"b", None, "pkg/x.yaml") == ["deleted file x.yaml:None"]
     assert changes(b"x = '\xe9'\n", b"x = '\xe8'\n") == ["replaced file a.py:None"]
     assert changes(b"def f(:\n", b"def f(): pass\n") == ["replaced file a.py:None"]
+    assert changes(b"def f(): pass\n", b"def f(:\n") == ["replaced file a.py:None"]
 
 
 def test_line_ends_and_marks_are_text() -> None:

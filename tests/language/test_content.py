@@ -117,8 +117,8 @@ def test_what_two_overlays_of_a_lineage_both_say_is_refused(tmp_path: Path) -> N
         apply(tmp_path, UPSTREAM, content)
     assert mistakes(caught.value) == [
         (
-            "pkg@2222222/tree/pkg/a.py:3: second operation on `f` of pkg/a.py; the first is pkg@1111111/tree/pkg/a.py:3;"
-            ' name "pkg/a.py:f" in tool.overlay.drop to leave out the inherited one'
+            "pkg@2222222/tree/pkg/a.py:3: second operation on `f` of pkg/a.py; the first is"
+            ' pkg@1111111/tree/pkg/a.py:3; name "pkg/a.py:f" in tool.overlay.drop to leave out the inherited one'
         ),
         "pkg@2222222/tree/pkg/a.py:3: changes the same lines as pkg@1111111/tree/pkg/a.py:3; join the two operations",
     ]

@@ -6,7 +6,6 @@ import pytest
 
 from .pairs import check, refused
 
-
 AGAIN = 'lengthen the find, or give ("find", "replace", count)'
 
 
@@ -102,6 +101,11 @@ def test_strings_of_several_lines_keep_their_white_space() -> None:
         'def f():\n    if x:\n        a = """\n  b\nc"""\n        d = 2\n',
     )
     edit(
+        "def f():\n    if x:\n        a = 1\n",
+        '(\'a = 1\', \'\\n    a = """\\nb"""\\n    c = 2\\n\')',
+        'def f():\n    if x:\n        a = """\nb"""\n        c = 2\n',
+    )
+    edit(
         'def f():\n    a = """\n  b\n c"""\n',
         '(\'"""\\n  b\\n c"""\', \'d\')',
         "def f():\n    a = d\n",
@@ -116,11 +120,16 @@ def test_an_empty_replacement_takes_whole_lines_out_where_nothing_else_is_on_the
     )
 
 
+def test_an_empty_replacement_leaves_what_else_is_on_the_line() -> None:
+    edit("def f():\n    a = 1; b = 2\n    c()\n", "('; b = 2', '')", "def f():\n    a = 1\n    c()\n")
+    edit("def f():\n    a = 1; b = 2\n    c()\n", "('a = 1;', '')", "def f():\n    b = 2\n    c()\n")
+
+
 def test_a_comment_behind_the_place_stays() -> None:
     edit(
         "def f():\n    a = 1  # one\n    return 1\n",
         "('a = 1', '')",
-        "def f():\n      # one\n    return 1\n",
+        "def f():\n    # one\n    return 1\n",
     )
 
 
@@ -132,6 +141,7 @@ def test_a_replacement_may_not_end_in_a_comment_that_swallows_code() -> None:
         "3: the comment that ends `b  # why` would swallow code; put it on a line of its own",
     )
     check("def f():\n    return a\n", overlay, "# edited: w\ndef f():\n    return b  # why\n")
+    check("def f():\n    return a  # c\n", overlay, "# edited: w\ndef f():\n    return b  # why  # c\n")
 
 
 def test_decorators_signature_and_docstring_belong_to_the_definition() -> None:

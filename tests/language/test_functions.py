@@ -243,6 +243,28 @@ def test_additions_stay_in_front_of_the_main_guard() -> None:
     )
 
 
+def test_an_if_that_is_no_main_guard_is_not_taken_for_one() -> None:
+    check(
+        "def f(): pass\nif x == '__main__':\n    f()\n",
+        "X = added(1, why='w')",
+        "def f(): pass\nif x == '__main__':\n    f()\n\n# added: w\nX = 1\n",
+    )
+
+
+def test_additions_go_above_comments_but_neither_into_strings_nor_above_the_licence() -> None:
+    overlay = "@added(why='1')\ndef g(): pass\ndeleted('f', why='2')\n"
+    check(
+        "x = '''\n# '''\n# c\n# d\ndef f(): pass\n",
+        overlay,
+        "x = '''\n# '''\n# added: 1\ndef g(): pass\n\n\n# c\n# d\n# deleted: 2\n",
+    )
+    check(
+        "#!/bin/x\n# Licence.\ndef f(): pass\n",
+        overlay,
+        "#!/bin/x\n# Licence.\n# added: 1\ndef g(): pass\n\n\n# deleted: 2\n",
+    )
+
+
 def test_an_addition_to_an_empty_module() -> None:
     check(b"", "X = added(1, why='w')", "# added: w\nX = 1\n")
 

@@ -82,6 +82,14 @@ def test_imports_stand_before_the_value_that_needs_them() -> None:
     )
 
 
+def test_imports_stand_behind_operated_imports_and_before_any_definition() -> None:
+    check(
+        "import os\nimport a\ndef g(): pass\nimport late\nX = 1\n",
+        "import re\ndeleted('os', why='1')\nX = replaced(re.X, why='2')\n",
+        "# deleted: 1\nimport a\nimport re\ndef g(): pass\nimport late\n# replaced: 2\nX = re.X\n",
+    )
+
+
 def test_what_upstream_has_already_is_not_imported_again() -> None:
     check(
         "import os.path\nfrom a import b as c\nfrom . import d\nimport e as f\ndef g(): pass\n",
@@ -101,7 +109,7 @@ def test_what_upstream_has_already_is_not_imported_again() -> None:
 
 def test_parts_of_one_package_can_be_imported_beside_each_other() -> None:
     check(
-        "import torch\ndef f(): pass\n",
+        "import os, torch\ndef f(): pass\n",
         """
         import torch.nn
         import torch.distributed
@@ -110,7 +118,7 @@ def test_parts_of_one_package_can_be_imported_beside_each_other() -> None:
         @replaced(why="w")
         def f(): return torch.nn, torch.distributed, xml.dom, xml.sax
         """,
-        "import torch\nimport torch.nn\nimport torch.distributed\nimport xml.dom\nimport xml.sax\n# replaced: w\n"
+        "import os, torch\nimport torch.nn\nimport torch.distributed\nimport xml.dom\nimport xml.sax\n# replaced: w\n"
         "def f(): return torch.nn, torch.distributed, xml.dom, xml.sax\n",
     )
 
@@ -158,6 +166,16 @@ def test_an_import_that_would_mean_something_else_is_refused() -> None:
         def f(): return a
         """,
         f"5: `from b import a` would rebind `a`, which `import a` binds as well; {fix}",
+    )
+    refused(
+        "def f(): pass\n",
+        """
+        from b import a
+        import a.c
+        @replaced(why="w")
+        def f(): return a
+        """,
+        f"5: `import a.c` would rebind `a`, which `from b import a` binds as well; {fix}",
     )
 
 

@@ -345,13 +345,16 @@ def test_a_function_holds_no_members() -> None:
     )
 
 
-def test_methods_of_a_named_tuple_cannot_be_wrapped() -> None:
+@pytest.mark.parametrize(
+    ("base", "kind"), [("NamedTuple", "NamedTuple"), ("typing.NamedTuple", "NamedTuple"), ("t.Protocol[T]", "Protocol")]
+)
+def test_methods_of_classes_that_may_hold_no_further_name_cannot_be_wrapped(base: str, kind: str) -> None:
     refused(
-        "class A(typing.NamedTuple):\n    x: int\n    def f(self): return 1\n",
+        f"class A({base}):\n    x: int\n    def f(self): return 1\n",
         """
         class A:
             @wrapped(why="w")
             def f(self): return upstream(self)
         """,
-        "4: `A` is a NamedTuple, whose methods cannot be wrapped; use @replaced",
+        f"4: `A` is a {kind}, whose methods cannot be wrapped; use @replaced",
     )

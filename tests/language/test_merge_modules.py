@@ -142,6 +142,7 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
         (b"import npu_overlays_other\n", False),
         (b"# npu_overlays.markers\nx = 'npu_overlays'\n", False),
         (b"from . import npu_overlays\n", False),
+        (b"from .npu_overlays import markers\n", False),
         (b"import os\n", False),
         (b"def f(:\n", False),
     ],

@@ -74,6 +74,12 @@ def test_text_in_a_hunk_is_not_taken_for_a_header(tmp_path: Path, environment: E
     assert _apply(tmp_path, diff, before) == after
 
 
+def test_text_in_a_hunk_of_one_line_is_not_taken_for_a_header(environment: Environment) -> None:
+    diff = git_diff(environment, {"pkg/q.sql": b"-- /etc/passwd\n"}, {"pkg/q.sql": b"select\n"})
+    assert b"@@ -1 +1 @@\n--- /etc/passwd\n" in diff
+    assert read_patch(_patch(diff)).paths == ("pkg/q.sql",)
+
+
 def test_moved_lines_are_found_but_changed_ones_are_not(tmp_path: Path, environment: Environment) -> None:
     after = {"pkg/b.yaml": LINES.replace(b"line 10\n", b"line ten\n")}
     diff = git_diff(environment, UPSTREAM, after)
@@ -177,6 +183,7 @@ def test_all_mistakes_of_a_patch_are_reported_at_once() -> None:
         ("Subject: [PATCH] a long\n subject\n\tgoes on\nwhy: short\n", "short", "", ""),
         ("Subject: [PATCH] a long\n subject\n\tgoes on\n\nBody.\n", "a long subject goes on", "", ""),
         ("Just prose.\nMore of it.\n", "Just prose.", "", ""),
+        ("From 1234 Mon\nFrom: A <a@b>\nDate: today\n\n---\nProse.\n", "Prose.", "", ""),
     ],
 )
 def test_the_reason_stands_above_the_first_diff(header: str, why: str, forwarded: str, drop_when: str) -> None:

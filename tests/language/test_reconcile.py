@@ -89,6 +89,12 @@ def test_a_change_of_another_kind_than_declared_is_refused(operation: str, after
     assert problems[1] == f"{operation}, but `f` is the same as upstream"
 
 
+def test_a_patch_may_do_anything_to_its_symbols() -> None:
+    after = BEFORE.replace(b"def f(x): return x\n", b"").replace(b"def g(): pass", b"def g(): return 1\nX = 1")
+    declared = [declare(name, "patch") for name in ("f", "g", "X")]
+    assert explain(BEFORE, after, tuple(declared)) == ["replaced g (patch)", "added X (patch)", "deleted f (patch)"]
+
+
 def test_an_operation_on_a_class_accounts_for_what_changes_in_it() -> None:
     after = (
         BEFORE.replace(b"A(B)", b"A").replace(b"return 1", b"return 2").replace(b"    def g", b"    x = 1\n    def g")

@@ -68,7 +68,7 @@ def test_tokens_are_those_of_the_standard_tokenizer(pieces: list[str]) -> None:
         "@a.b\nasync def f(): await x\n",
         "x = [1 if 2 else 3, 1..real]\n",
         "a @= b; c **= d; e //= f; g >>= h; (i := 1)\n",
-        "u'a', b'b', Rb'c', BR'd', r'\\'' '\n",
+        "u'a', b'b', Rb'c', BR'd', r'\\'' ''\n",
     ],
 )
 def test_tokens_of_particular_texts(source: str) -> None:

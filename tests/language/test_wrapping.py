@@ -75,6 +75,7 @@ def test_upstream_may_have_another_name_in_the_overlay() -> None:
         ("upstream = g; return upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
         ("upstream(x); del upstream", "binds `upstream` itself; use another name for the wrapper's own"),
         ("from a import upstream; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
+        ("from a import b as upstream; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
         ("import upstream.b; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
         ("global upstream; upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
         ("return lambda upstream: upstream(x)", "binds `upstream` itself; use another name for the wrapper's own"),
@@ -128,6 +129,15 @@ def test_in_a_class_of_its_own_a_method_wrapper_cannot_reach_the_original() -> N
                 return Inner().g()
         """,
         "4: the wrapper of `A.f` calls upstream(…) inside a class of its own; assign it to a variable first",
+    )
+
+
+def test_in_a_class_of_its_own_a_function_wrapper_reaches_the_original() -> None:
+    check(
+        "def f(x): return x\n",
+        "@wrapped(why='w')\ndef f(x):\n    class A:\n        y = upstream(x)\n    return A\n",
+        "# wrapped: w\ndef f(x):\n    class A:\n        y = _upstream_f(x)\n    return A\n\n\n"
+        "def _upstream_f(x): return x\n",
     )
 
 

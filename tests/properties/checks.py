@@ -86,15 +86,15 @@ def wrapped(path: str, content: bytes) -> int:
 
 
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
-    named_tuples = {
+    closed = {
         name
         for name, known in module.definitions.items()
         for definition in known
         for base in getattr(definition.node, "bases", [])
-        if ast.unparse(base).rpartition(".")[2] == "NamedTuple"
+        if ast.unparse(base).partition("[")[0].rpartition(".")[2] in ("NamedTuple", "Protocol")
     }
     for definition in functions(module):
-        if definition.parent not in named_tuples:
+        if definition.parent not in closed:
             is_async = isinstance(definition.node, ast.AsyncFunctionDef)
             word, wait = ("async def", "await ") if is_async else ("def", "")
             text = f"{word} f(*args, **kwargs):\n    return {wait}upstream(*args, **kwargs)\n"

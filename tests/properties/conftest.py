@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,39 +20,41 @@ OVERLAYS = Path(__file__).parents[2] / "overlays"
 pytest.register_assert_rewrite("properties.checks")
 
 
+Pinned = tuple[Overlay, Mode]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Modules:
-    """Python modules of one pin, by repository path."""
+    """The shipped Python modules of a pin: how many there are, and those no earlier pin has, by repository path."""
 
-    name: str
+    count: int
     contents: dict[str, bytes]
 
 
-def pinned(mode: Mode) -> list[Overlay]:
-    """Return the overlays whose pin can be had that way, those without a release first."""
-    listed = [overlay for overlay in load_all(OVERLAYS) if mode == "git" or overlay.pin.archives]
-    return sorted(listed, key=lambda overlay: (bool(overlay.pin.archives), overlay.name))
+def pinned() -> list[Pinned]:
+    """Return every overlay with each way its pin can be had: commits before release archives."""
+    overlays = sorted(load_all(OVERLAYS), key=lambda overlay: (bool(overlay.pin.archives), overlay.name))
+    archives: list[Pinned] = [(overlay, "archive") for overlay in overlays if overlay.pin.archives]
+    return [*((overlay, "git") for overlay in overlays), *archives]
 
 
-def modules(overlay: Overlay, mode: Mode) -> Modules:
-    """Return the modules of a pin that no overlay before it has; skips the test where the pin cannot be had."""
-    tree = _acquired(overlay, mode)
+def modules(pin: Pinned) -> Modules:
+    """Return the modules of a pin; skips the test where it cannot be had."""
+    overlay, _ = pin
+    tree = _acquired(pin)
     if isinstance(tree, str):
         pytest.skip(f"{overlay.name} cannot be had here: {tree}")
-    earlier = [_acquired(other, mode) for other in _before(overlay, mode)]
+    listed = pinned()
+    earlier = [_acquired(other) for other in listed[: listed.index(pin)]]
     seen = {entry.blob for other in earlier if isinstance(other, SourceTree) for entry in other.entries.values()}
-    paths = (path for path, entry in tree.entries.items() if path.endswith(".py") and entry.blob not in seen)
-    kept = [path for path in paths if installed_path(overlay.pin, path)]
-    return Modules(name=overlay.name, contents={path: tree.read(path) for path in kept})
-
-
-def _before(overlay: Overlay, mode: Mode) -> Iterable[Overlay]:
-    listed = pinned(mode)
-    return listed[: [other.name for other in listed].index(overlay.name)]
+    paths = [path for path in tree.entries if path.endswith(".py") and installed_path(overlay.pin, path)]
+    new = [path for path in paths if tree.entries[path].blob not in seen]
+    return Modules(count=len(paths), contents={path: tree.read(path) for path in new})
 
 
 @cache
-def _acquired(overlay: Overlay, mode: Mode) -> SourceTree | str:
+def _acquired(pin: Pinned) -> SourceTree | str:
+    overlay, mode = pin
     try:
         return acquire(overlay.pin, mode=mode)
     except OverlayError as error:
@@ -61,7 +62,7 @@ def _acquired(overlay: Overlay, mode: Mode) -> SourceTree | str:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Tell how many modules and functions the properties were checked on, also without ``-s``."""
+    """Tell how many different modules and their functions were checked, also without ``-s``."""
     reports = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
     covered = [dict(report.user_properties) for report in reports if "properties" in report.nodeid]
     totals = {
@@ -70,4 +71,4 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     }
     if totals["modules"]:
         told = ", ".join(f"{count} {unit}" for unit, count in totals.items())
-        terminalreporter.write_line(f"properties of real upstream source checked on {told}")
+        terminalreporter.write_line(f"properties checked on real upstream source: {told}")

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.changes import compare_trees
-from npu_overlays.project import Overlay
+from npu_overlays.source import Mode
 from npu_overlays.tree import FileEntry, Origin, PatchedTree, SourceTree, blob_id
 
 from . import checks
-from .conftest import Modules, modules, pinned
+from .conftest import Pinned, modules, pinned
 
 
-def _check_all(found: Modules, tmp_path: Path, record: Callable[[str, object], None]) -> None:
-    assert found.contents, f"{found.name}: no module that an earlier pin does not have"
+def _check(pin: Pinned, tmp_path: Path, record: Callable[[str, object], None]) -> None:
+    found = modules(pin)
+    assert found.count
     replaced = wrapped = 0
     for path, content in found.contents.items():
         checks.unchanged(path, content)
@@ -38,21 +39,22 @@ def _same_tree(folder: Path, contents: dict[str, bytes]) -> PatchedTree:
     return PatchedTree(source=SourceTree(root=folder, entries=entries, origin=origin), changed=dict(contents))
 
 
-def _name(overlay: Overlay) -> str:
-    return overlay.name
+def _only(mode: Mode) -> pytest.MarkDecorator:
+    pins = [pin for pin in pinned() if pin[1] == mode]
+    return pytest.mark.parametrize("pin", pins, ids=[overlay.name for overlay, _ in pins])
 
 
 @pytest.mark.upstream
-@pytest.mark.parametrize("overlay", pinned("git"), ids=_name)
+@_only("git")
 def test_modules_of_the_pinned_commits(
-    overlay: Overlay, tmp_path: Path, record_property: Callable[[str, object], None]
+    pin: Pinned, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    _check_all(modules(overlay, "git"), tmp_path, record_property)
+    _check(pin, tmp_path, record_property)
 
 
 @pytest.mark.index
-@pytest.mark.parametrize("overlay", pinned("archive"), ids=_name)
+@_only("archive")
 def test_modules_of_the_release_archives(
-    overlay: Overlay, tmp_path: Path, record_property: Callable[[str, object], None]
+    pin: Pinned, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    _check_all(modules(overlay, "archive"), tmp_path, record_property)
+    _check(pin, tmp_path, record_property)
