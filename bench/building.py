@@ -13,8 +13,8 @@ from timing import Contender, Sample, command, interleaved
 
 from npu_overlays import source
 from npu_overlays.errors import SourceError
-from npu_overlays.lookup import find_overlay
-from npu_overlays.project import Overlay
+from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.project import Overlay
 
 # The first is had from git; the second where no repository can be reached.
 _CANDIDATES = ("transformers@8365f70", "transformers@91393fe")

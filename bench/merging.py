@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from npu_overlays.changes import compare_file
-from npu_overlays.merge import merge
-from npu_overlays.merge_modules import read_operations
+from npu_overlays.changes.compare import compare_file
+from npu_overlays.merging.merge import merge
+from npu_overlays.overlay.merge_modules import read_operations
 
 _OPERATIONS_PER_MODULE = 10
 _FUNCTIONS_PER_OPERATION = 2

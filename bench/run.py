@@ -19,19 +19,21 @@ from pathlib import Path
 
 import building
 import merging
+import models
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from timing import Contender, command, function, interleaved, peak, seconds
 
 from npu_overlays.errors import OverlayError
-from npu_overlays.lookup import find_overlay
-from npu_overlays.project import Overlay
-from npu_overlays.stacks import load_stacks
+from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.stacks import load_stacks
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"
 MERGE_SIZES = (10, 100, 1000)
 _WIDTH = 160
+_PARTS = ("build", "summary", "merge", "models")
 Told = Callable[[str], None]
 
 
@@ -63,10 +65,10 @@ def main() -> int:
     """Measure and print; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="counted runs of each contender (default: 5)")
-    parser.add_argument("--only", choices=("build", "summary", "merge"), action="append", help="leave the others out")
+    parser.add_argument("--only", choices=_PARTS, action="append", help="leave the others out")
     parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
     options = parser.parse_args()
-    only = options.only or ["build", "summary", "merge"]
+    only = options.only or list(_PARTS)
     console = Console(stderr=True)
     figures: list[Figure] = []
     failed = False
@@ -93,6 +95,8 @@ def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[F
             yield from build_figures(overlay, tree, work, repeats, told)
         if "summary" in only:
             yield from summary_figures(overlay, work, max(repeats, 20), told)
+    if "models" in only:
+        yield from model_figures(work, max(repeats, 40), told)
 
 
 def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
@@ -153,6 +157,28 @@ def merge_figures(repeats: int, told: Told) -> Iterator[Figure]:
         growth = cost[many] / cost[some]
         what = f"cost of one operation, {many} against {some} ({label})"
         yield Figure(what=what, value=growth, unit="×", goal=1.5, detail=detail)
+
+
+def model_figures(work: Path, rounds: int, told: Told) -> Iterator[Figure]:
+    """Yield what patched models cost, against upstream's code; nothing where there is no torch for them."""
+    pythons = models.environments(work, told)
+    if isinstance(pythons, str):
+        print(f"models are not measured: {pythons}", file=sys.stderr)
+        return
+    for family in models.ON_CPU:
+        ours, theirs = models.seconds(pythons, family, rounds, told)
+        what, detail = f"training step on CPU, {family}", f"{ours * 1000:.1f} ms / {theirs * 1000:.1f} ms"
+        yield Figure(what=what, value=ours / theirs, unit="×", goal=1.02, detail=detail)
+    costs = {cost.family: cost for cost in models.costs(pythons, told)}
+    for family, cost in costs.items():
+        ours, theirs = cost.operators
+        what, detail = f"operators per layer on NPU, {family}", f"{ours:g} / {theirs:g}, forward and backward"
+        yield Figure(what=what, value=ours / theirs, unit="×", goal=1.0, detail=detail)
+    # The tiny Qwen3-MoE has one layer with experts and one without, and is Qwen3 otherwise.
+    moe, dense = costs["qwen3_moe"].waits, costs["qwen3"].waits
+    ours, theirs = moe[0] - dense[0], moe[1] - dense[1]
+    detail = f"{ours} / {theirs}, forward and backward, on the emulated NPU"
+    yield Figure(what="host waits per layer with experts", value=ours, unit="waits", goal=0, detail=detail)
 
 
 def show(figures: list[Figure], *, as_json: bool) -> None:

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays import matrix as cells
-from npu_overlays.content import load_content
+from npu_overlays.changes.record import unified_diff
 from npu_overlays.errors import ConfigError, OutputError, OverlayError, Problem
-from npu_overlays.inputs import LOCK_FILE
-from npu_overlays.ledger import write_readme
-from npu_overlays.lock import render_lock, write_lock
-from npu_overlays.locking import make_lock, taken_over
-from npu_overlays.lookup import find_overlay, load_all
+from npu_overlays.lock.lockfile import render_lock, write_lock
+from npu_overlays.lock.making import make_lock, taken_over
+from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.ledger import write_readme
+from npu_overlays.overlay.lookup import find_overlay, load_all
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.pipeline import Prepared, prepare_all
-from npu_overlays.project import Overlay
-from npu_overlays.record import unified_diff
 from npu_overlays.report import Console
-from npu_overlays.stacks import load_stacks
 
 
 def _selected(options: argparse.Namespace) -> list[Overlay]:
@@ -54,7 +54,7 @@ def _named(root: Path, options: argparse.Namespace) -> list[Overlay]:
 
 def build(options: argparse.Namespace, console: Console) -> int:
     """Build wheels and say what each holds."""
-    from npu_overlays.wheel import build_all  # noqa: PLC0415  # hatchling is only needed here
+    from npu_overlays.wheels.building import build_all  # noqa: PLC0415  # hatchling is only needed here
 
     built = build_all(_selected(options), options.out.absolute(), force=options.force)
     for one in built:
@@ -170,7 +170,7 @@ def diff(options: argparse.Namespace, console: Console) -> int:
 
 def summary(options: argparse.Namespace, console: Console) -> int:
     """Print what a wheel says of itself."""
-    from npu_overlays.inspection import wheel_summary  # noqa: PLC0415  # only needed here
+    from npu_overlays.wheels.inspection import wheel_summary  # noqa: PLC0415  # only needed here
 
     console.raw(wheel_summary(options.wheel, style=options.format, why=options.why, diff=options.diff))
     return 0
@@ -178,7 +178,7 @@ def summary(options: argparse.Namespace, console: Console) -> int:
 
 def verify_wheels(options: argparse.Namespace, console: Console) -> int:
     """Verify wheel files; raises `OutputError` with everything that is wrong with any of them."""
-    from npu_overlays.verify_wheel import verify_wheel  # noqa: PLC0415  # only needed here
+    from npu_overlays.wheels.verification import verify_wheel  # noqa: PLC0415  # only needed here
 
     verified = []
     problems: list[Problem] = []

@@ -12,9 +12,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 from hatchling.plugin import hookimpl
 
-from npu_overlays.configuration import load_overlay
+from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.pipeline import prepare
-from npu_overlays.staging import project_table, sdist_files, stage_wheel
+from npu_overlays.wheels.staging import project_table, sdist_files, stage_wheel
 
 
 class OverlayMetadataHook(MetadataHookInterface):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from npu_overlays.content import Content, load_content
-from npu_overlays.inputs import LOCK_FILE
-from npu_overlays.lock import load_lock
-from npu_overlays.lookup import find_overlay, load_all
-from npu_overlays.operations import Operation
-from npu_overlays.project import Overlay
+from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.lookup import find_overlay, load_all
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.report import Console
-from npu_overlays.stacks import load_stacks
 
 
 def list_overlays(options: argparse.Namespace, console: Console) -> int:

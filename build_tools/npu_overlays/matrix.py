@@ -7,11 +7,11 @@ from typing import TypedDict
 
 from packaging.specifiers import SpecifierSet
 
-from npu_overlays.inputs import LOCK_FILE
-from npu_overlays.lock import load_lock
-from npu_overlays.lookup import load_all
-from npu_overlays.project import Overlay
-from npu_overlays.stacks import Stacks, load_stacks
+from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.stacks import Stacks, load_stacks
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 

@@ -12,17 +12,17 @@ from functools import cache
 from typing import Any, get_args
 
 from npu_overlays import source
-from npu_overlays.apply import Applied, apply_overlay
-from npu_overlays.changes import compare_trees
-from npu_overlays.content import Content, load_content
-from npu_overlays.contracts import check_contracts, contracts
+from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.reconcile import ExplainedFile, reconcile
+from npu_overlays.changes.record import installed_path, summary_record
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
-from npu_overlays.lock import ArchiveRecord, Lock, load_lock
-from npu_overlays.pairing import partner_requirements
+from npu_overlays.lock.contracts import check_contracts, contracts
+from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
+from npu_overlays.merging.apply import Applied, apply_overlay
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.pairing import partner_requirements
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.progress import step
-from npu_overlays.project import CONFIG_FILE, Overlay
-from npu_overlays.reconcile import ExplainedFile, reconcile
-from npu_overlays.record import installed_path, summary_record
 from npu_overlays.tree import PatchedTree, SourceTree
 
 SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"

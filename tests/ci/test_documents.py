@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.arguments import parser
-from npu_overlays.merge import merge
-from npu_overlays.merge_modules import read_operations
-from npu_overlays.operations import ACTIONS
+from npu_overlays.merging.merge import merge
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import ACTIONS
 
 from .conftest import ROOT
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from npu_overlays import install_page, installs
 from npu_overlays.embedded.doctor import data
 from npu_overlays.embedded.doctor.data import Stack
+from npu_overlays.installs import page as install_page
+from npu_overlays.installs import stacks as installs
 
 KNOWLEDGE = data.load()
 STACKS = list(KNOWLEDGE.stacks)

@@ -9,8 +9,8 @@ import pytest
 from npu_overlays.embedded.doctor import data, versions
 from npu_overlays.embedded.doctor.checks import components
 from npu_overlays.embedded.doctor.context import Context
-from npu_overlays.project import STACKS_FILE
-from npu_overlays.stacks import load_stacks
+from npu_overlays.overlay.project import STACKS_FILE
+from npu_overlays.overlay.stacks import load_stacks
 
 if TYPE_CHECKING:
     from pathlib import Path

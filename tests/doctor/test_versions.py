@@ -85,7 +85,7 @@ def test_spellings_of_one_version_are_the_same(one: str, other: str) -> None:
         (">=1", "not a version", None),
     ],
 )
-def test_ranges_have_the_known_answers(clause: str, found: str, answer: bool | None) -> None:  # noqa: FBT001
+def test_ranges_have_the_known_answers(clause: str, found: str, answer: bool | None) -> None:
     assert versions.allows(clause, found) is answer
 
 

@@ -6,12 +6,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from npu_overlays.apply import Applied, apply_overlay
-from npu_overlays.changes import compare_trees
-from npu_overlays.content import Content, load_content
+from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.reconcile import reconcile
 from npu_overlays.errors import OverlayError
-from npu_overlays.lookup import find_overlay
-from npu_overlays.reconcile import reconcile
+from npu_overlays.merging.apply import Applied, apply_overlay
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.lookup import find_overlay
 from support.environment import Environment
 from support.overlays import write_overlay
 

@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from npu_overlays.changes import compare_trees
+from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.reconcile import reconcile
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.merge import Declared, merge
-from npu_overlays.merge_modules import read_operations
-from npu_overlays.operations import Operation
-from npu_overlays.reconcile import reconcile
-from npu_overlays.symbols import Module
+from npu_overlays.merging.merge import Declared, merge
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import FileEntry, Origin, PatchedTree, SourceTree, blob_id
 
 PATH = "pkg/module.py"

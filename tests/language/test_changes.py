@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.changes import FileChange, compare_file, compare_trees
+from npu_overlays.changes.compare import FileChange, compare_file, compare_trees
 
 from .pairs import as_bytes, patched
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from npu_overlays.contracts import Contract, check_contracts, contract
 from npu_overlays.errors import MergeError
-from npu_overlays.symbols import Module
+from npu_overlays.lock.contracts import Contract, check_contracts, contract
+from npu_overlays.syntax.symbols import Module
 
 from .pairs import PATH, operations, worded
 

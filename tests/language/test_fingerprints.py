@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import npu_overlays
-from npu_overlays.fingerprint import dump, fingerprint, signature_fingerprint
+from npu_overlays.syntax.fingerprint import dump, fingerprint, signature_fingerprint
 
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
 import ast, json, sys, warnings
-from npu_overlays.fingerprint import dump, fingerprint, signature_fingerprint
+from npu_overlays.syntax.fingerprint import dump, fingerprint, signature_fingerprint
 warnings.simplefilter("ignore")
 found = []
 for source in json.load(sys.stdin):

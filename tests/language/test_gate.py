@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.gate import check_modules
+from npu_overlays.merging.gate import check_modules
 
 
 def _messages(after: str, before: str | None = "") -> list[str]:

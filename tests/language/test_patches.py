@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.content import OverlayFile
 from npu_overlays.errors import MergeError
-from npu_overlays.patches import apply_patch, read_patch
+from npu_overlays.merging.patches import apply_patch, read_patch
+from npu_overlays.overlay.content import OverlayFile
 from support.environment import Environment
 
 from .overlays import HEADER, apply_files, git_diff, mistakes

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merge import Declared
-from npu_overlays.operations import Reason
+from npu_overlays.merging.merge import Declared
+from npu_overlays.overlay.operations import Reason
 
 from .pairs import PATH, explain, merged
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.tokens import continuation_lines, occurrences, significant, tokens
+from npu_overlays.syntax.tokens import continuation_lines, occurrences, significant, tokens
 
 _LAYOUT = {kinds.INDENT, kinds.DEDENT, kinds.ENDMARKER, kinds.NL, kinds.NEWLINE, kinds.COMMENT, kinds.ENCODING}
 

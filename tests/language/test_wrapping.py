@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.merge import merge
-from npu_overlays.merge_modules import read_operations
-from npu_overlays.signatures import refused_calls
+from npu_overlays.merging.merge import merge
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.syntax.signatures import refused_calls
 
 from .pairs import PATH, check, refused
 

@@ -35,6 +35,7 @@ REQUIREMENTS = (
     "safetensors",
     "tqdm",
 )
+_PACKAGES = ("transformers", "verl", "recipe")
 # torch comes for some versions of Python only; the first of these that can have it is used.
 PYTHONS = (sys.executable, "python3.11", "python3.12", "python3.10", "python3.13")
 
@@ -89,14 +90,18 @@ def torch_environment() -> Torch:
 def _torch_for(python: Path) -> Torch:
     version = _run(python, "-c", "import sys; print(sys.version, sys.prefix)")
     digest = hashlib.sha256("\n".join((version, *REQUIREMENTS)).encode()).hexdigest()[:12]
-    cache = Path(os.environ.get("NPU_OVERLAYS_CACHE") or user_cache_path("npu-overlays"))
 
     def make(folder: Path) -> None:
         _run(python, "-m", "venv", "--clear", folder)
         Torch(folder).install(*REQUIREMENTS)
 
-    (cache / "torch").mkdir(parents=True, exist_ok=True)
-    return Torch(once(cache / "torch", digest, make))
+    (cache_folder() / "torch").mkdir(parents=True, exist_ok=True)
+    return Torch(once(cache_folder() / "torch", digest, make))
+
+
+def cache_folder() -> Path:
+    """Return the folder that keeps things between runs."""
+    return Path(os.environ.get("NPU_OVERLAYS_CACHE") or user_cache_path("npu-overlays"))
 
 
 @dataclass(frozen=True)
@@ -153,19 +158,25 @@ class Wheelhouse:
                 # What the wheel requires at another version than torch's environment has.
                 if not name.name.startswith(("transformers", "torch.pth")):
                     (made.packages / name.name).symlink_to(name)
-            _unpack(overlay, made.packages, _packaged)
+            unpack_upstream(overlay, made.packages)
 
         return Torch(once(self.folder, f"upstream-{overlay}", make))
 
 
+def unpack_upstream(overlay: str, folder: Path) -> None:
+    """Write the packages an overlay is made from, unpatched, into a folder."""
+    _unpack(overlay, folder, _packaged)
+
+
 def _packaged(path: str) -> str:
     """Return where a repository path lies in a folder of packages, or nothing."""
-    return path.removeprefix("src/") if path.startswith("src/") else ""
+    inside = path.removeprefix("src/")
+    return inside if inside.partition("/")[0] in _PACKAGES and "/" in inside else ""
 
 
 def _unpack(overlay: str, target: Path, place: Callable[[str], str]) -> None:
     """Write files of the pinned upstream commit, as they are, to where `place` puts their paths; empty for nowhere."""
-    from npu_overlays.configuration import load_overlay  # noqa: PLC0415  # the build tool is asked only where needed
+    from npu_overlays.overlay.configuration import load_overlay  # noqa: PLC0415  # the build tool is asked only where needed
     from npu_overlays.pipeline import acquire  # noqa: PLC0415
 
     tree = acquire(load_overlay(ROOT / "overlays" / overlay))

@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npu_overlays.changes import compare_modules
-from npu_overlays.definitions import Definition
-from npu_overlays.merge import merge
-from npu_overlays.operations import Operation, Reason, TargetKind
-from npu_overlays.symbols import Module
-from npu_overlays.texts import reindent
-from npu_overlays.wrapping import PRIVATE_PREFIX, private_name
+from npu_overlays.changes.compare import compare_modules
+from npu_overlays.merging.merge import merge
+from npu_overlays.merging.wrapping import PRIVATE_PREFIX, private_name
+from npu_overlays.overlay.operations import Operation, Reason, TargetKind
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import reindent
 
 _NOTICE = rb"[ \t\f]*# Changed for NPU by pkg-npu \((?:wrapped|replaced)\): w\r?\n"
 _WRAPPER = re.compile(

@@ -8,13 +8,13 @@ import warnings
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.changes import compare_file, compare_modules
-from npu_overlays.definitions import Definition
+from npu_overlays.changes.compare import compare_file, compare_modules
 from npu_overlays.errors import MergeError
-from npu_overlays.merge import merge
-from npu_overlays.merge_modules import read_operations
-from npu_overlays.symbols import Module
-from npu_overlays.texts import reindent
+from npu_overlays.merging.merge import merge
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import reindent
 
 from . import checks
 from .generated import modules

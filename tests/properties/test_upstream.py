@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.changes import compare_trees
+from npu_overlays.changes.compare import compare_trees
 from npu_overlays.source import Mode
 from npu_overlays.tree import FileEntry, Origin, PatchedTree, SourceTree, blob_id
 

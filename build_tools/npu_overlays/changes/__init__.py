@@ -1,0 +1,1 @@
+"""What differs between two trees, and whether the overlay declared it."""

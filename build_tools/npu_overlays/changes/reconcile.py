@@ -1,0 +1,163 @@
+"""Reconcile: what the trees show against what the overlay declared; they must be the same."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu_overlays.changes.compare import Change, ClassChange, FileChange
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.merge import Declared
+from npu_overlays.merging.wrapping import PRIVATE_PREFIX
+from npu_overlays.syntax import fingerprint
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.tree import PatchedTree
+
+# What a change of the trees is called for each operation.
+_SHOWN_AS = {
+    "added": "added",
+    "replaced": "replaced",
+    "wrapped": "replaced",
+    "edited": "replaced",
+    "deleted": "deleted",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """One derived change with the declaration that accounts for it."""
+
+    change: Change
+    declared: Declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedClass:
+    """A class that changed, its changes, and where the class came or went as a whole, why."""
+
+    entry: ClassChange
+    changes: tuple[Explained, ...]
+    declared: Declared | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedFile:
+    """A file that changed, with every change accounted for."""
+
+    file: FileChange
+    class_changes: tuple[ExplainedClass, ...]
+    module_changes: tuple[Explained, ...]
+
+
+def reconcile(
+    tree: PatchedTree, changes: tuple[FileChange, ...], declared: tuple[Declared, ...], *, overlay: str
+) -> tuple[ExplainedFile, ...]:
+    """Pair every derived change with its declaration.
+
+    Raises:
+        MergeError: where a change was not declared, a declaration changed nothing, or the original that a
+            wrapped symbol keeps is not upstream's.
+    """
+    ledger = _Ledger(declared)
+    files = tuple(_explain_file(ledger, change) for change in changes)
+    problems = [
+        *(
+            Problem(where=f"{overlay}: {path}", what=f"`{change.symbol}` was {change.action} but no operation says so")
+            for path, change in ledger.unexplained
+        ),
+        *ledger.without_effect(overlay),
+        *_lost_originals(tree, declared, overlay),
+    ]
+    if problems:
+        raise MergeError(problems)
+    return files
+
+
+class _Ledger:
+    """The declarations, by place, and which of them were seen in the trees."""
+
+    def __init__(self, declared: tuple[Declared, ...]) -> None:
+        self._declared = declared
+        self._by_place: dict[tuple[str, str], list[Declared]] = {}
+        for entry in declared:
+            self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
+        self._private = {(entry.path, entry.private) for entry in declared if entry.private}
+        self._seen: set[int] = set()
+        self.unexplained: list[tuple[str, Change]] = []
+
+    def is_private(self, path: str, change: Change) -> bool:
+        return change.action == "added" and (path, change.symbol) in self._private
+
+    def explain(self, path: str, change: Change) -> Iterator[Explained]:
+        fitting = [entry for entry in self._candidates(path, change.symbol) if _fits(entry, change)]
+        self._seen.update(map(id, fitting))
+        if fitting:
+            yield Explained(change=change, declared=fitting[0])
+        else:
+            self.unexplained.append((path, change))
+
+    def _candidates(self, path: str, symbol: str) -> Iterator[Declared]:
+        """Yield declarations for the symbol, then for the classes around it, then for the whole file."""
+        name = symbol
+        while name:
+            yield from self._by_place.get((path, name), ())
+            name = name.rpartition(".")[0]
+        yield from self._by_place.get((path, ""), ())
+
+    def without_effect(self, overlay: str) -> Iterator[Problem]:
+        for entry in self._declared:
+            if id(entry) not in self._seen:
+                name = f"`{entry.symbol}` is" if entry.symbol else "the file is"
+                what = f"{entry.operation}, but {name} the same as upstream"
+                yield Problem(where=f"{entry.overlay or overlay}: {entry.path}", what=what, fix="delete the operation")
+
+
+def _fits(entry: Declared, change: Change) -> bool:
+    if entry.symbol != change.symbol or entry.operation not in _SHOWN_AS:
+        return True
+    return change.action in (_SHOWN_AS[entry.operation], "updated")
+
+
+def _explain_file(ledger: _Ledger, file: FileChange) -> ExplainedFile:
+    classes = []
+    for entry in file.class_changes:
+        members = [change for change in entry.changes if not ledger.is_private(file.path, change)]
+        explained = tuple(pair for change in members for pair in ledger.explain(file.path, change))
+        whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+        reason = next(ledger.explain(file.path, whole), None) if entry.action != "updated" else None
+        declared = reason.declared if reason else None
+        classes.append(ExplainedClass(entry=entry, changes=explained, declared=declared))
+    module = [change for change in file.module_changes if not ledger.is_private(file.path, change)]
+    return ExplainedFile(
+        file=file,
+        class_changes=tuple(classes),
+        module_changes=tuple(pair for change in module for pair in ledger.explain(file.path, change)),
+    )
+
+
+def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: str) -> Iterator[Problem]:
+    """Yield a problem for every wrapped symbol whose kept original differs from upstream's definition."""
+    modules: dict[str, tuple[Module, Module]] = {}
+    for entry in declared:
+        if entry.private:
+            if entry.path not in modules:
+                before, after = tree.before(entry.path), tree.after(entry.path)
+                modules[entry.path] = (Module(entry.path, before or b""), Module(entry.path, after or b""))
+            old, new = modules[entry.path]
+            kept = new.definitions.get(entry.private, [])
+            if [_body(one.node) for one in kept] != [_body(one.node) for one in old.definitions.get(entry.symbol, [])]:
+                what = f"the original of `{entry.symbol}` was not kept as upstream has it"
+                yield Problem(
+                    where=f"{overlay}: {entry.path}", what=what, fix="a patch changes it too: use one of the two"
+                )
+
+
+def _body(node: ast.stmt) -> str:
+    """Return what a function means, apart from its name and decorators."""
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return ""
+    bare = type(node)(
+        **{**dict(ast.iter_fields(node)), "decorator_list": [], "name": node.name.removeprefix(PRIVATE_PREFIX)}
+    )
+    return fingerprint.dump(bare)

@@ -1,0 +1,172 @@
+"""Record: the explained changes in, the summary data and the diff a wheel carries out.
+
+The layout is `embedded/summary.schema.json`; the code that renders it for users
+travels in the wheel (`embedded`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
+from npu_overlays.lock.lockfile import ArchiveRecord
+from npu_overlays.merging.apply import NotApplied
+from npu_overlays.merging.merge import Declared
+from npu_overlays.overlay.content import Content
+from npu_overlays.pin import Pin
+from npu_overlays.tree import Origin, PatchedTree
+
+SCHEMA = 1
+MANIFEST_SCHEMA = 1
+
+
+def installed_path(pin: Pin, path: str) -> str:
+    """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
+    for package in pin.packages:
+        if path.startswith(f"{package}/"):
+            return package.rpartition("/")[2] + path[len(package) :]
+    return ""
+
+
+def summary_record(  # noqa: PLR0913  # one argument for each part of the summary
+    *,
+    content: Content,
+    version: str,
+    upstream_version: str,
+    origin: Origin,
+    archive: ArchiveRecord | None,
+    files: Iterable[ExplainedFile],
+    not_applied: Iterable[NotApplied],
+    requires: Iterable[str],
+) -> dict[str, Any]:
+    """Return the content of ``changes.json``.
+
+    Args:
+        content: the overlay.
+        version: version of the wheel, and of its companion.
+        upstream_version: upstream's own version.
+        origin: where upstream's bytes came from.
+        archive: how that archive compares with the commit; None for git.
+        files: every change, with its reason.
+        not_applied: operations on files the archive lacks.
+        requires: exact requirements on the paired patched distributions.
+    """
+    overlay = content.overlay
+    source: dict[str, str] = {"kind": origin.kind}
+    if origin.kind == "archive":
+        source |= {"archive": origin.archive, "sha256": origin.sha256}
+    return {
+        "schema": SCHEMA,
+        "distribution": {"name": overlay.distribution, "version": version},
+        "upstream": {
+            "project": overlay.pin.project,
+            "version": upstream_version,
+            "repository": overlay.pin.repository,
+            "commit": overlay.pin.commit,
+            "tag": overlay.pin.tag,
+            "source": source,
+            "compared": archive is None or archive.compared,
+            "missing": list(archive.missing) if archive else [],
+        },
+        "overlay": {
+            "name": overlay.name,
+            "revision": overlay.revision,
+            "extends": list(reversed(content.lineage)),
+            "sha256": content.digest,
+        },
+        "requires": list(requires),
+        "companion": overlay.pin.project,
+        "files": [_file(overlay.pin, entry) for entry in files],
+        "not_applied": [
+            {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why} for one in not_applied
+        ],
+    }
+
+
+def _file(pin: Pin, entry: ExplainedFile) -> dict[str, Any]:
+    return {
+        "path": entry.file.path,
+        "installed": installed_path(pin, entry.file.path),
+        "action": entry.file.action,
+        "before": entry.file.before,
+        "after": entry.file.after,
+        "class_changes": [_class(one) for one in entry.class_changes],
+        "module_changes": [_change(one, one.change.symbol) for one in entry.module_changes],
+    }
+
+
+def _class(entry: ExplainedClass) -> dict[str, Any]:
+    prefix = f"{entry.entry.name}."
+    reasons = {"line": entry.entry.line, **_reasons(entry.declared)} if entry.declared else {}
+    return {
+        "action": entry.entry.action,
+        "name": entry.entry.name,
+        **reasons,
+        "changes": [_change(one, one.change.symbol.removeprefix(prefix)) for one in entry.changes],
+    }
+
+
+def _change(explained: Explained, name: str) -> dict[str, Any]:
+    change = explained.change
+    return {
+        "action": change.action,
+        "kind": change.kind,
+        "name": name,
+        "line": change.line,
+        **_reasons(explained.declared),
+    }
+
+
+def _reasons(declared: Declared) -> dict[str, str]:
+    return {
+        "operation": declared.operation,
+        "why": declared.reason.why,
+        "forwarded": declared.reason.forwarded,
+        "drop_when": declared.reason.drop_when,
+        "overlay": declared.overlay,
+    }
+
+
+def manifest(record: Mapping[str, Any], contents: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
+    """Return the content of ``manifest.json``: what was built, which an installation is later compared with.
+
+    RECORD cannot serve: installers rewrite it, and another wheel may replace it.
+
+    Args:
+        record: the content of ``changes.json``.
+        contents: every other file of the wheel outside its dist-info, by its place.
+    """
+    return {
+        "schema": MANIFEST_SCHEMA,
+        "distribution": record["distribution"],
+        "files": {place: hashlib.sha256(content).hexdigest() for place, content in contents},
+    }
+
+
+def unified_diff(tree: PatchedTree) -> str:
+    """Return the unified diff between upstream and what is shipped, as ``git apply`` and ``patch -p1`` take it."""
+    return "".join(line for path in sorted(tree.changed) for line in _file_diff(tree, path))
+
+
+def _file_diff(tree: PatchedTree, path: str) -> Iterator[str]:
+    before, after = tree.before(path), tree.after(path)
+    if before == after:
+        return
+    old = f"a/{path}" if before is not None else "/dev/null"
+    new = f"b/{path}" if after is not None else "/dev/null"
+    yield f"diff --git a/{path} b/{path}\n"
+    if before is None:
+        yield f"new file mode {'100755' if tree.is_executable(path) else '100644'}\n"
+    if after is None:
+        yield f"deleted file mode {'100755' if tree.source.entries[path].executable else '100644'}\n"
+    for line in difflib.unified_diff(_lines(before), _lines(after), old, new):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(content: bytes | None) -> list[str]:
+    r"""Return lines split at ``\n`` only, so that no other line end is taken for one or lost."""
+    lines = (content or b"").decode("utf-8", errors="surrogateescape").split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

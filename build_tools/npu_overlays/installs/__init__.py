@@ -1,0 +1,1 @@
+"""How a stack is installed: extras, constraints and the install page."""

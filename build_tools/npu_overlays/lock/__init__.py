@@ -1,0 +1,1 @@
+"""What an overlay depends on in its pinned upstream."""

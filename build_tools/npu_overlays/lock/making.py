@@ -1,0 +1,102 @@
+"""Locking: an overlay in, the lock made from its pinned source out; everything a build does is tried on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from npu_overlays import source
+from npu_overlays.changes.record import installed_path
+from npu_overlays.errors import ConfigError, MergeError, Problem
+from npu_overlays.lock.contracts import Contract, broken, contracts
+from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
+from npu_overlays.lock.metadata import upstream_metadata
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.lookup import lineage
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.pin import Archive
+from npu_overlays.pipeline import acquire, apply_checked
+from npu_overlays.progress import step
+from npu_overlays.tree import SourceTree
+
+
+def make_lock(overlay: Overlay) -> Lock:
+    """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
+
+    Where git has the commit, every pinned archive is compared with it: a file
+    that differs is an error, missing and extra ones are recorded. Where only an
+    archive is at hand, what an earlier lock knows of the commit is kept.
+    """
+    content = load_content(overlay)
+    tree = acquire(overlay)
+    source.verify(tree, tree.entries)
+    known = _earlier(overlay)
+    archives = {one.file: _compared(overlay, one, tree, known) for one in overlay.pin.archives}
+    absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
+    step("asking upstream's build backend for its metadata")
+    lock = Lock(
+        commit=overlay.pin.commit,
+        metadata=upstream_metadata(tree),
+        archives=archives,
+        contracts=(*contracts(content, tree), *_kept(content, known, absent)),
+    )
+    apply_checked(content, lock, tree, absent)
+    return lock
+
+
+def _earlier(overlay: Overlay) -> Lock | None:
+    """Return the lock there is for this pin."""
+    try:
+        return load_lock(overlay)
+    except ConfigError:
+        return None
+
+
+def _kept(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
+    """Return the earlier contracts of operations on files this source lacks."""
+    places = {(one.path, one.symbol, one.action) for one in content.operations if one.path in absent}
+    earlier = known.contracts if known else ()
+    return tuple(one for one in earlier if (one.path, one.symbol, one.operation) in places)
+
+
+def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock | None) -> ArchiveRecord:
+    if tree.origin.kind != "git":
+        return (
+            known.archives.get(archive.file, ArchiveRecord(compared=False)) if known else ArchiveRecord(compared=False)
+        )
+    step(f"comparing {archive.file} with the commit")
+    pin = replace(overlay.pin, archives=(archive,))
+    unpacked = source.acquire(pin, mode="archive", progress=step)
+    ours = {path: entry.blob for path, entry in tree.entries.items() if installed_path(pin, path)}
+    theirs = {path: entry.blob for path, entry in unpacked.entries.items() if installed_path(pin, path)}
+    different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
+    if different:
+        what = f"{len(different)} files of {archive.file} differ from the commit: {', '.join(different[:10])}"
+        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.upstream.archive"
+        raise MergeError(Problem(where=where, what=what, fix="pin the commit the archive was made from"))
+    return ArchiveRecord(
+        compared=True,
+        missing=tuple(sorted(ours.keys() - theirs.keys())),
+        extra=tuple(sorted(theirs.keys() - ours.keys())),
+    )
+
+
+def taken_over(overlay: Overlay, lock: Lock) -> list[str]:
+    """Return a notice for each inherited operation whose upstream definition is not the one it was written for.
+
+    Locking accepts such a definition; whoever locks is to look at it.
+    """
+    known = {(one.path, one.symbol, one.operation): one for base in lineage(overlay)[:-1] for one in _contracts(base)}
+    notices = []
+    for entry in lock.contracts:
+        base = known.get((entry.path, entry.symbol, entry.operation))
+        part = broken(base, entry) if base else ""
+        if part:
+            notices.append(
+                f"{overlay.name}: look at `{entry.symbol}` of {entry.path}: its {part} changed since the base"
+            )
+    return notices
+
+
+def _contracts(overlay: Overlay) -> tuple[Contract, ...]:
+    lock = _earlier(overlay)
+    return lock.contracts if lock else ()

@@ -1,0 +1,109 @@
+"""Additions: a new definition at the end of a class or module, or in front of the symbol it was written before."""
+
+from __future__ import annotations
+
+import ast
+
+from npu_overlays.merging.sites import Site, find
+from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.splices import Splice
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import reindent, renamed
+
+_STEP = "    "
+
+
+def added(site: Site) -> list[Splice]:
+    """Return the splices of an `added`."""
+    known = site.module.definitions.get(site.operation.symbol)
+    if known:
+        what = f"{site.module.path} already defines `{site.operation.symbol}` (line {known[0].node.lineno})"
+        raise site.error(what, "use @replaced, @wrapped or @edited")
+    parent, _, leaf = site.operation.symbol.rpartition(".")
+    return _member(site, parent, leaf) if parent else [_at_module_level(site, leaf)]
+
+
+def _text(site: Site, name: str, indentation: str) -> str:
+    """Return the notice and the definition, indented, without a line end behind them."""
+    operation = site.operation
+    if operation.kind == "attribute":
+        annotation = f": {operation.annotation}" if operation.annotation else ""
+        text = f"{name}{annotation} = {operation.text}"
+    else:
+        text = renamed(operation.text, name)
+    return (site.notice(indentation) + reindent(text, old="", new=indentation)).rstrip()
+
+
+def _at_module_level(site: Site, name: str) -> Splice:
+    text = _text(site, name, "")
+    gap = "" if site.operation.kind == "attribute" else "\n"
+    line = _anchor(site)
+    if line is not None:
+        return site.insertion(site.module.offset(line), f"{text}\n\n{gap}")
+    end = len(site.module.content)
+    if not end:
+        return site.insertion(end, f"{text}\n")
+    return site.insertion(end, f"{_line_end(site.module, end)}\n{gap}{text}\n")
+
+
+def _member(site: Site, parent: str, name: str) -> list[Splice]:
+    owner = find(site.module, site.operation, symbol=parent).node
+    if not isinstance(owner, ast.ClassDef):
+        raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
+    gap = "" if site.operation.kind == "attribute" else "\n"
+    if not site.module.begins_line(owner.body[0]):
+        return _member_of_one_line(site, owner, name, gap)
+    last = owner.body[-1]
+    end = site.module.line_end(last.end_lineno or last.lineno)
+    text = _text(site, name, site.module.indentation(owner.body[0]))
+    return [site.insertion(end, f"{_line_end(site.module, end)}{gap}{text}\n")]
+
+
+def _member_of_one_line(site: Site, owner: ast.ClassDef, name: str, gap: str) -> list[Splice]:
+    """Add to ``class A: pass``: the first addition moves the body to a line of its own."""
+    indentation = site.module.indentation(owner) + _STEP
+    start, end = site.module.span(owner.body[0])[0], site.module.span(owner.body[-1])[1]
+    member = site.insertion(end, f"\n{gap}{_text(site, name, indentation)}")
+    if site.operation is not next(one for one in site.operations if _is_member(one.symbol, site.operation.symbol)):
+        return [member]
+    colon = site.module.content[:start].rstrip(b" \t\f")
+    return [site.splice(len(colon), start, f"\n{indentation}"), member]
+
+
+def _is_member(symbol: str, other: str) -> bool:
+    return symbol.rpartition(".")[0] == other.rpartition(".")[0]
+
+
+def _line_end(module: Module, end: int) -> str:
+    """Return what ends the line before `end` where upstream's last line has no line end."""
+    return "" if module.content[:end].endswith((b"\n", b"\r")) else "\n"
+
+
+def _anchor(site: Site) -> int | None:
+    """Return the line in front of which an addition goes, or None for the end of the module."""
+    statements = site.module.tree.body
+    for definition in site.module.definitions.get(site.operation.before, []):
+        for number, statement in enumerate(statements):
+            if statement.lineno <= definition.node.lineno <= (statement.end_lineno or 0):
+                line = site.module.comment_line(statement)
+                return _above_comments(site.module, line, statements[:number])
+    last = statements[-1] if statements else None
+    if isinstance(last, ast.If) and _is_main_guard(last):
+        return _above_comments(site.module, first_line(last), statements[:-1])
+    return None
+
+
+def _above_comments(module: Module, line: int, earlier: list[ast.stmt]) -> int:
+    """Return the first line of the comment block directly above `line`, which speaks of what follows it.
+
+    A block that begins the file (a shebang, a licence) speaks of the file.
+    """
+    floor = max((statement.end_lineno or statement.lineno for statement in earlier), default=0)
+    first = line
+    while first - 1 > floor and module.lines(first - 1, first - 1).startswith("#"):
+        first -= 1
+    return first if first > 1 else line
+
+
+def _is_main_guard(node: ast.If) -> bool:
+    return any(isinstance(name, ast.Name) and name.id == "__name__" for name in ast.walk(node.test))

@@ -1,0 +1,193 @@
+"""Apply: a source tree and an overlay's content in, the patched tree and what was declared out.
+
+Order: patches, then substitutions in non-Python files, then added files, then
+merges. Every input is used exactly once, or the stage fails and names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from npu_overlays.changes.compare import compare_file
+from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.merging.gate import check_modules
+from npu_overlays.merging.merge import Declared, merge
+from npu_overlays.merging.patches import PatchFile, apply_patch, read_patch
+from npu_overlays.overlay.content import Content, OverlayFile, SourcedEdit, file_reason
+from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.tree import PatchedTree, SourceTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotApplied:
+    """An operation on a file the pinned commit holds but the source at hand lacks."""
+
+    path: str
+    symbol: str
+    operation: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """The patched tree, what the overlay declared to change, and what this source could not take."""
+
+    tree: PatchedTree
+    declared: tuple[Declared, ...]
+    not_applied: tuple[NotApplied, ...] = ()
+
+
+@dataclass(kw_only=True)
+class _Applier:
+    content: Content
+    source: SourceTree
+    absent: frozenset[str]
+    changed: dict[str, bytes | None] = field(default_factory=dict)
+    executable: set[str] = field(default_factory=set)
+    declared: list[Declared] = field(default_factory=list)
+    not_applied: list[NotApplied] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def tree(self) -> PatchedTree:
+        return PatchedTree(source=self.source, changed=dict(self.changed), executable=frozenset(self.executable))
+
+    def attempt(self, step: Callable[[], None]) -> None:
+        """Run one step, keeping its problems so that the next steps can report theirs."""
+        try:
+            step()
+        except OverlayError as error:
+            self.problems.extend(error.problems)
+
+
+def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str] = frozenset()) -> Applied:
+    """Apply everything an overlay says to the pinned source.
+
+    Args:
+        content: the overlay.
+        source: upstream's files.
+        absent: paths the commit holds and this source is known to lack; operations on them are
+            listed as not applied instead of failing.
+
+    Raises:
+        MergeError: with everything that does not fit.
+    """
+    applier = _Applier(content=content, source=source, absent=absent)
+    for file in content.patches:
+        applier.attempt(lambda file=file: _patch(applier, read_patch(file)))  # type: ignore[misc]  # bound now, called now
+    for edit in content.edits:
+        applier.attempt(lambda edit=edit: _edit(applier, edit))  # type: ignore[misc]  # likewise
+    for file in content.files:
+        applier.attempt(lambda file=file: _add(applier, file))  # type: ignore[misc]  # likewise
+    for path, operations in _by_path(content.operations).items():
+        applier.attempt(lambda path=path, operations=operations: _merge(applier, path, operations))  # type: ignore[misc]  # likewise
+    if not applier.problems:
+        applier.attempt(lambda: _gate(applier))
+    if applier.problems:
+        raise MergeError(applier.problems)
+    return Applied(tree=applier.tree, declared=tuple(applier.declared), not_applied=tuple(applier.not_applied))
+
+
+def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    grouped: dict[str, list[Operation]] = {}
+    for operation in operations:
+        grouped.setdefault(operation.path, []).append(operation)
+    return grouped
+
+
+def _patch(applier: _Applier, patch: PatchFile) -> None:
+    _refuse_unshipped(applier, patch.paths, patch.source.file)
+    changed = apply_patch(patch, applier.tree, absent=applier.absent)
+    for path, after in changed.items():
+        difference = compare_file(path, applier.tree.after(path), after)
+        symbols = [change.symbol for change in difference.symbols()] if difference else []
+        for symbol in symbols:
+            applier.declared.append(_declare(path, symbol, "patch", patch.reason, patch.source.overlay))
+    applier.changed.update(changed)
+    for path in sorted(applier.absent & set(patch.paths)):
+        applier.not_applied.append(NotApplied(path=path, symbol="", operation="patch", why=patch.reason.why))
+
+
+def _declare(path: str, symbol: str, operation: str, reason: Reason, overlay: str) -> Declared:
+    return Declared(path=path, symbol=symbol, operation=operation, reason=reason, overlay=overlay)
+
+
+def _refuse_unshipped(applier: _Applier, paths: Iterable[str], where: str) -> None:
+    """Refuse a change that no wheel would hold, and that its summary would tell of all the same."""
+    packages = applier.content.overlay.pin.packages
+    outside = [path for path in paths if not any(path.startswith(f"{package}/") for package in packages)]
+    if outside:
+        what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
+        raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
+
+
+def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
+    edit, path = sourced.edit, sourced.path
+    where = f"{sourced.overlay}/pyproject.toml: tool.overlay.edit ({path})"
+    _refuse_unshipped(applier, [path], where)
+    if path in applier.absent:
+        applier.not_applied.append(NotApplied(path=path, symbol="", operation="edit", why=edit.why))
+        return
+    before = applier.tree.after(path)
+    if before is None:
+        raise MergeError(Problem(where=where, what="upstream has no such file", fix=_nearest_path(applier, path)))
+    find, replace = edit.find.encode(), edit.replace.encode()
+    count = before.count(find) if find else 0
+    if count != edit.count:
+        what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
+        raise MergeError(Problem(where=where, what=what, fix="mend find, or set count"))
+    applier.changed[path] = before.replace(find, replace)
+    applier.declared.append(_declare(path, "", "edit", Reason(why=edit.why), sourced.overlay))
+
+
+def _add(applier: _Applier, file: OverlayFile) -> None:
+    if file.path in applier.source:
+        fix = (
+            "mark what changes with npu_overlays.markers"
+            if file.path.endswith(".py")
+            else "use [[tool.overlay.edit]] or a patch"
+        )
+        raise MergeError(Problem(where=file.file, what=f"upstream already has {file.path}", fix=fix))
+    _refuse_unshipped(applier, [file.path], file.file)
+    applier.changed[file.path] = file.content
+    if file.executable:
+        applier.executable.add(file.path)
+    applier.declared.append(_declare(file.path, "", "file", Reason(why=file_reason(file)), file.overlay))
+
+
+def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:
+    _refuse_unshipped(applier, [path], operations[0].where)
+    if path in applier.absent:
+        applier.not_applied += [
+            NotApplied(path=path, symbol=one.symbol, operation=one.action, why=one.reason.why) for one in operations
+        ]
+        return
+    before = applier.tree.after(path)
+    if before is None:
+        raise MergeError(
+            Problem(where=operations[0].where, what=f"upstream has no {path}", fix=_nearest_path(applier, path))
+        )
+    after, declared = merge(path, before, operations, distribution=applier.content.overlay.distribution)
+    applier.changed[path] = after
+    applier.declared += declared
+
+
+def _nearest_path(applier: _Applier, path: str) -> str:
+    import difflib  # noqa: PLC0415  # only needed for a message
+
+    leaf = path.rpartition("/")[2]
+    known = [other for other in applier.source.entries if other.rpartition("/")[2] == leaf] or list(
+        applier.source.entries
+    )
+    close = difflib.get_close_matches(path, known, n=1, cutoff=0.4)
+    return f"nearest: {close[0]}" if close else ""
+
+
+def _gate(applier: _Applier) -> None:
+    modules = {
+        path: (applier.tree.before(path), after)
+        for path, after in applier.changed.items()
+        if after is not None and path.endswith(".py")
+    }
+    check_modules(modules, where=applier.content.overlay.name)

@@ -1,0 +1,119 @@
+"""Merge: upstream's bytes and operations in, patched bytes out, plus what was declared to change.
+
+Pure text work. Every byte no operation names stays as upstream has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.additions import added
+from npu_overlays.merging.deletions import deleted
+from npu_overlays.merging.imports import import_splice, missing_imports
+from npu_overlays.merging.replacements import replaced
+from npu_overlays.merging.sites import Site
+from npu_overlays.merging.substitutions import edited
+from npu_overlays.merging.wrapping import private_name, wrapped
+from npu_overlays.overlay.operations import Action, Operation, Reason
+from npu_overlays.syntax.splices import Splice, overlapping, splice
+from npu_overlays.syntax.symbols import Module
+
+_SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
+    "added": added,
+    "replaced": replaced,
+    "wrapped": wrapped,
+    "edited": edited,
+    "deleted": deleted,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """One change an overlay says it makes, to be compared with the change the trees show.
+
+    Args:
+        path: repository path of the file.
+        symbol: qualified name; empty for a change of the file as a whole.
+        operation: the operation's action, or ``import``, ``edit``, ``file``.
+        reason: why.
+        overlay: the overlay that says so.
+        private: for a wrapped symbol, the qualified name under which the original is kept.
+    """
+
+    path: str
+    symbol: str
+    operation: str
+    reason: Reason
+    overlay: str
+    private: str = ""
+
+
+def merge(
+    path: str, content: bytes, operations: Sequence[Operation], *, distribution: str
+) -> tuple[bytes, tuple[Declared, ...]]:
+    """Apply operations to one upstream module.
+
+    Args:
+        path: repository path, for messages.
+        content: upstream's bytes.
+        operations: all operations on this file.
+        distribution: name of the distribution built, written into the notices.
+
+    Returns:
+        The patched bytes, and one `Declared` for every operation and merged import.
+
+    Raises:
+        MergeError: with every operation that does not fit, and why.
+    """
+    module = Module(path, content)
+    imports, problems = missing_imports(module, operations)
+    problems += _duplicates(operations)
+    splices: list[Splice] = [import_splice(module, imports, operations)] if imports else []
+    for operation in operations:
+        site = Site(module=module, operation=operation, operations=operations, distribution=distribution)
+        try:
+            splices += _SPLICES[operation.action](site)
+        except MergeError as error:
+            problems += error.problems
+    problems += [
+        Problem(where=second.where, what=f"changes the same lines as {first.where}", fix="join the two operations")
+        for first, second in overlapping(splices)
+    ]
+    if problems:
+        raise MergeError(dict.fromkeys(problems))
+    declared = [_declared(operation) for operation in operations]
+    users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
+    declared += [_declared_import(path, imported.name, users[imported]) for imported in imports]
+    return module.bom + splice(module.content, splices, newline=module.newline), tuple(declared)
+
+
+def _declared(operation: Operation) -> Declared:
+    return Declared(
+        path=operation.path,
+        symbol=operation.symbol,
+        operation=operation.action,
+        reason=operation.reason,
+        overlay=operation.overlay,
+        private=private_name(operation.symbol) if operation.action == "wrapped" else "",
+    )
+
+
+def _declared_import(path: str, name: str, operation: Operation) -> Declared:
+    reason = Reason(why=f"needed by {operation.symbol}")
+    return Declared(path=path, symbol=name, operation="import", reason=reason, overlay=operation.overlay)
+
+
+def _duplicates(operations: Iterable[Operation]) -> list[Problem]:
+    first: dict[str, Operation] = {}
+    problems = []
+    for operation in operations:
+        known = first.setdefault(operation.symbol, operation)
+        if known is not operation:
+            drop = f'"{operation.path}:{operation.symbol}"'
+            inherited = f"name {drop} in tool.overlay.drop to leave out the inherited one"
+            what = f"second operation on `{operation.symbol}` of {operation.path}; the first is {known.where}"
+            fix = inherited if known.overlay != operation.overlay else "join the two operations"
+            problems.append(Problem(where=operation.where, what=what, fix=fix))
+    return problems

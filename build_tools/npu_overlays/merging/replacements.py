@@ -1,0 +1,52 @@
+"""Replacements: a definition of the overlay stands where upstream's stood; of an attribute only the value."""
+
+from __future__ import annotations
+
+import ast
+
+from npu_overlays.merging.sites import Site
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.splices import Splice
+from npu_overlays.syntax.texts import reindent, renamed
+
+
+def replaced(site: Site) -> list[Splice]:
+    """Return the splices of a `replaced`."""
+    definition = site.find()
+    operation = site.operation
+    if operation.kind == "attribute":
+        return _replaced_value(site, definition)
+    if definition.kind != operation.kind:
+        raise site.error(f"`{operation.symbol}` is a {definition.kind} upstream", "replace like by like")
+    indentation = site.module.indentation(definition.node)
+    text = reindent(renamed(operation.text, operation.symbol.rpartition(".")[2]), old="", new=indentation)
+    start = site.module.offset(definition.first_line)
+    end = site.module.span(definition.node)[1]
+    return [site.splice(start, end, (site.notice(indentation) + text).rstrip())]
+
+
+def _replaced_value(site: Site, definition: Definition) -> list[Splice]:
+    node = definition.node
+    target, value = _plain_assignment(node)
+    if target is None or value is None:
+        raise site.error(
+            f"`{site.operation.symbol}` is not one plain `NAME = value` upstream", "use @edited or a patch"
+        )
+    splices = [site.notice_above(definition), site.splice(*site.module.span(value), site.operation.text)]
+    annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
+    if site.operation.annotation:
+        start = site.module.span(annotation or target)
+        text = site.operation.annotation if annotation else f": {site.operation.annotation}"
+        splices.append(site.splice(start[0] if annotation else start[1], start[1], text))
+    return splices
+
+
+def _plain_assignment(node: ast.stmt) -> tuple[ast.Name | None, ast.expr | None]:
+    """Return the name and the value of an assignment of one value to one name."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+    elif isinstance(node, ast.AnnAssign) and node.value:
+        target, value = node.target, node.value
+    else:
+        return None, None
+    return (target, value) if isinstance(target, ast.Name) else (None, None)

@@ -1,0 +1,95 @@
+"""Sites: one operation and the upstream module it changes, with what every kind of operation needs there."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.syntax.definitions import Definition, first_line
+from npu_overlays.syntax.splices import Splice
+from npu_overlays.syntax.symbols import Module
+
+_WIDTH = 119
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Where an operation is applied.
+
+    Args:
+        module: upstream's module.
+        operation: the operation.
+        operations: all operations on this module.
+        distribution: name of the distribution built, written into the notices.
+    """
+
+    module: Module
+    operation: Operation
+    operations: Sequence[Operation]
+    distribution: str
+
+    def find(self) -> Definition:
+        """Return upstream's definition of the operation's symbol; raises `MergeError` unless there is exactly one."""
+        return find(self.module, self.operation)
+
+    def error(self, what: str, fix: str) -> MergeError:
+        """Return the error to raise where the operation does not fit."""
+        return MergeError(Problem(where=self.operation.where, what=what, fix=fix))
+
+    def splice(self, start: int, end: int, text: str) -> Splice:
+        """Return a replacement of bytes on behalf of the operation."""
+        return Splice(start=start, end=end, text=text, where=self.operation.where)
+
+    def insertion(self, offset: int, text: str) -> Splice:
+        """Return an insertion on behalf of the operation."""
+        return self.splice(offset, offset, text)
+
+    def notice(self, indentation: str) -> str:
+        """Return the comment that marks a changed place, as the Apache licence (section 4b) asks for."""
+        why = " ".join(self.operation.reason.why.split())
+        gone = f" {self.operation.symbol.rpartition('.')[2]}" if self.operation.action == "deleted" else ""
+        prefix = f"{indentation}# "
+        lines = textwrap.wrap(
+            f"Changed for NPU by {self.distribution} ({self.operation.action}{gone}): {why}",
+            _WIDTH,
+            initial_indent=prefix,
+            subsequent_indent=prefix,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return "".join(f"{line}\n" for line in lines)
+
+    def notice_above(self, definition: Definition) -> Splice:
+        """Return the insertion of the notice above a definition that stays where it is."""
+        line = self.module.comment_line(definition.node)
+        return self.insertion(self.module.offset(line), self.notice(self.module.line_indentation(line)))
+
+    def alone(self, definition: Definition) -> tuple[int, int]:
+        """Return the byte offsets of a definition's whole lines; raises `MergeError` where it shares one."""
+        node = definition.node
+        start, (_, end) = first_line(node), self.module.span(node)
+        line_end = self.module.line_end(node.end_lineno or node.lineno)
+        rest = self.module.content[end:line_end].strip()
+        shared = rest and not rest.startswith(b"#")
+        if shared or not self.module.begins_line(node) or self.module.comment_line(node) != start:
+            raise self.error(f"`{self.operation.symbol}` shares its line with other code", "use a patch")
+        return self.module.offset(start), line_end
+
+
+def find(module: Module, operation: Operation, *, symbol: str = "") -> Definition:
+    """Return the one definition of an operation's symbol (or of `symbol`); raises where there is none, or several."""
+    name = symbol or operation.symbol
+    known = module.definitions.get(name, [])
+    if len(known) == 1:
+        return known[0]
+    if known:
+        lines = ", ".join(str(definition.node.lineno) for definition in known)
+        what = f"{module.path} defines `{name}` {len(known)} times (lines {lines})"
+        fix = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
+    else:
+        nearest = module.nearest(name)
+        what, fix = f"{module.path} has no `{name}`", f"nearest: `{nearest}`" if nearest else ""
+    raise MergeError(Problem(where=operation.where, what=what, fix=fix))

@@ -1,0 +1,88 @@
+"""Lookup: a folder of overlays and a name in, the overlay and those it extends out."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from npu_overlays.errors import ConfigError, OverlayError, Problem
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+
+
+def overlay_folders(root: Path) -> list[Path]:
+    """Return the folders of all overlays below `root`, sorted by name."""
+    return sorted(file.parent for file in root.glob(f"*@*/{CONFIG_FILE}"))
+
+
+def load_all(root: Path) -> list[Overlay]:
+    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or where there is none."""
+    overlays: list[Overlay] = []
+    problems: list[Problem] = []
+    for folder in overlay_folders(root):
+        try:
+            overlays.append(load_overlay(folder))
+        except ConfigError as error:
+            problems += error.problems
+    if not overlays and not problems:
+        problems.append(Problem(where=str(root), what="holds no overlay", fix="name the folder with --overlays"))
+    if problems:
+        raise ConfigError(problems)
+    return overlays
+
+
+def find_overlay(root: Path, name: str) -> Overlay:
+    """Return the overlay of that name, or whose pinned tag or commit is `<project>@<tag or commit>`.
+
+    Raises:
+        ConfigError: where none or several fit, naming the nearest.
+    """
+    folder = root / name
+    if (folder / CONFIG_FILE).is_file():
+        return load_overlay(folder)
+    project, _, revision = name.partition("@")
+    fits = [
+        overlay
+        for overlay in _readable_overlays(root, project)
+        if not revision
+        or revision in (overlay.pin.tag, overlay.pin.tag.removeprefix("v"))
+        or (len(revision) >= len(overlay.pin.short) and overlay.pin.commit.startswith(revision))
+    ]
+    if len(fits) == 1:
+        return fits[0]
+    known = [folder.name for folder in overlay_folders(root)]
+    if fits:
+        what, fix = f"stands for {len(fits)} overlays", f"one of: {', '.join(overlay.name for overlay in fits)}"
+    else:
+        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
+        what = f"no such overlay in {root}" + (f"; nearest: {nearest[0]}" if nearest else "")
+        fix = f"one of: {', '.join(known)}" if known else "name the folder of overlays with --overlays"
+    raise ConfigError(Problem(where=name, what=what, fix=fix))
+
+
+def _readable_overlays(root: Path, project: str) -> list[Overlay]:
+    """Return a project's overlays, passing over those with mistakes: they are reported when they are asked for."""
+    overlays = []
+    for folder in overlay_folders(root):
+        if folder.name.partition("@")[0] == project:
+            try:
+                overlays.append(load_overlay(folder))
+            except OverlayError:
+                continue
+    return overlays
+
+
+def lineage(overlay: Overlay) -> tuple[Overlay, ...]:
+    """Return the overlay and those it extends, oldest first; raises `ConfigError` on a cycle or another project."""
+    chain = [overlay]
+    while chain[-1].extends:
+        where = f"{chain[-1].folder / CONFIG_FILE}: tool.overlay.extends"
+        name = chain[-1].extends
+        if name in (known.name for known in chain):
+            circle = " → ".join([*(known.name for known in chain), name])
+            raise ConfigError(Problem(where=where, what=f"goes round in a circle: {circle}", fix="break the circle"))
+        base = find_overlay(overlay.root, name)
+        if base.pin.project != overlay.pin.project:
+            raise ConfigError(Problem(where=where, what=f"{name} is an overlay of another project", fix=""))
+        chain.append(base)
+    return tuple(reversed(chain))

@@ -1,0 +1,220 @@
+"""Merge modules: an overlay file's text in, the operations it asks for out.
+
+Every mistake of a file is collected and raised at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+
+from npu_overlays.errors import MergeError
+from npu_overlays.overlay.marks import Reader, read_arguments, read_edits, read_import
+from npu_overlays.overlay.operations import ImportedName, Operation, TargetKind
+from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import definition_text, names_in, value_text
+
+
+def read_operations(file: str, content: bytes, *, overlay: str, target: str = "") -> tuple[Operation, ...]:
+    """Return the operations of a merge module, in the order in which they are written.
+
+    Args:
+        file: name of the file, for messages.
+        content: its bytes.
+        overlay: name of the overlay it belongs to.
+        target: repository path its operations apply to; empty for a file of
+            ``shared/``, whose operations name their targets themselves.
+
+    Raises:
+        MergeError: with every mistake of the file.
+    """
+    reader = Reader(file=file, overlay=overlay, module=Module(file, content), target=target)
+    for statement in reader.module.tree.body:
+        _read_statement(reader, statement, parent="")
+    _check_imports_are_used(reader)
+    if not reader.operations and not reader.problems:
+        reader.problem(reader.module.tree, "holds no operation", "mark what changes, or delete the file")
+    if reader.problems:
+        raise MergeError(reader.problems)
+    return tuple(_with_anchors(reader.operations))
+
+
+def _read_statement(reader: Reader, node: ast.stmt, *, parent: str) -> None:
+    if isinstance(node, (ast.Import, ast.ImportFrom)) and not parent:
+        read_import(reader, node)
+    elif _is_ignored(node):
+        return
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        _read_definition(reader, node, parent)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)) and (call := reader.marked(node.value)):
+        _read_assignment(reader, node, call, parent)
+    elif isinstance(node, ast.Expr) and (call := reader.marked(node.value)):
+        _read_deletion(reader, node, call, parent)
+    else:
+        reader.problem(
+            node,
+            "a merge module holds only imports, classes and marked definitions",
+            "mark it with added(…, why=…) or another marker, or leave it out",
+        )
+
+
+def _is_ignored(node: ast.stmt) -> bool:
+    """Docstrings, ``pass`` and ``if TYPE_CHECKING:`` blocks are for the people and linters who read the file."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
+    return isinstance(node, ast.Pass) or (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, (str, type(...)))
+    )
+
+
+def _read_definition(reader: Reader, node: FunctionNode | ast.ClassDef, parent: str) -> None:
+    calls = [call for decorator in node.decorator_list if (call := reader.marked(decorator))]
+    name = f"{parent}.{node.name}" if parent else node.name
+    if not calls:
+        _read_container(reader, node, name)
+    elif len(calls) > 1:
+        reader.problem(node, f"`{name}` is marked {len(calls)} times", "one operation for one symbol")
+    elif isinstance(node, ast.ClassDef) and reader.action(calls[0]) == "wrapped":
+        reader.problem(node, f"`{name}` is a class and cannot be wrapped", "wrap its methods, or replace the class")
+    else:
+        _check_definition(reader, node, calls[0], name)
+        kind: TargetKind = "class" if isinstance(node, ast.ClassDef) else "function"
+        text = definition_text(reader.module, node, calls[0])
+        _emit(reader, calls[0], node, symbol=name, kind=kind, text=text)
+
+
+def _check_definition(reader: Reader, node: FunctionNode | ast.ClassDef, call: ast.Call, name: str) -> None:
+    action = reader.action(call)
+    kept = [decorator for decorator in node.decorator_list if decorator is not call]
+    if action == "wrapped" and kept:
+        what = f"upstream's decorators stay on the wrapped `{name}`; further ones are not merged"
+        reader.problem(kept[0], what, "take the decorator out, or use @replaced")
+    if action == "edited" and not all(map(_is_ignored, node.body)):
+        reader.problem(node, f"the body of the edited `{name}` is not used", "write `...` as its body")
+    for inner in ast.walk(node):
+        marked = getattr(inner, "decorator_list", []) if inner is not node else []
+        if any(reader.marked(decorator) for decorator in marked):
+            what = f"`{name}` is {action} as a whole; the marker inside it would reach the wheel"
+            reader.problem(inner, what, "take the inner marker out, or mark only the parts")
+
+
+def _read_container(reader: Reader, node: ast.stmt, name: str) -> None:
+    if not isinstance(node, ast.ClassDef):
+        reader.problem(node, f"`{name}` has no marker", "decorate it with @added(why=…), @wrapped(why=…), …")
+        return
+    if node.decorator_list or node.keywords or node.bases:
+        reader.problem(
+            node,
+            f"class `{name}` only says where its operations belong; its bases and decorators would be lost",
+            "write `class NAME:`, or mark the class with @added or @replaced",
+        )
+    for statement in node.body:
+        _read_statement(reader, statement, parent=name)
+
+
+def _read_assignment(reader: Reader, node: ast.Assign | ast.AnnAssign, call: ast.Call, parent: str) -> None:
+    action = reader.action(call)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        reader.problem(node, "an operation on a value needs one plain name on its left", "NAME = marker(…)")
+    elif action not in ("added", "replaced", "edited"):
+        reader.problem(node, f"{action}() cannot be assigned", "use added, replaced or edited on a value")
+    elif action != "edited" and (len(call.args) != 1 or isinstance(call.args[0], ast.Starred)):
+        reader.problem(node, f"{action}() on a value takes the value and keywords", f"NAME = {action}(value, why=…)")
+    else:
+        name = f"{parent}.{targets[0].id}" if parent else targets[0].id
+        value = "" if action == "edited" else value_text(reader.module, call.args[0])
+        annotation = reader.module.text(node.annotation) if isinstance(node, ast.AnnAssign) else ""
+        _emit(reader, call, node, symbol=name, kind="attribute", text=value, annotation=annotation)
+
+
+def _read_deletion(reader: Reader, node: ast.Expr, call: ast.Call, parent: str) -> None:
+    values = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    names = [value for value in values if isinstance(value, str)]
+    if reader.action(call) != "deleted" or len(call.args) != 1 or not names:
+        reader.problem(node, "not an operation", 'deleted("name", why=…), or a marker on a definition')
+        return
+    name = f"{parent}.{names[0]}" if parent else names[0]
+    _emit(reader, call, node, symbol=name, kind="attribute", text="")
+
+
+def _emit(  # noqa: PLR0913  # the parts of an Operation, read at different places
+    reader: Reader,
+    call: ast.Call,
+    node: ast.stmt,
+    *,
+    symbol: str,
+    kind: TargetKind,
+    text: str,
+    annotation: str = "",
+) -> None:
+    action = reader.action(call)
+    reason, targets = read_arguments(reader, call)
+    edits = tuple(read_edits(reader, call)) if action == "edited" else ()
+    operation = Operation(
+        action=action,
+        path=reader.target,
+        symbol=symbol,
+        kind=kind,
+        text="" if action == "edited" else text,
+        annotation=annotation,
+        upstream_name=reader.upstream_name,
+        edits=edits,
+        reason=reason,
+        overlay=reader.overlay,
+        where=reader.where(node),
+    )
+    operation = dataclasses.replace(operation, imports=_needed_imports(reader, operation))
+    reader.operations.extend(_for_targets(reader, node, operation, targets))
+
+
+def _for_targets(reader: Reader, node: ast.stmt, operation: Operation, targets: object) -> Iterator[Operation]:
+    if reader.target:
+        if targets is not None:
+            reader.problem(node, "targets= belongs to files of shared/", "take targets= out, or move the definition")
+        yield operation
+        return
+    if "." in operation.symbol or not isinstance(targets, (list, tuple)) or not targets:
+        reader.problem(
+            node, "a shared definition stands at module level and names its targets", 'targets=["path.py:Class.method"]'
+        )
+        return
+    for target in targets:
+        path, _, symbol = str(target).partition(":")
+        if not path.endswith(".py") or not symbol:
+            reader.problem(node, f"`{target}` is not a target", 'write "path/of/file.py:Class.method"')
+        else:
+            yield dataclasses.replace(operation, path=path, symbol=symbol)
+
+
+def _needed_imports(reader: Reader, operation: Operation) -> tuple[ImportedName, ...]:
+    texts = (operation.text, operation.annotation, *(edit.replace for edit in operation.edits))
+    used = {name for text in texts for name in names_in(text)}
+    return tuple(imported for imported in reader.imports if imported.name in used)
+
+
+def _check_imports_are_used(reader: Reader) -> None:
+    used = {imported for operation in reader.operations for imported in operation.imports}
+    unused = [one.name for one in reader.imports if one not in used and one.name != "TYPE_CHECKING"]
+    if unused and not reader.problems:
+        reader.problem(
+            reader.module.tree.body[0],
+            f"imported but used by no operation: {', '.join(unused)}",
+            "delete the import, or move it under `if TYPE_CHECKING:`",
+        )
+
+
+def _with_anchors(operations: list[Operation]) -> Iterator[Operation]:
+    """Tell every addition at module level in front of which upstream symbol it stands: the next one operated on."""
+    for number, operation in enumerate(operations):
+        following = (
+            other.symbol.partition(".")[0]
+            for other in operations[number + 1 :]
+            if other.path == operation.path and (other.action != "added" or "." in other.symbol)
+        )
+        anchored = operation.action == "added" and "." not in operation.symbol
+        yield dataclasses.replace(operation, before=next(following, "")) if anchored else operation

@@ -1,0 +1,171 @@
+"""Symbols: a module's bytes in, what it defines, under which name and where in those bytes out."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import difflib
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
+
+_BY_PATCH = "change this file by a patch under patches/"
+_SPACE = rb"(?:[ \t\f]|\\\r?\n)+"
+_NAME = re.compile(rb"(?:(?:async" + _SPACE + rb")?def|class)" + _SPACE + rb"(?P<name>[^\s\\(:\[]+)")
+
+
+class Module:
+    """Parsed source of one module, addressed by symbol and by byte offset.
+
+    Args:
+        path: repository path, for messages.
+        content: the file's bytes: UTF-8, with or without a byte order mark, any line ending.
+
+    Raises:
+        MergeError: when the bytes are not UTF-8 Python.
+    """
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path = path
+        self.bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+        self.content = content[len(self.bom) :]
+        self.tree = _parse(path, self.content)
+        self.newline = "\r\n" if b"\r\n" in self.content else "\n"
+        self._lines = self.content.splitlines(keepends=True)
+        self._starts = _offsets(self._lines)
+
+    @cached_property
+    def definitions(self) -> dict[str, list[Definition]]:
+        """Every definition by qualified name; more than one where a name is bound more than once."""
+        found: dict[str, list[Definition]] = {}
+        for definition in definitions_of(self.tree):
+            found.setdefault(definition.name, []).append(definition)
+        return found
+
+    @cached_property
+    def _names(self) -> dict[ast.stmt, set[str]]:
+        names: dict[ast.stmt, set[str]] = {}
+        for name, known in self.definitions.items():
+            for definition in known:
+                names.setdefault(definition.node, set()).add(name)
+        return names
+
+    @cached_property
+    def _neighbours(self) -> dict[ast.stmt, tuple[ast.AST, list[ast.stmt]]]:
+        """For every statement what holds it and the list of statements it stands in."""
+        found: dict[ast.stmt, tuple[ast.AST, list[ast.stmt]]] = {}
+        for owner in ast.walk(self.tree):
+            for field in ("body", "orelse", "finalbody"):
+                statements = getattr(owner, field, None)
+                if isinstance(statements, list):
+                    found.update((statement, (owner, statements)) for statement in statements)
+        return found
+
+    def names(self, node: ast.stmt) -> set[str]:
+        """Return the qualified names a statement binds in the module or class it stands in."""
+        return self._names.get(node, set())
+
+    def siblings(self, node: ast.stmt) -> list[ast.stmt]:
+        """Return the list of statements `node` stands in."""
+        return self._neighbours[node][1]
+
+    def name_span(self, node: FunctionNode | ast.ClassDef) -> tuple[int, int]:
+        """Return the byte offsets of the name in a definition's header."""
+        match = _NAME.match(self.content, self.span(node)[0])
+        assert match  # noqa: S101  # the parser found the definition there
+        return match.span("name")
+
+    def begins_line(self, node: ast.stmt) -> bool:
+        """Return whether nothing but white space stands before a statement on its line."""
+        return not self.content[self.offset(node.lineno) : self.span(node)[0]].strip()
+
+    def comment_line(self, node: ast.stmt) -> int:
+        """Return the 1-based line in front of which a comment line about `node` can be inserted.
+
+        It is the node's own first line, decorators included, unless an earlier statement reaches into that line.
+        """
+        while True:
+            owner, statements = self._neighbours[node]
+            before = statements.index(node) - 1
+            # Where an earlier statement reaches into that line, the one right before does too.
+            if before >= 0 and self._reaches(statements[before], node):
+                node = statements[before]
+            elif isinstance(owner, ast.stmt) and not self.begins_line(node):
+                node = owner
+            else:
+                return first_line(node)
+
+    def _reaches(self, earlier: ast.stmt, later: ast.stmt) -> bool:
+        end = earlier.end_lineno or earlier.lineno
+        continued = self._lines[end - 1].rstrip(b"\r\n").endswith(b"\\")
+        return end + continued >= first_line(later)
+
+    def offset(self, line: int, column: int = 0) -> int:
+        """Return the byte offset of a 1-based line and a 0-based UTF-8 column, as `ast` counts them."""
+        return self._starts[line - 1] + column
+
+    def line_end(self, line: int) -> int:
+        """Return the byte offset behind a 1-based line, its line end included."""
+        return self._starts[line]
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the byte offsets at which a node starts (without decorators) and ends."""
+        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        return start, self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def text(self, node: ast.AST) -> str:
+        """Return the source text of a node, without decorators."""
+        start, end = self.span(node)
+        return self.content[start:end].decode()
+
+    def lines(self, first: int, last: int) -> str:
+        r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
+        return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+    def indentation(self, node: ast.stmt) -> str:
+        """Return the white space in front of a statement's line."""
+        return self.line_indentation(node.lineno)
+
+    def line_indentation(self, line: int) -> str:
+        """Return the white space in front of a 1-based line."""
+        text = self._lines[line - 1].decode()
+        return text[: len(text) - len(text.lstrip())]
+
+    def nearest(self, name: str) -> str:
+        """Return the defined name most like `name`, or an empty text."""
+        names = list(self.definitions)
+        same_leaf = [known for known in names if known.rpartition(".")[2] == name.rpartition(".")[2]]
+        close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or same_leaf[:1]
+        return close[0] if close else ""
+
+
+def _parse(path: str, content: bytes) -> ast.Module:
+    try:
+        content.decode("utf-8")
+        encoding = codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name
+        if encoding not in ("utf-8", "ascii"):
+            what = f"declares the encoding {encoding}, not UTF-8"
+            raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
+        with warnings.catch_warnings():
+            # Upstream's invalid escape sequences are upstream's business.
+            warnings.simplefilter("ignore")
+            return ast.parse(content)
+    except UnicodeDecodeError as error:
+        what, fix = f"not UTF-8 ({error.reason} at byte {error.start})", _BY_PATCH
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        what, fix = f"not valid Python: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else ""), ""
+    raise MergeError(Problem(where=path, what=what, fix=fix))
+
+
+def _offsets(lines: Sequence[bytes]) -> list[int]:
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    return starts

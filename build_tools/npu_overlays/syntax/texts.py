@@ -1,0 +1,87 @@
+"""Texts: blocks of Python source in, the same blocks indented, renamed or searched for names out.
+
+Lines that begin inside a string literal are content and never change.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from npu_overlays.syntax.definitions import FunctionNode, first_line
+from npu_overlays.syntax.splices import Splice, splice
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.tokens import continuation_lines, significant
+
+
+def lines_of(text: str) -> list[str]:
+    r"""Return the lines of `text`, ends kept; only ``\n`` ends a line, unlike in `str.splitlines`."""
+    return [line for line in text.replace("\n", "\n\0").split("\0") if line]
+
+
+def reindent(text: str, *, old: str, new: str) -> str:
+    """Return a block of statements moved from indentation `old` to `new`."""
+    kept = continuation_lines(text)
+    return "".join(
+        line if number in kept or not line.strip() else new + line.removeprefix(old)
+        for number, line in enumerate(lines_of(text))
+    )
+
+
+def dedented(text: str) -> str:
+    """Return a block of code without the indentation all its lines share, and without blank lines around it."""
+    lines = lines_of(text)
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    block = "".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\n") if filled else ""
+    kept = continuation_lines(block)
+    code = [line for number, line in enumerate(lines_of(block)) if number not in kept and line.strip()]
+    margins = sorted(line[: len(line) - len(line.lstrip())] for line in code)
+    shared = next((margin for margin in margins[:1] if all(line.startswith(margin) for line in code)), "")
+    return reindent(block, old=shared, new="")
+
+
+def definition_text(module: Module, node: FunctionNode | ast.ClassDef, mark: ast.Call) -> str:
+    """Return a definition's text at column 0, without its mark and what is written above that."""
+    start = first_line(node)
+    before = module.lines(start, mark.lineno - 1) if mark.lineno > start else ""
+    text = before + module.lines((mark.end_lineno or mark.lineno) + 1, node.end_lineno or node.lineno)
+    return reindent(text, old=module.indentation(node), new="")
+
+
+def value_text(module: Module, node: ast.expr) -> str:
+    """Return the text of a value as it can stand behind ``NAME =``."""
+    text = module.text(node).replace("\r\n", "\n")
+    try:
+        same = ast.dump(ast.parse(f"NAME = {text}").body[0].value) == ast.dump(node)  # type: ignore[attr-defined]  # an Assign
+    except SyntaxError:
+        same = False
+    return text if same else f"({text})"
+
+
+def renamed(text: str, name: str) -> str:
+    """Return a definition's text under the given name (one shared definition can serve differently named targets)."""
+    module = Module("", text.encode())
+    node = module.tree.body[0]
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name == name:
+        return text
+    start, end = module.name_span(node)
+    return splice(module.content, [Splice(start=start, end=end, text=name, where="")], newline="\n").decode()
+
+
+def names_in(text: str) -> Iterator[str]:
+    """Yield the names that a definition, an expression or a fragment of code refers to, also inside f-strings.
+
+    Of a fragment that does not parse by itself, such as ``if x:``, every word counts.
+    """
+    try:
+        yield from _loaded(text)
+    except SyntaxError:
+        for token in significant(text):
+            if token.kind == "name":
+                yield token.text
+            elif token.kind == "string" and "f" in token.text.partition(token.text[-1])[0].lower():
+                yield from _loaded(token.text)
+
+
+def _loaded(text: str) -> Iterator[str]:
+    yield from (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))

@@ -1,0 +1,147 @@
+"""Staging: what a wheel or sdist will hold, as files on disk and as hatchling's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from npu_overlays import embedded
+from npu_overlays.changes.record import manifest, unified_diff
+from npu_overlays.embedded.doctor.data import load as load_knowledge
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.installs.stacks import extras_of_overlay, without_extras
+from npu_overlays.lock.metadata import rewritten_requires
+from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, input_files
+from npu_overlays.overlay.lookup import lineage
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
+from npu_overlays.overlay.stacks import load_stacks
+from npu_overlays.pipeline import Prepared
+from npu_overlays.reproducible import canonical_json
+
+
+def project_table(prepared: Prepared) -> dict[str, Any]:
+    """Return the dynamic part of the ``[project]`` table: upstream's metadata, renamed and rewritten."""
+    overlay = prepared.content.overlay
+    metadata = prepared.lock.metadata
+    companion = f"{overlay.pin.project}=={prepared.version}"
+    own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
+    requires = rewritten_requires(metadata, {**prepared.requires, **own}, overlay.dependencies)
+    # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
+    stacked = extras_of_overlay(overlay.name, load_knowledge())
+    requires = without_extras(requires, stacked)
+    fields = dict(metadata.fields)
+    fields["license"] = {"text": fields.get("license", "")}
+    return {
+        **fields,
+        "description": f"{fields.get('description', '')} (patched for Ascend NPU)".strip(),
+        "version": prepared.version,
+        "readme": {"content-type": metadata.readme_type or "text/markdown", "text": _readme(prepared)},
+        "scripts": dict(metadata.scripts),
+        "dependencies": [*requires, companion],
+        "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **stacked},
+    }
+
+
+def _readme(prepared: Prepared) -> str:
+    """Return the long description: what was changed, then upstream's own."""
+    overlay = prepared.content.overlay
+    pin = overlay.pin
+    count = len(prepared.files)
+    statement = (
+        f"> **{overlay.distribution}** is {pin.project} {prepared.lock.metadata.version} ({pin.repository}, commit"
+        f" {pin.commit}) with {count} files changed by the overlay {overlay.name}, revision {overlay.revision}."
+        f" `python -m {overlay.summary_package}` lists every change and why. It is not made by upstream.\n"
+    )
+    return f"{statement}\n{_upstream_readme(prepared)}"
+
+
+def _upstream_readme(prepared: Prepared) -> str:
+    """Return upstream's long description, the same text from git and from an archive."""
+    tree = prepared.tree.source
+    if tree.metadata:
+        return tree.metadata.replace("\r\n", "\n").partition("\n\n")[2].strip() + "\n"
+    readme = prepared.lock.metadata.readme
+    return tree.read(readme).decode("utf-8").replace("\r\n", "\n").strip() + "\n" if readme in tree else ""
+
+
+def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
+    """Write what is not in the cache into `folder` and return every file's place in the wheel.
+
+    Args:
+        prepared: what the wheel will hold.
+        folder: an empty folder.
+
+    Returns:
+        Place in the wheel by path on disk, in order of the places.
+    """
+    check_licences(prepared)
+    placed: dict[str, str] = {}
+    for number, (path, place) in enumerate(sorted(prepared.shipped().items(), key=lambda item: item[1])):
+        changed = prepared.tree.changed.get(path)
+        file = prepared.tree.source.root / path if changed is None else folder / str(number)
+        if changed is not None:
+            file.write_bytes(changed)
+            file.chmod(0o755 if prepared.tree.is_executable(path) else 0o644)
+        placed[str(file)] = place
+    for place, content in summary_files(prepared):
+        file = folder / place.replace("/", "-")
+        file.write_bytes(content)
+        file.chmod(0o644)
+        placed[str(file)] = place
+    return placed
+
+
+def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the summary package: its code, its schemas, the data, the diff and the manifest."""
+    own = list(_explained(prepared))
+    yield from own
+    shipped = ((place, prepared.tree.after(path) or b"") for path, place in prepared.shipped().items())
+    package = prepared.content.overlay.summary_package
+    yield f"{package}/manifest.json", canonical_json(manifest(prepared.record, [*shipped, *own]))
+
+
+def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
+    """Yield what the manifest vouches for beside the patched packages."""
+    package = prepared.content.overlay.summary_package
+    code = Path(embedded.__file__).parent
+    for file in sorted(code.rglob("*")):
+        if file.suffix in (".py", ".json"):
+            yield f"{package}/{file.relative_to(code).as_posix()}", file.read_bytes()
+    yield f"{package}/changes.json", canonical_json(prepared.record)
+    yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")
+
+
+def check_licences(prepared: Prepared) -> None:
+    """Refuse a wheel whose licence files are not upstream's, as far as this source holds them."""
+    overlay = prepared.content.overlay
+    tree = prepared.tree.source
+    ours = b"\n".join(
+        (overlay.folder / name).read_bytes() for name in LICENCE_FILES if (overlay.folder / name).is_file()
+    )
+    for path in overlay.license_files:
+        if path in tree and _words(tree.read(path)) not in _words(ours):
+            what = f"the LICENSE and NOTICE beside it do not hold upstream's {path}"
+            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.license-files"
+            raise MergeError(Problem(where=where, what=what, fix=f"copy upstream's {path} into LICENSE or NOTICE"))
+
+
+def _words(text: bytes) -> bytes:
+    return b" ".join(text.split())
+
+
+def sdist_files(overlay: Overlay) -> dict[str, str]:
+    """Return the files of an sdist by path on disk, with their place: all inputs, and the overlays they depend on."""
+    # The overlay's own as well: else a .gitignore could leave some of them out.
+    placed = {str(file): name for name, file in input_files(overlay)}
+    if overlay.root.name == BUNDLED:
+        return placed  # the others are already in the sdist this is built from
+    for base in lineage(overlay)[:-1]:
+        placed |= {str(file): f"{BUNDLED}/{base.name}/{name}" for name, file in input_files(base)}
+    for partner in load_stacks(overlay.root).partners(overlay):
+        for name in (CONFIG_FILE, LOCK_FILE):
+            placed[str(partner.folder / name)] = f"{BUNDLED}/{partner.name}/{name}"
+    stacks = overlay.root / STACKS_FILE
+    if stacks.is_file():
+        placed[str(stacks)] = f"{BUNDLED}/{STACKS_FILE}"
+    return placed

@@ -1,0 +1,95 @@
+"""Statements: what a build used, written beside what it made, as an in-toto statement with SLSA provenance.
+
+A wheel cannot hold its own digest, so the statement that names it lies beside
+it. It also answers whether a wheel is up to date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.overlay.lookup import lineage
+from npu_overlays.overlay.pairing import partner_requirements
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.reproducible import canonical_json, write_atomically
+
+BUILD_TYPE = "npu-overlays/wheel/1"
+_TOOL = Path(__file__).parents[1]
+
+
+def statement_file(wheel: Path) -> Path:
+    """Return where the statement of a wheel lies."""
+    return wheel.with_suffix(".intoto.json")
+
+
+def inputs(overlay: Overlay) -> dict[str, str]:
+    """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for."""
+    return {
+        "overlay": inputs_digest(lineage(overlay)),
+        "requires": " ".join(partner_requirements(overlay).values()),
+        "tool": _tool_digest(),
+        "hatchling": version("hatchling"),
+        "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", ""),
+    }
+
+
+def _tool_digest() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(_TOOL.rglob("*")):
+        if file.suffix in (".py", ".json"):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{file.relative_to(_TOOL).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def sha256(file: Path) -> str:
+    """Return the sha256 of a file, hex."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: dict[str, str]) -> None:
+    """Write the statement of a wheel and its companion beside them."""
+    upstream = record["upstream"]
+    source = upstream["source"]
+    dependency = {
+        "uri": f"git+{upstream['repository']}@{upstream['commit']}",
+        "digest": {"gitCommit": upstream["commit"]},
+    }
+    if source["kind"] == "archive":
+        dependency = {"name": source["archive"], "digest": {"sha256": source["sha256"]}}
+    value = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": file.name, "digest": {"sha256": sha256(file)}} for file in (wheel, companion)],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD_TYPE,
+                "externalParameters": {"overlay": record["overlay"]["name"], "source": source["kind"]},
+                "internalParameters": used,
+                "resolvedDependencies": [dependency],
+            },
+            "runDetails": {"builder": {"id": "npu-overlays", "version": {"npu-overlays": version("npu-overlays")}}},
+        },
+    }
+    write_atomically(statement_file(wheel), canonical_json(value))
+
+
+def up_to_date(wheel: Path, companion: Path, used: dict[str, str], *, mode: str) -> bool:
+    """Return whether both files are what their statement says, made from these inputs and this kind of source."""
+    try:
+        value = json.loads(statement_file(wheel).read_text("utf-8"))
+        definition = value["predicate"]["buildDefinition"]
+        named = {subject["name"]: subject["digest"]["sha256"] for subject in value["subject"]}
+        return (
+            definition["internalParameters"] == used
+            and mode in ("auto", definition["externalParameters"]["source"])
+            and named == {file.name: sha256(file) for file in (wheel, companion)}
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
