@@ -206,6 +206,15 @@ def test_relative_imports_are_compared_by_where_they_lead() -> None:
     assert changes("from . import a\n", "from .b import a\n") == ["replaced attribute a:1"]
 
 
+def test_imports_are_told_by_the_name_they_bind_and_future_ones_as_statements() -> None:
+    after = "from __future__ import annotations\nimport os\nimport a.b as c\nimport d.e\n"
+    assert changes("import os\n", after) == [
+        "added attribute c:3",
+        "added attribute d:4",
+        "added statement from __future__ import annotations:1",
+    ]
+
+
 def test_a_name_that_is_a_class_or_a_function() -> None:
     text = "if a:\n    class A:\n        f()\nelse:\n    def A(): f()\n"
     assert changes(text, text.replace("A(): f", "A(): g")) == ["replaced method A:5"]
