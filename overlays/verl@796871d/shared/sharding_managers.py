@@ -6,7 +6,7 @@ from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
-    why="SGLang's memory saver refuses expandable segments; with EXPANDABLE_SEGMENTS=True they are off before it wakes.",
+    why="SGLang's memory saver refuses expandable segments; with EXPANDABLE_SEGMENTS=True they are off by then.",
     forwarded="https://github.com/volcengine/verl/commit/bf56a2aa2710f5c84b6696e14d85f758140fcc51",
     drop_when="the pin holds the forwarded commit (verl 0.6.0 does)",
     targets=[
@@ -44,7 +44,7 @@ async def sleep(self):
         "verl/workers/sharding_manager/megatron_vllm.py:MegatronVLLMShardingManager.__enter__",
     ],
 )
-def __enter__(self):
+def enter(self):
     set_expandable_segments(False)
     return upstream(self)
 
@@ -58,7 +58,7 @@ def __enter__(self):
         "verl/workers/sharding_manager/megatron_vllm.py:MegatronVLLMShardingManager.__exit__",
     ],
 )
-def __exit__(self, exc_type, exc_value, traceback):
+def leave(self, exc_type, exc_value, traceback):
     try:
         return upstream(self, exc_type, exc_value, traceback)
     finally:
