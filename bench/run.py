@@ -1,4 +1,4 @@
-"""Bench: ratios that say whether building patched wheels and asking them is cheap; prints goals and verdicts.
+"""Bench: ratios that say whether patched wheels are cheap to build, to ask and to run; prints goals and verdicts.
 
 Absolute times depend on the machine, so each figure is a ratio of medians taken
 in one run, contenders in turn. Leaves with 0 whatever the verdicts, with 1 where
@@ -96,7 +96,7 @@ def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[F
         if "summary" in only:
             yield from summary_figures(overlay, work, max(repeats, 20), told)
     if "models" in only:
-        yield from model_figures(work, max(repeats, 40), told)
+        yield from model_figures(work, max(repeats, 150), told)
 
 
 def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:

@@ -46,11 +46,13 @@ class Stack:
         verl: name of verl's overlay.
         transformers: name of the one it is paired with.
         requirements: what this stack needs at versions of its own.
+        git_only: whether there is no release to build from where git cannot be reached.
     """
 
     verl: str
     transformers: str
     requirements: tuple[str, ...]
+    git_only: bool = False
 
     def environment(self) -> Torch:
         """Return an environment with all this stack needs but its own wheels; raises `Unavailable`."""
@@ -101,6 +103,7 @@ STACKS = (
         verl="verl@796871d",
         transformers="transformers@8365f70",
         requirements=("tokenizers>=0.21,<0.22", "tensordict>=0.8,!=0.9.0,<=0.9.1"),
+        git_only=True,
     ),
     Stack(
         verl="verl@d62da49",

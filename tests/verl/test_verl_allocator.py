@@ -40,7 +40,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 @given(options=OPTIONS, enable=st.booleans())
-def test_every_other_option_is_kept_unless_the_allocator_refuses_it(options: dict[str, str], enable: bool) -> None:  # noqa: FBT001
+def test_every_other_option_is_kept_unless_the_allocator_refuses_it(options: dict[str, str], enable: bool) -> None:
     written = ",".join(f"{name}:{value}" for name, value in options.items())
 
     result = allocator.options(allocator.with_expandable_segments(written, enable=enable))

@@ -1,60 +1,91 @@
 """The built wheels in an environment with torch: each set of cases runs in a process of its own.
 
-``VERL_TEST_PYTHON`` names the Python of an environment that holds torch and
-verl's dependencies (``VERL_TEST_PYTHON_D62DA49`` another one for that pin,
-whose transformers wants newer tokenizers); the patched wheels are built here
-and laid over it.
+The environment is made here and kept between runs; upstream's packages,
+unpatched, lie beside the patched ones as the reference.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from npu.environment import Torch, Unavailable, Wheelhouse
+from support.verl_stacks import STACKS, Stack
+
 CASES = Path(__file__).parent / "cases"
-STACKS = {"verl@796871d": "transformers@8365f70", "verl@d62da49": "transformers@91393fe"}
+# Files of cases, and whether their process has an NPU.
+ON_CPU = ("test_cpu.py", "test_distributed.py", "test_training.py", "test_actor.py", "test_nothing_patched.py")
+ON_NPU = ("test_emulated.py", "test_actor.py", "test_curves.py")
 
-pytestmark = [pytest.mark.slow, pytest.mark.upstream]
-
-
-def python_for(overlay: str) -> str:
-    """Return the Python to run a pin's cases with; empty when none is named."""
-    revision = overlay.partition("@")[2].upper()
-    return os.environ.get(f"VERL_TEST_PYTHON_{revision}") or os.environ.get("VERL_TEST_PYTHON", "")
+pytestmark = [pytest.mark.slow, pytest.mark.index]
 
 
-@pytest.fixture(scope="module", params=STACKS)
-def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Return a Python and a folder that holds both wheels of a stack, installed for it."""
-    python = python_for(request.param)
-    if not python:
-        pytest.skip("VERL_TEST_PYTHON names no Python with torch and verl's dependencies")
-    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
-    overlays = [request.param, STACKS[request.param]]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "build_tools")}
-    build = [sys.executable, "-m", "npu_overlays", "build", *overlays, "--out", str(wheels)]
-    subprocess.run([*build, "--overlays", str(ROOT / "overlays")], check=True, env=environment)
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
-    subprocess.run([*install, *map(str, sorted(wheels.glob("*.whl")))], check=True)
-    return python, site
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """One stack, patched and not.
+
+    Args:
+        environment: holds what the stack depends on.
+        patched: folder with the patched packages.
+        upstream: folder with upstream's.
+    """
+
+    environment: Torch
+    patched: Path
+    upstream: Path
+
+    def run(self, *arguments: str | Path, packages: Path, **variables: str) -> str:
+        """Run the environment's Python over a folder of packages; returns what it wrote."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_", "PYTHON"))}
+        done = subprocess.run(
+            [str(self.environment.python), *map(str, arguments)],
+            env={**kept, "HF_HUB_OFFLINE": "1", **variables, "PYTHONPATH": str(packages)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-3000:]
+        return done.stdout
 
 
-@pytest.mark.parametrize("cases", ["test_cpu.py", "test_emulated.py", "test_distributed.py", "test_training.py"])
-def test_cases(installed: tuple[str, Path], cases: str) -> None:
-    python, site = installed
-    environment = {**os.environ, "PYTHONPATH": str(site), "EMULATED_NPU": str(int(cases == "test_emulated.py"))}
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(stack, id=stack.verl, marks=[pytest.mark.upstream] * stack.git_only) for stack in STACKS],
+)
+def installed(request: pytest.FixtureRequest, shared: Path) -> Installed:
+    """Return a stack with all it needs, or skip with the reason."""
+    stack: Stack = request.param
+    wheelhouse = Wheelhouse(shared / "npu")
+    try:
+        environment = stack.environment()
+        patched, upstream = stack.installed(wheelhouse, environment), stack.upstream(wheelhouse, environment)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    return Installed(environment=environment, patched=patched, upstream=upstream)
 
-    done = subprocess.run(
-        [python, "-m", "pytest", "-q", "-c", str(CASES / "pytest.ini"), str(CASES / cases)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+
+@pytest.fixture(scope="module")
+def actor_reference(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file with what upstream's actor computes on CPU."""
+    file = tmp_path_factory.mktemp("actor") / "upstream.pt"
+    installed.run(CASES / "actor.py", file, packages=installed.upstream)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("cases", "emulated"), [*((cases, False) for cases in ON_CPU), *((cases, True) for cases in ON_NPU)]
+)
+def test_cases(installed: Installed, actor_reference: Path, cases: str, emulated: bool) -> None:
+    report = installed.run(
+        *("-m", "pytest", "-q", "-c", CASES / "pytest.ini", CASES / cases),
+        packages=installed.patched,
+        EMULATED_NPU=str(int(emulated)),
+        UPSTREAM_ACTOR=str(actor_reference),
+        UPSTREAM_PACKAGES=str(installed.upstream),
     )
 
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert " passed" in report

@@ -95,6 +95,15 @@ def run(case: Case, device: str, *, exactly: bool = False) -> Results:
         device: where to run.
         exactly: whether to compute in fp32 with the case's (rounded) parameters.
     """
+    model, inputs = ready(case, device, exactly=exactly)
+    output = step(model, inputs, case.seed)
+    gradients = {f"grad {name}": parameter.grad for name, parameter in model.named_parameters()}
+    found = {"output": output.detach(), **{name: grad for name, grad in gradients.items() if grad is not None}}
+    return {name: tensor.cpu() for name, tensor in found.items()}
+
+
+def ready(case: Case, device: str, *, exactly: bool = False) -> tuple[torch.nn.Module, dict[str, Any]]:
+    """Return the case's model and its input, both on the device."""
     torch.manual_seed(case.seed)
     model, inputs = (TEXT.get(case.family) or VISION[case.family])(case)
     for parameter in model.parameters():
@@ -103,15 +112,17 @@ def run(case: Case, device: str, *, exactly: bool = False) -> Results:
     model = model.to(getattr(torch, case.dtype)).train()
     if exactly:
         model, inputs = model.float(), _widened(inputs)
-    model.to(device)
-    output = model(**_moved(inputs, device))
+    return model.to(device), _moved(inputs, device)
+
+
+def step(model: torch.nn.Module, inputs: dict[str, Any], seed: int = 0) -> torch.Tensor:
+    """Run a model forward and backward, from random weights on its output; returns the output."""
+    output = model(**inputs)
     output = output if isinstance(output, torch.Tensor) else output[0]
-    torch.manual_seed(case.seed + 1)
-    weight = torch.randn(output.shape).to(device)
+    torch.manual_seed(seed + 1)
+    weight = torch.randn(output.shape).to(output.device)
     (output.float() * weight).mean().backward()
-    gradients = {f"grad {name}": parameter.grad for name, parameter in model.named_parameters()}
-    found = {"output": output.detach(), **{name: grad for name, grad in gradients.items() if grad is not None}}
-    return {name: tensor.cpu() for name, tensor in found.items()}
+    return output
 
 
 def _moved(inputs: dict[str, Any], device: str) -> dict[str, Any]:

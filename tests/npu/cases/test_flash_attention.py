@@ -93,7 +93,7 @@ WINDOWS = [
 @pytest.mark.parametrize(("causal", "window"), WINDOWS, ids=str)
 @pytest.mark.parametrize("length_q", [7, 3, 1])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_batched_attention(causal: bool, window: tuple[int, int], length_q: int, dtype: torch.dtype) -> None:  # noqa: FBT001
+def test_batched_attention(causal: bool, window: tuple[int, int], length_q: int, dtype: torch.dtype) -> None:
     leaves = [_states(length_q, 4, 1, dtype=dtype), _states(7, 2, 2, dtype=dtype), _states(7, 2, 3, dtype=dtype)]
     on_cpu = [leaf.clone().requires_grad_() for leaf in leaves]
     on_npu = [leaf.to("npu").requires_grad_() for leaf in leaves]
@@ -110,7 +110,7 @@ def test_batched_attention(causal: bool, window: tuple[int, int], length_q: int,
 
 
 @pytest.mark.parametrize(("causal", "window"), WINDOWS, ids=str)
-def test_joined_sequences_do_not_see_each_other(causal: bool, window: tuple[int, int]) -> None:  # noqa: FBT001
+def test_joined_sequences_do_not_see_each_other(causal: bool, window: tuple[int, int]) -> None:
     lengths = (4, 1, 6)
     q, k, v = (_states(11, heads, seed)[0] for heads, seed in ((4, 1), (2, 2), (2, 3)))
     parts = zip(q.split(lengths), k.split(lengths), v.split(lengths), lengths, strict=True)

@@ -11,7 +11,7 @@ MAX_INNER = 65535
 COMPRESSED_MASK = 2048
 
 
-def require(condition: bool, operator: str, rule: str) -> None:  # noqa: FBT001  # reads as an assertion
+def require(condition: bool, operator: str, rule: str) -> None:  # reads as an assertion
     """Refuse a call the way the real operator would: with a RuntimeError."""
     if not condition:
         raise RuntimeError(f"{operator}: {rule}")

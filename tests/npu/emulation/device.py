@@ -101,7 +101,7 @@ def _check_devices(name: str, arguments: Any) -> None:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found {sorted(devices)} in {name}")
 
 
-def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:  # noqa: ARG001, FBT001, FBT002
+def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:  # noqa: ARG001, FBT002
     note_operator("aten._copy_from")
     if target.device.type != "npu":
         note_wait("copy to the host")

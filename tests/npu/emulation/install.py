@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 import torch
+from emulation.autocast import register_autocast
 from emulation.device import register_device
 from emulation.operators import register_operators, schemas
 
@@ -20,6 +21,7 @@ def install(version: str = DEFAULT_VERSION) -> None:
         return
     register_device(_torch_npu_module())
     register_operators(version)
+    register_autocast()
     module = types.ModuleType("torch_npu")
     module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None)
     module.__dict__["__version__"] = version
@@ -54,6 +56,11 @@ def _torch_npu_module() -> types.ModuleType:
         set_device=lambda _device: None,
         synchronize=lambda _device=None: None,
         empty_cache=lambda: None,
+        memory_allocated=lambda _device=None: 0,
+        memory_reserved=lambda _device=None: 0,
+        max_memory_allocated=lambda _device=None: 0,
+        max_memory_reserved=lambda _device=None: 0,
+        mem_get_info=lambda _device=None: (1, 1),
         manual_seed=lambda _seed: None,
         manual_seed_all=lambda _seed: None,
         is_bf16_supported=lambda: True,

@@ -91,7 +91,7 @@ def moe_token_permute(
     tokens: torch.Tensor,
     indices: torch.Tensor,
     num_out_tokens: int | None = None,
-    padded_mode: bool = False,  # noqa: FBT001, FBT002
+    padded_mode: bool = False,  # noqa: FBT002
 ) -> tuple[torch.Tensor, torch.Tensor]:
     name = "npu_moe_token_permute"
     require(not padded_mode, name, "padded_mode is not supported")
@@ -112,7 +112,7 @@ def moe_token_unpermute(
     permuted: torch.Tensor,
     positions: torch.Tensor,
     probs: torch.Tensor | None = None,
-    padded_mode: bool = False,  # noqa: FBT001, FBT002
+    padded_mode: bool = False,  # noqa: FBT002
     restore_shape: list[int] | None = None,
 ) -> torch.Tensor:
     name = "npu_moe_token_unpermute"

@@ -80,7 +80,7 @@ def _grouped(
     x: torch.Tensor,
     weight: list[torch.Tensor],
     group_type: int,
-    splits_reduction: bool,  # noqa: FBT001
+    splits_reduction: bool,
     options: dict[str, Any],
 ) -> torch.Tensor:
     name = "npu_grouped_matmul"

@@ -16,9 +16,6 @@ if os.environ.get("EMULATED_NPU") == "1":
 
     # Before anything imports transformers or verl, which ask once whether there is an NPU.
     emulation.install()
-    # What verl's profiler imports; the emulated torch_npu has operators only.
-    sys.modules["torch_npu"].__path__ = []
-    for name in ("npu", "profiler"):
-        sys.modules[f"torch_npu.{name}"] = stub_vllm.Anything(f"torch_npu.{name}")
+    stub_vllm.install_profiler()
 
 torch.set_num_threads(1)

@@ -68,3 +68,10 @@ def install() -> None:
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}\n")
     sys.path.append(str(metadata.parent))
+
+
+def install_profiler() -> None:
+    """Let verl's profiler import what it wants of torch_npu; the emulated one has operators only."""
+    sys.modules["torch_npu"].__path__ = []
+    for name in ("npu", "profiler"):
+        sys.modules[f"torch_npu.{name}"] = Anything(f"torch_npu.{name}")

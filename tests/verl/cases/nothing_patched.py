@@ -1,0 +1,36 @@
+"""What verl does before it trains: everything is imported, models are built on the NPU, and monkey patches applied.
+
+Run by the audit as a script. With the argument ``fused`` or ``vision`` it does
+what still assigns something: fused kernels, and vision-language models.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "npu")]
+
+import emulation  # noqa: E402  # the path comes first
+import stub_vllm  # noqa: E402
+
+emulation.install()
+stub_vllm.install_profiler()
+
+import actor  # noqa: E402  # the emulated NPU comes first
+import torch  # noqa: E402
+import verl.trainer.fsdp_sft_trainer  # noqa: E402
+import verl.trainer.ppo.ray_trainer  # noqa: E402
+import verl.workers.actor.dp_actor  # noqa: E402
+import verl.workers.fsdp_workers  # noqa: E402, F401
+from verl.models.transformers.monkey_patch import apply_monkey_patch  # noqa: E402
+
+if "vision" in sys.argv:
+    apply_monkey_patch(actor.vision_language_model(), ulysses_sp_size=1, use_remove_padding=True)
+else:
+    for family in actor.FAMILIES:
+        model = actor.model_of(family, "flash_attention_2").to("npu")
+        fused = {"use_fused_kernels": True, "fused_kernels_backend": "torch"} if "fused" in sys.argv else {}
+        apply_monkey_patch(model, ulysses_sp_size=1, use_remove_padding=True, **fused)
+        if not fused:
+            model(torch.ones(1, 4, dtype=torch.long).to("npu")).logits.float().sum().backward()
