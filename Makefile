@@ -20,7 +20,7 @@ SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 MARKS ?= not slow
 TESTS ?= tests
 # Of branches, in percent; below it `make test-all` fails.
-COVERAGE_GATE ?= 0
+COVERAGE_GATE ?= 88
 
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
