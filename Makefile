@@ -41,9 +41,10 @@ test-all: MARKS =
 test-all: COVERAGE = --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 test-all: test  ## run all tests and measure what of the tool they reach
 
-lint: $(VENV)/installed  ## check style
+lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+	$(RUN)/lint-imports
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(RUN)/mypy
@@ -60,7 +61,7 @@ matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and 
 	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
 
 clean:  ## delete the environments, the wheels and the caches of tools
-	rm -rf $(VENV) $(TRIAL) wheels .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRIAL) wheels .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }

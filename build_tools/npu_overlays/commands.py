@@ -11,7 +11,7 @@ from npu_overlays import matrix as cells
 from npu_overlays.changes.record import unified_diff
 from npu_overlays.errors import ConfigError, OutputError, OverlayError, Problem
 from npu_overlays.lock.lockfile import render_lock, write_lock
-from npu_overlays.lock.making import make_lock, taken_over
+from npu_overlays.locking import make_lock, taken_over
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.ledger import write_readme

@@ -13,14 +13,15 @@ from typing import Any, get_args
 
 from npu_overlays import source
 from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import ExplainedFile, reconcile
+from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import installed_path, summary_record
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
-from npu_overlays.merging.apply import Applied, apply_overlay
+from npu_overlays.lock.pairing import partner_requirements
+from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.pairing import partner_requirements
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.progress import step
 from npu_overlays.tree import PatchedTree, SourceTree
@@ -129,7 +130,7 @@ def prepare(overlay: Overlay) -> Prepared:
     absent = frozenset(archive.missing if archive else ())
     step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")
     applied, notices = apply_checked(content, lock, tree, absent)
-    files = reconcile(applied.tree, compare_trees(applied.tree), applied.declared, overlay=overlay.name)
+    files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
     requires = partner_requirements(overlay)
     version = overlay.version(lock.metadata.version)
     record = summary_record(

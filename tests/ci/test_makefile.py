@@ -108,10 +108,10 @@ def test_installs_once(elsewhere: Path) -> None:
     (elsewhere / ".venv" / "bin").mkdir(parents=True)
     (elsewhere / ".venv" / "bin" / "python").symlink_to(sys.executable)
     (elsewhere / ".venv" / "installed").touch()
-    assert "pip" not in make("--dry-run", "lint", cwd=elsewhere).stdout
+    assert "pip" not in make("--dry-run", "format", cwd=elsewhere).stdout
     later = (elsewhere / ".venv" / "installed").stat().st_mtime + 10
     os.utime(elsewhere / "pyproject.toml", (later, later))
-    assert "pip" in make("--dry-run", "lint", cwd=elsewhere).stdout
+    assert "pip" in make("--dry-run", "format", cwd=elsewhere).stdout
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import reconcile
+from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.errors import OverlayError
-from npu_overlays.merging.apply import Applied, apply_overlay
+from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import find_overlay
 from support.environment import Environment
@@ -52,7 +53,7 @@ def apply(
 ) -> Applied:
     """Apply an overlay to an upstream of the given files; the trees must show what the overlay declares."""
     applied = apply_overlay(content, source_tree(tmp_path / "upstream", upstream), absent=absent)
-    reconcile(applied.tree, compare_trees(applied.tree), applied.declared, overlay=content.overlay.name)
+    reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
     return applied
 
 

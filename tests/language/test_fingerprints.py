@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import npu_overlays
 from npu_overlays.syntax.fingerprint import dump, fingerprint, signature_fingerprint
+from support.pythons import SUPPORTED, some_python
 
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
@@ -67,15 +67,6 @@ TRICKY = [
 ]
 
 
-def _others() -> list[str]:
-    names = [f"python3.{minor}" for minor in range(10, 14) if minor != sys.version_info[1]]
-    return [path for name in names if (path := shutil.which(name)) and _runs(path)]
-
-
-def _runs(path: str) -> bool:
-    return subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
-
-
 def _results(python: str, sources: list[str]) -> list[object]:
     folder = Path(npu_overlays.__file__).parents[1]
     env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -85,15 +76,11 @@ def _results(python: str, sources: list[str]) -> list[object]:
     return found
 
 
-def test_every_python_found_agrees_on_tricky_sources() -> None:
-    others = _others()
-    if not others:
-        pytest.skip("no other supported Python on PATH")
+@pytest.mark.parametrize("version", SUPPORTED)
+def test_every_python_agrees_on_tricky_sources(version: str) -> None:
+    theirs = _results(some_python(version), TRICKY)
     own = _results(sys.executable, TRICKY)
-    for python in others:
-        theirs = _results(python, TRICKY)
-        different = [source for source, a, b in zip(TRICKY, own, theirs, strict=True) if a != b]
-        assert not different, f"{python}: {different[0]!r}"
+    assert [source for source, a, b in zip(TRICKY, own, theirs, strict=True) if a != b] == []
 
 
 def test_the_tricky_sources_have_the_fingerprints_they_always_had() -> None:

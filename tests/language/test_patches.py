@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.changes.reconcile import declarations
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.patches import apply_patch, read_patch
+from npu_overlays.merging.patches import apply_patch
 from npu_overlays.overlay.content import OverlayFile
+from npu_overlays.overlay.patches import read_patch
 from support.environment import Environment
 
 from .overlays import HEADER, apply_files, git_diff, mistakes
@@ -122,9 +124,22 @@ def test_a_patch_without_a_diff_is_refused(content: bytes) -> None:
         read_patch(_patch(content, header=""))
 
 
-def test_a_patch_that_only_changes_a_mode_is_refused(tmp_path: Path) -> None:
-    diff = b"diff --git a/pkg/a.py b/pkg/a.py\nold mode 100644\nnew mode 100755\n"
-    assert _refused(tmp_path, diff) == ["changes nothing; delete it"]
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "old mode 100644\nnew mode 100755\n",
+        "old mode 100755\nnew mode 100644\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1 +1 @@\n-a\n+b\n",
+        "new file mode 100755\nindex 0000000..1111111\n--- /dev/null\n+++ b/pkg/s\n@@ -0,0 +1 @@\n+#!/bin/sh\n",
+    ],
+)
+def test_modes_are_not_lost_in_silence(lines: str) -> None:
+    with pytest.raises(MergeError, match="changes whether a file is executable, which is not carried over"):
+        read_patch(_patch(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode()))
+
+
+def test_a_mode_inside_a_hunk_is_text(tmp_path: Path, environment: Environment) -> None:
+    after = {"pkg/notes.txt": b"old mode 100644\nnew mode 100755\n"}
+    assert _apply(tmp_path, git_diff(environment, UPSTREAM, after)) == after
 
 
 def test_a_patch_in_crlf_is_refused_and_one_of_a_crlf_file_is_not(tmp_path: Path, environment: Environment) -> None:
@@ -210,7 +225,7 @@ def test_patches_are_applied_in_name_order_and_before_merges(tmp_path: Path, env
     namespace: dict[str, object] = {}
     exec(applied.tree.after("pkg/a.py") or b"", namespace)  # noqa: S102  # the test's own text
     assert [namespace[name]() for name in "fgh"] == [5, 4, 3]  # type: ignore[operator]  # they are functions
-    assert [(one.symbol, one.operation, one.reason.why) for one in applied.declared] == [
+    assert [(one.symbol, one.operation, one.reason.why) for one in declarations(applied)] == [
         ("g", "patch", "first"),
         ("g", "patch", "second"),
         ("h", "patch", "second"),
@@ -229,6 +244,23 @@ def test_a_patch_under_a_wrapper_is_refused_because_the_original_is_not_upstream
     }
     with pytest.raises(MergeError, match="the original of `f` was not kept as upstream has it"):
         apply_files(tmp_path, UPSTREAM, files)
+
+
+@pytest.mark.parametrize(
+    "operation", ["@wrapped(why='w')\ndef new():\n    return upstream()\n", "deleted('new', why='w')\n"]
+)
+def test_an_operation_on_what_a_patch_adds_is_refused_with_what_to_do(
+    operation: str, tmp_path: Path, environment: Environment
+) -> None:
+    changed = {"pkg/a.py": UPSTREAM["pkg/a.py"] + b"def new():\n    return 9\n"}
+    files: dict[str, str | bytes] = {
+        "patches/1.patch": HEADER.encode() + git_diff(environment, UPSTREAM, changed),
+        "tree/pkg/a.py": operation,
+    }
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, UPSTREAM, files)
+    assert "write it with one of the two" in str(caught.value)
+    assert "`new`" in str(caught.value)
 
 
 def test_a_patch_that_undoes_another_is_refused(tmp_path: Path, environment: Environment) -> None:
@@ -256,7 +288,7 @@ def test_a_python_file_that_is_not_utf_8_can_be_patched(tmp_path: Path, environm
     after = {"pkg/latin.py": b"# -*- coding: latin-1 -*-\nx = '\xe8'\n"}
     applied = apply_files(tmp_path, before, {"patches/0.patch": HEADER.encode() + git_diff(environment, before, after)})
     assert applied.tree.changed == after
-    assert [(one.symbol, one.operation) for one in applied.declared] == [("latin.py", "patch")]
+    assert [(one.symbol, one.operation) for one in declarations(applied)] == [("latin.py", "patch")]
 
 
 def test_a_patch_that_breaks_the_syntax_is_refused(tmp_path: Path, environment: Environment) -> None:

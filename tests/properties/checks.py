@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npu_overlays.changes.compare import compare_modules
+from npu_overlays.changes.modules import compare_modules
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.wrapping import PRIVATE_PREFIX, private_name
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind

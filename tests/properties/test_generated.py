@@ -8,7 +8,8 @@ import warnings
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.changes.compare import compare_file, compare_modules
+from npu_overlays.changes.compare import compare_file
+from npu_overlays.changes.modules import compare_modules
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations

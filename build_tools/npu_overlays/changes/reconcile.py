@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.changes.compare import Change, ClassChange, FileChange
+from npu_overlays.changes.compare import FileChange, compare_file
+from npu_overlays.changes.modules import Change, ClassChange
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.merge import Declared
+from npu_overlays.merging.results import Applied, Declared
 from npu_overlays.merging.wrapping import PRIVATE_PREFIX
 from npu_overlays.syntax import fingerprint
 from npu_overlays.syntax.symbols import Module
@@ -48,6 +49,17 @@ class ExplainedFile:
     file: FileChange
     class_changes: tuple[ExplainedClass, ...]
     module_changes: tuple[Explained, ...]
+
+
+def declarations(applied: Applied) -> tuple[Declared, ...]:
+    """Return all that was declared; a patch declares the symbols that differ between what it found and what it left."""
+    by_patches = [
+        Declared(path=one.path, symbol=change.symbol, operation="patch", reason=one.reason, overlay=one.overlay)
+        for one in applied.patched
+        if (difference := compare_file(one.path, one.before, one.after))
+        for change in difference.symbols()
+    ]
+    return (*by_patches, *applied.declared)
 
 
 def reconcile(
@@ -110,7 +122,12 @@ class _Ledger:
             if id(entry) not in self._seen:
                 name = f"`{entry.symbol}` is" if entry.symbol else "the file is"
                 what = f"{entry.operation}, but {name} the same as upstream"
-                yield Problem(where=f"{entry.overlay or overlay}: {entry.path}", what=what, fix="delete the operation")
+                fix = "delete the operation"
+                rivals = {other.operation for other in self._by_place[entry.path, entry.symbol]} - {entry.operation}
+                if "patch" in rivals:
+                    what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
+                    fix = "write it with one of the two"
+                yield Problem(where=f"{entry.overlay or overlay}: {entry.path}", what=what, fix=fix)
 
 
 def _fits(entry: Declared, change: Change) -> bool:

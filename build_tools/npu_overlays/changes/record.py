@@ -13,8 +13,7 @@ from typing import Any
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.lock.lockfile import ArchiveRecord
-from npu_overlays.merging.apply import NotApplied
-from npu_overlays.merging.merge import Declared
+from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content
 from npu_overlays.pin import Pin
 from npu_overlays.tree import Origin, PatchedTree

@@ -9,33 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from npu_overlays.changes.compare import compare_file
 from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_overlays.merging.gate import check_modules
-from npu_overlays.merging.merge import Declared, merge
-from npu_overlays.merging.patches import PatchFile, apply_patch, read_patch
+from npu_overlays.merging.merge import merge
+from npu_overlays.merging.patches import apply_patch
+from npu_overlays.merging.results import Applied, Declared, NotApplied, PatchedFile
 from npu_overlays.overlay.content import Content, OverlayFile, SourcedEdit, file_reason
 from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.patches import PatchFile, read_patch
 from npu_overlays.tree import PatchedTree, SourceTree
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotApplied:
-    """An operation on a file the pinned commit holds but the source at hand lacks."""
-
-    path: str
-    symbol: str
-    operation: str
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Applied:
-    """The patched tree, what the overlay declared to change, and what this source could not take."""
-
-    tree: PatchedTree
-    declared: tuple[Declared, ...]
-    not_applied: tuple[NotApplied, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -46,6 +28,7 @@ class _Applier:
     changed: dict[str, bytes | None] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
     declared: list[Declared] = field(default_factory=list)
+    patched: list[PatchedFile] = field(default_factory=list)
     not_applied: list[NotApplied] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -86,7 +69,12 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
         applier.attempt(lambda: _gate(applier))
     if applier.problems:
         raise MergeError(applier.problems)
-    return Applied(tree=applier.tree, declared=tuple(applier.declared), not_applied=tuple(applier.not_applied))
+    return Applied(
+        tree=applier.tree,
+        declared=tuple(applier.declared),
+        patched=tuple(applier.patched),
+        not_applied=tuple(applier.not_applied),
+    )
 
 
 def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
@@ -99,11 +87,12 @@ def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
 def _patch(applier: _Applier, patch: PatchFile) -> None:
     _refuse_unshipped(applier, patch.paths, patch.source.file)
     changed = apply_patch(patch, applier.tree, absent=applier.absent)
-    for path, after in changed.items():
-        difference = compare_file(path, applier.tree.after(path), after)
-        symbols = [change.symbol for change in difference.symbols()] if difference else []
-        for symbol in symbols:
-            applier.declared.append(_declare(path, symbol, "patch", patch.reason, patch.source.overlay))
+    applier.patched += [
+        PatchedFile(
+            path=path, before=applier.tree.after(path), after=after, reason=patch.reason, overlay=patch.source.overlay
+        )
+        for path, after in changed.items()
+    ]
     applier.changed.update(changed)
     for path in sorted(applier.absent & set(patch.paths)):
         applier.not_applied.append(NotApplied(path=path, symbol="", operation="patch", why=patch.reason.why))

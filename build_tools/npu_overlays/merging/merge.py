@@ -6,13 +6,13 @@ Pure text work. Every byte no operation names stays as upstream has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.additions import added
 from npu_overlays.merging.deletions import deleted
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.replacements import replaced
+from npu_overlays.merging.results import Declared
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.substitutions import edited
 from npu_overlays.merging.wrapping import private_name, wrapped
@@ -27,27 +27,6 @@ _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
     "edited": edited,
     "deleted": deleted,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Declared:
-    """One change an overlay says it makes, to be compared with the change the trees show.
-
-    Args:
-        path: repository path of the file.
-        symbol: qualified name; empty for a change of the file as a whole.
-        operation: the operation's action, or ``import``, ``edit``, ``file``.
-        reason: why.
-        overlay: the overlay that says so.
-        private: for a wrapped symbol, the qualified name under which the original is kept.
-    """
-
-    path: str
-    symbol: str
-    operation: str
-    reason: Reason
-    overlay: str
-    private: str = ""
 
 
 def merge(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.merging.patches import read_patch
 from npu_overlays.overlay.content import Content, file_reason
 from npu_overlays.overlay.operations import Reason
+from npu_overlays.overlay.patches import read_patch
 from npu_overlays.reproducible import write_atomically
 
 README_FILE = "README.md"

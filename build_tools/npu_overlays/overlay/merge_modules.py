@@ -10,11 +10,12 @@ import dataclasses
 from collections.abc import Iterator
 
 from npu_overlays.errors import MergeError
-from npu_overlays.overlay.marks import Reader, read_arguments, read_edits, read_import
-from npu_overlays.overlay.operations import ImportedName, Operation, TargetKind
+from npu_overlays.overlay.emitting import emit
+from npu_overlays.overlay.marks import Reader, read_import
+from npu_overlays.overlay.operations import Operation, TargetKind
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import definition_text, names_in, value_text
+from npu_overlays.syntax.texts import definition_text, value_text
 
 
 def read_operations(file: str, content: bytes, *, overlay: str, target: str = "") -> tuple[Operation, ...]:
@@ -84,7 +85,7 @@ def _read_definition(reader: Reader, node: FunctionNode | ast.ClassDef, parent: 
         _check_definition(reader, node, calls[0], name)
         kind: TargetKind = "class" if isinstance(node, ast.ClassDef) else "function"
         text = definition_text(reader.module, node, calls[0])
-        _emit(reader, calls[0], node, symbol=name, kind=kind, text=text)
+        emit(reader, calls[0], node, symbol=name, kind=kind, text=text)
 
 
 def _check_definition(reader: Reader, node: FunctionNode | ast.ClassDef, call: ast.Call, name: str) -> None:
@@ -129,7 +130,7 @@ def _read_assignment(reader: Reader, node: ast.Assign | ast.AnnAssign, call: ast
         name = f"{parent}.{targets[0].id}" if parent else targets[0].id
         value = "" if action == "edited" else value_text(reader.module, call.args[0])
         annotation = reader.module.text(node.annotation) if isinstance(node, ast.AnnAssign) else ""
-        _emit(reader, call, node, symbol=name, kind="attribute", text=value, annotation=annotation)
+        emit(reader, call, node, symbol=name, kind="attribute", text=value, annotation=annotation)
 
 
 def _read_deletion(reader: Reader, node: ast.Expr, call: ast.Call, parent: str) -> None:
@@ -139,62 +140,7 @@ def _read_deletion(reader: Reader, node: ast.Expr, call: ast.Call, parent: str) 
         reader.problem(node, "not an operation", 'deleted("name", why=…), or a marker on a definition')
         return
     name = f"{parent}.{names[0]}" if parent else names[0]
-    _emit(reader, call, node, symbol=name, kind="attribute", text="")
-
-
-def _emit(  # noqa: PLR0913  # the parts of an Operation, read at different places
-    reader: Reader,
-    call: ast.Call,
-    node: ast.stmt,
-    *,
-    symbol: str,
-    kind: TargetKind,
-    text: str,
-    annotation: str = "",
-) -> None:
-    action = reader.action(call)
-    reason, targets = read_arguments(reader, call)
-    edits = tuple(read_edits(reader, call)) if action == "edited" else ()
-    operation = Operation(
-        action=action,
-        path=reader.target,
-        symbol=symbol,
-        kind=kind,
-        text="" if action == "edited" else text,
-        annotation=annotation,
-        upstream_name=reader.upstream_name,
-        edits=edits,
-        reason=reason,
-        overlay=reader.overlay,
-        where=reader.where(node),
-    )
-    operation = dataclasses.replace(operation, imports=_needed_imports(reader, operation))
-    reader.operations.extend(_for_targets(reader, node, operation, targets))
-
-
-def _for_targets(reader: Reader, node: ast.stmt, operation: Operation, targets: object) -> Iterator[Operation]:
-    if reader.target:
-        if targets is not None:
-            reader.problem(node, "targets= belongs to files of shared/", "take targets= out, or move the definition")
-        yield operation
-        return
-    if "." in operation.symbol or not isinstance(targets, (list, tuple)) or not targets:
-        reader.problem(
-            node, "a shared definition stands at module level and names its targets", 'targets=["path.py:Class.method"]'
-        )
-        return
-    for target in targets:
-        path, _, symbol = str(target).partition(":")
-        if not path.endswith(".py") or not symbol:
-            reader.problem(node, f"`{target}` is not a target", 'write "path/of/file.py:Class.method"')
-        else:
-            yield dataclasses.replace(operation, path=path, symbol=symbol)
-
-
-def _needed_imports(reader: Reader, operation: Operation) -> tuple[ImportedName, ...]:
-    texts = (operation.text, operation.annotation, *(edit.replace for edit in operation.edits))
-    used = {name for text in texts for name in names_in(text)}
-    return tuple(imported for imported in reader.imports if imported.name in used)
+    emit(reader, call, node, symbol=name, kind="attribute", text="")
 
 
 def _check_imports_are_used(reader: Reader) -> None:

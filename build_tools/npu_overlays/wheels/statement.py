@@ -13,9 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from npu_overlays.lock.pairing import partner_requirements
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.lookup import lineage
-from npu_overlays.overlay.pairing import partner_requirements
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.reproducible import canonical_json, write_atomically
 

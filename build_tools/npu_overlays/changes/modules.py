@@ -1,0 +1,153 @@
+"""Modules: two texts of one Python module in, the classes and symbols that differ out."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from npu_overlays.syntax.definitions import Definition, SymbolKind
+from npu_overlays.syntax.meanings import bases, decorators, meaning, owners, statements
+from npu_overlays.syntax.symbols import Module
+
+ChangeAction = Literal["added", "replaced", "updated", "deleted"]
+ChangeKind = Literal["class", "method", "attribute", "statement", "text", "file"]
+_KINDS: dict[SymbolKind, ChangeKind] = {
+    "function": "method",
+    "class": "class",
+    "attribute": "attribute",
+    "import": "attribute",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One symbol that differs.
+
+    Args:
+        action: ``added``, ``replaced`` or ``deleted``; ``updated`` for a class or file of which parts differ.
+        kind: ``method`` for any function, as in the layout users know; ``statement`` for code at module or
+            class level that binds no name; ``text`` where only comments or formatting differ; ``file`` where
+            there is no syntax to compare.
+        symbol: qualified name, or the statement's first line, or the file's name.
+        line: 1-based line in the patched file; None for what is no longer there.
+    """
+
+    action: ChangeAction
+    kind: ChangeKind
+    symbol: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassChange:
+    """A class that differs, with its members that differ."""
+
+    action: ChangeAction
+    name: str
+    line: int | None = None
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(kw_only=True)
+class _Comparison:
+    before: Module
+    after: Module
+    classes: dict[str, list[Change]] = field(default_factory=dict)
+    module: list[Change] = field(default_factory=list)
+
+    def note(self, parent: str, change: Change) -> None:
+        if parent:
+            self.classes.setdefault(parent, []).append(change)
+        else:
+            self.module.append(change)
+
+
+def compare_modules(
+    before: Module, after: Module, *, code: bool = True
+) -> tuple[tuple[ClassChange, ...], tuple[Change, ...]]:
+    """Return the class changes and the module changes between two modules.
+
+    Args:
+        before: one module.
+        after: the other.
+        code: whether code and docstrings that bind no name count; of a file that came or went as a whole,
+            the definitions say enough.
+    """
+    comparison = _Comparison(before=before, after=after)
+    names = [*after.definitions, *(name for name in before.definitions if name not in after.definitions)]
+    for name in names:
+        _compare_name(comparison, name)
+    for scope in ("", *_class_names(before, after)) if code else ():
+        _compare_docstring(comparison, scope)
+        _compare_statements(comparison, scope)
+    return tuple(_class_changes(comparison)), tuple(comparison.module)
+
+
+def _compare_name(comparison: _Comparison, name: str) -> None:
+    old = comparison.before.definitions.get(name, [])
+    new = comparison.after.definitions.get(name, [])
+    latest = (new or old)[-1]
+    if latest.kind == "class" and all(definition.kind == "class" for definition in (*old, *new)):
+        _compare_class_headers(comparison, name, old, new)
+        return
+    if meaning(old) != meaning(new):
+        action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
+        change = Change(action=action, kind=_KINDS[latest.kind], symbol=name, line=_line(new))
+        comparison.note(latest.parent, change)
+
+
+def _compare_class_headers(comparison: _Comparison, name: str, old: list[Definition], new: list[Definition]) -> None:
+    """Note the class itself where it came, went, or has other bases, keywords or decorators."""
+    if not old or not new:
+        comparison.classes.setdefault(name, [])
+    for attribute, part in (("__bases__", bases), ("__decorators__", decorators)):
+        if old and new and [part(entry.node) for entry in old] != [part(entry.node) for entry in new]:
+            comparison.note(
+                name, Change(action="replaced", kind="attribute", symbol=f"{name}.{attribute}", line=_line(new))
+            )
+
+
+def _compare_docstring(comparison: _Comparison, scope: str) -> None:
+    """Note another docstring of the module, or of a class that both modules have."""
+    old, new = (owners(module, scope) for module in (comparison.before, comparison.after))
+    if old and new and [ast.get_docstring(node) for node in old] != [ast.get_docstring(node) for node in new]:
+        symbol = f"{scope}.__doc__" if scope else "__doc__"
+        line = getattr(new[-1], "lineno", 1)
+        comparison.note(scope, Change(action="replaced", kind="attribute", symbol=symbol, line=line))
+
+
+def _compare_statements(comparison: _Comparison, scope: str) -> None:
+    """Note the statements of a module or class body that bind nothing and are new or gone."""
+    old = statements(comparison.before, scope)
+    new = statements(comparison.after, scope)
+    for action, mine, other in (("added", new, old), ("deleted", old, new)):
+        surplus = Counter(text for text, _, _ in mine) - Counter(text for text, _, _ in other)
+        for text, line, first in mine:
+            if surplus[text] > 0:
+                surplus[text] -= 1
+                at = line if action == "added" else None
+                symbol = f"{scope}.{first}" if scope else first
+                comparison.note(scope, Change(action=action, kind="statement", symbol=symbol, line=at))  # type: ignore[arg-type]  # two of the actions
+
+
+def _class_changes(comparison: _Comparison) -> Iterator[ClassChange]:
+    before, after = comparison.before.definitions, comparison.after.definitions
+    lines = {name: _line(after.get(name, [])) for name in comparison.classes}
+    for name in sorted(comparison.classes, key=lambda name: (lines[name] is None, lines[name] or 0, name)):
+        action: ChangeAction = (
+            "updated" if name in before and name in after else "added" if name in after else "deleted"
+        )
+        yield ClassChange(action=action, name=name, line=lines[name], changes=tuple(comparison.classes[name]))
+
+
+def _class_names(*modules: Module) -> list[str]:
+    return sorted(
+        {name for module in modules for name, known in module.definitions.items() if known[-1].kind == "class"}
+    )
+
+
+def _line(definitions: list[Definition]) -> int | None:
+    return definitions[-1].node.lineno if definitions else None

@@ -1,0 +1,67 @@
+"""Results: what merging an overlay into upstream's tree gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from npu_overlays.overlay.operations import Reason
+from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """One change an overlay says it makes, to be compared with the change the trees show.
+
+    Args:
+        path: repository path of the file.
+        symbol: qualified name; empty for a change of the file as a whole.
+        operation: the operation's action, or ``import``, ``edit``, ``file``.
+        reason: why.
+        overlay: the overlay that says so.
+        private: for a wrapped symbol, the qualified name under which the original is kept.
+    """
+
+    path: str
+    symbol: str
+    operation: str
+    reason: Reason
+    overlay: str
+    private: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotApplied:
+    """An operation on a file the pinned commit holds but the source at hand lacks."""
+
+    path: str
+    symbol: str
+    operation: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedFile:
+    """A file before and after one patch, which names no symbols itself; None where there is no such file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    reason: Reason
+    overlay: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """The patched tree, what the overlay declared to change, and what this source could not take.
+
+    Args:
+        tree: the patched tree.
+        declared: by operations, edits and added files.
+        patched: what each patch did to each file.
+        not_applied: operations on files this source lacks.
+    """
+
+    tree: PatchedTree
+    declared: tuple[Declared, ...]
+    patched: tuple[PatchedFile, ...] = ()
+    not_applied: tuple[NotApplied, ...] = ()

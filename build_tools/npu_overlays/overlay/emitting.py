@@ -1,0 +1,77 @@
+"""Emitting: one marker and what it marks in, the operations it asks for out."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+
+from npu_overlays.overlay.marks import Reader, read_arguments, read_edits
+from npu_overlays.overlay.operations import ImportedName, Operation, TargetKind
+from npu_overlays.syntax.texts import names_in
+
+
+def emit(  # noqa: PLR0913  # the parts of an Operation, read at different places
+    reader: Reader,
+    call: ast.Call,
+    node: ast.stmt,
+    *,
+    symbol: str,
+    kind: TargetKind,
+    text: str,
+    annotation: str = "",
+) -> None:
+    """Add to the reader's operations what one marker asks for: one operation, or in ``shared/`` one for each target.
+
+    Args:
+        reader: takes the operations and the mistakes.
+        call: the marker.
+        node: the statement it marks.
+        symbol: qualified name of what is marked.
+        kind: of the symbol.
+        text: the definition or the value; what an edit's stands for is not used.
+        annotation: of a value.
+    """
+    action = reader.action(call)
+    reason, targets = read_arguments(reader, call)
+    edits = tuple(read_edits(reader, call)) if action == "edited" else ()
+    operation = Operation(
+        action=action,
+        path=reader.target,
+        symbol=symbol,
+        kind=kind,
+        text="" if action == "edited" else text,
+        annotation=annotation,
+        upstream_name=reader.upstream_name,
+        edits=edits,
+        reason=reason,
+        overlay=reader.overlay,
+        where=reader.where(node),
+    )
+    operation = dataclasses.replace(operation, imports=_needed_imports(reader, operation))
+    reader.operations.extend(_for_targets(reader, node, operation, targets))
+
+
+def _for_targets(reader: Reader, node: ast.stmt, operation: Operation, targets: object) -> Iterator[Operation]:
+    if reader.target:
+        if targets is not None:
+            reader.problem(node, "targets= belongs to files of shared/", "take targets= out, or move the definition")
+        yield operation
+        return
+    if "." in operation.symbol or not isinstance(targets, (list, tuple)) or not targets:
+        reader.problem(
+            node, "a shared definition stands at module level and names its targets", 'targets=["path.py:Class.method"]'
+        )
+        return
+    for target in targets:
+        path, _, symbol = str(target).partition(":")
+        if not path.endswith(".py") or not symbol:
+            reader.problem(node, f"`{target}` is not a target", 'write "path/of/file.py:Class.method"')
+        else:
+            yield dataclasses.replace(operation, path=path, symbol=symbol)
+
+
+def _needed_imports(reader: Reader, operation: Operation) -> tuple[ImportedName, ...]:
+    texts = (operation.text, operation.annotation, *(edit.replace for edit in operation.edits))
+    used = {name for text in texts for name in names_in(text)}
+    return tuple(imported for imported in reader.imports if imported.name in used)
