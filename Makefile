@@ -16,16 +16,15 @@ STACK ?=
 OVERLAY ?=
 SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 
-# A pytest marker expression; `make test-all` leaves none out.
-MARKS ?= not slow
 TESTS ?= tests
-# Of branches, in percent; below it `make test-all` fails.
+PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist loadfile
+# Of branches, in percent; below it `make test` fails.
 COVERAGE_GATE ?= 88
 
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels test test-all lint types format bench matrix clean
+.PHONY: help wheels test test-quick lint types format bench matrix clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -34,12 +33,11 @@ wheels: $(VENV)/installed  ## build the default stack into wheels/, install it i
 	$(RUN)/npu-overlays build $(SELECTION)
 	$(RUN)/python ci/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 
-test: $(VENV)/installed-test  ## run the tests, without those that take longer than a minute
-	$(RUN)/python -m pytest $(TESTS) -m "$(MARKS)" --numprocesses auto --maxprocesses 4 --dist loadfile $(COVERAGE)
+test: $(VENV)/installed-test  ## run all tests and measure what of the tool they reach
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
-test-all: MARKS =
-test-all: COVERAGE = --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
-test-all: test  ## run all tests and measure what of the tool they reach
+test-quick: $(VENV)/installed-test  ## run the tests without those that take longer than a minute
+	$(PYTEST) -m "not slow"
 
 lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
 	$(RUN)/ruff check .

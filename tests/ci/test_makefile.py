@@ -98,8 +98,10 @@ def test_all_tests_are_the_tests_with_the_slow_ones_and_a_coverage_gate(elsewher
         (line,) = [line for line in make("--dry-run", target, cwd=elsewhere).stdout.splitlines() if "pytest" in line]
         return line
 
-    quick, everything = pytest_line("test"), pytest_line("test-all")
-    assert everything.startswith(quick.replace("not slow", "").rstrip())
+    quick, everything = pytest_line("test-quick"), pytest_line("test")
+    assert quick.endswith(' -m "not slow"')
+    assert everything.startswith(quick.removesuffix(' -m "not slow"'))
+    assert "-m " not in everything.replace("-m pytest", "")
     assert "--cov-fail-under=" in everything
     assert "--cov" not in quick
 
@@ -119,8 +121,8 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     assert os.access(script, os.X_OK)
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
     run = re.findall(r"^make ([a-z-]+)", script.read_text("utf-8"), flags=re.MULTILINE)
-    assert {"wheels", "test-all", "lint", "types"} == set(run)
-    assert run[-1] == "test-all"
+    assert {"wheels", "test", "lint", "types"} == set(run)
+    assert run[-1] == "test"
 
 
 def test_ci_runs_every_step_and_fails_where_one_fails(tmp_path: Path) -> None:
@@ -129,13 +131,13 @@ def test_ci_runs_every_step_and_fails_where_one_fails(tmp_path: Path) -> None:
     log = tmp_path / "log"
     fake = tmp_path / "bin" / "make"
     fake.parent.mkdir()
-    for failing in ("lint", "test-all", "none"):
+    for failing in ("lint", "test", "none"):
         log.unlink(missing_ok=True)
         fake.write_text(f'#!/bin/sh\necho "$1" >> "{log}"\ntest "$1" != {failing}\n', "utf-8")
         fake.chmod(0o755)
         path = f"{fake.parent}:{os.environ['PATH']}"
         done = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, env={**os.environ, "PATH": path}, check=False)
-        assert log.read_text("utf-8").split() == ["lint", "types", "wheels", "test-all"]
+        assert log.read_text("utf-8").split() == ["lint", "types", "wheels", "test"]
         assert (done.returncode == 0) == (failing == "none")
 
 
