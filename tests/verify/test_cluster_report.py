@@ -94,6 +94,56 @@ def test_doctor_rows_count_as_differences() -> None:
     assert "doctor: broken: torch: 2.0" in cluster.to_text()
 
 
+def doctor(*, npus: str = "910B3, 910B3", sha256: str = "a" * 64, **facts: str) -> dict[str, Any]:
+    known = {"cann": "8.3.RC1", "cann_runtime": "7.9:8.3.RC1", "chips": npus, "cpus": "8", "cann_home": "/a"}
+    package = {"package": "vllm", "version": "0.11.0", "commit": "", "sha256": sha256}
+    return {"exit": 0, "rows": [], "facts": {**known, **facts}, "packages": [package]}
+
+
+def examined(*reports: dict[str, Any]) -> Cluster:
+    nodes = [node(f"n{number}", answer(), doctor=one, npus=2.0) for number, one in enumerate(reports, 1)]
+    return Cluster(nodes=tuple(nodes))
+
+
+def test_nodes_with_the_same_software_say_nothing_of_it() -> None:
+    cluster = examined(doctor(), doctor(cpus="64", cann_home="/b"), doctor(npus="", cann="", cann_runtime=""))
+    assert (cluster.exit_code, cluster.disagreements) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (doctor(cann_runtime="7.7:8.2.RC1"), "cann_runtime differs: 7.9:8.3.RC1 on n1 (10.0.0.1), n2 (10.0.0.2); 7.7:"),
+        (doctor(cann="8.2.RC1"), "cann differs: 8.3.RC1 on n1 (10.0.0.1), n2 (10.0.0.2); 8.2.RC1 on n3 (10.0.0.3)"),
+        (doctor(npus="910B1, 910B1"), "chips differs: "),
+        (doctor(sha256="b" * 64), "vllm differs: 0.11.0 (sha256 aaaaaaaaaaaaaaaa) on n1"),
+    ],
+)
+def test_nodes_with_other_software_are_told_though_each_is_well_by_itself(other: dict[str, Any], said: str) -> None:
+    cluster = examined(doctor(), doctor(), other)
+    assert cluster.exit_code == 1
+    assert [line for line in cluster.to_text().splitlines() if line.startswith(said)]
+    assert json.loads(cluster.to_json())["differing"][0].startswith(said)
+
+
+def test_another_runtime_of_cann_is_told_with_hccls_message() -> None:
+    assert "EI0008" in examined(doctor(), doctor(cann_runtime="7.7:8.2.RC1")).to_text()
+
+
+def test_npus_that_ray_does_not_offer_are_told_of_every_node() -> None:
+    nodes = [node(f"n{number}", answer(), doctor=doctor(), npus=0.0) for number in (1, 2)]
+    text = Cluster(nodes=tuple(nodes)).to_text()
+    assert "the 2 that agree all have this:\n  doctor: broken: Ray offers 0 NPUs, npu-smi shows 2" in text
+    assert Cluster(nodes=tuple(nodes)).exit_code == 1
+    assert "Ray offers" not in examined(doctor(), doctor()).to_text()
+
+
+def test_what_is_broken_on_every_node_is_told_once() -> None:
+    broken = {"exit": 1, "rows": [{"level": "broken", "component": "numpy", "found": "2.4.6"}]}
+    text = Cluster(nodes=tuple(node(name, answer(), doctor=broken) for name in ("n1", "n2"))).to_text()
+    assert text.count("doctor: broken: numpy: 2.4.6") == 1
+
+
 def test_notes_are_no_differences() -> None:
     noted = answer(finding("second copy", level="note"))
     assert Cluster(nodes=(node("n1", answer()), node("n2", noted))).exit_code == 0

@@ -18,8 +18,8 @@ def survey(options: Options, *, package: str) -> Cluster:
     """Ask every node of a running Ray cluster.
 
     Args:
-        options: `ray` is the address, `timeout` the patience; `distribution`, `doctor`, `stack` and `deterministic`
-            are handed on to the nodes.
+        options: `ray` is the address, `timeout` the patience; `distribution`, `doctor`, `stack`, `deterministic` and
+            `no_import` are handed on to the nodes.
         package: the summary package to run there.
 
     Returns:
@@ -34,6 +34,7 @@ def survey(options: Options, *, package: str) -> Cluster:
         commands["doctor"] = [package, "--doctor", "--json"]
         commands["doctor"] += ["--stack", options.stack] if options.stack else []
         commands["doctor"] += ["--deterministic"] if options.deterministic else []
+        commands["doctor"] += ["--no-import"] if options.no_import else []
     try:
         return Cluster(nodes=tuple(nodes.ask(options.ray or "auto", commands, seconds=options.timeout)))
     except nodes.Unreachable as error:

@@ -153,6 +153,7 @@ def _answer(ray: Any, task: Any, node: Mapping[str, Any], *, answered: bool, sec
         verify=reports.get("verify"),
         doctor=reports.get("doctor"),
         problem="; ".join(problems),
+        npus=node.get("Resources", {}).get("NPU", 0.0),
     )
 
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from . import facts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +27,7 @@ class Node:
         verify: its report, with the exit code as ``exit``; None where it gave none.
         doctor: likewise, where that was asked for.
         problem: why an answer is missing.
+        npus: how many NPUs Ray says the node has; None where it was not asked.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Node:
     verify: dict[str, Any] | None = None
     doctor: dict[str, Any] | None = None
     problem: str = ""
+    npus: float | None = None
 
     @property
     def state(self) -> str:
@@ -63,6 +67,7 @@ class Node:
         for one in (self.doctor or {}).get("rows", ()):
             if one["level"] in {"broken", "unknown"}:
                 yield f"doctor: {one['level']}: {one['component']}: {one['found']}"
+        yield from facts.devices(self.doctor, self.npus)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +92,17 @@ class Cluster:
         return sorted(groups.values(), key=lambda group: (-len(group), group[0].state != "intact"))
 
     @property
+    def disagreements(self) -> list[str]:
+        """What the doctor read on the nodes and should be the same on all of them, a line each."""
+        return list(facts.disagreements([(_called(node), node.doctor) for node in self.nodes]))
+
+    @property
     def exit_code(self) -> int:
         """0 all nodes are intact and alike, 1 some are not, 2 some did not answer or could not tell."""
         answers = [report for node in self.nodes for report in (node.verify, node.doctor) if report is not None]
-        if len(self.groups) > 1 or any(report["exit"] == 1 for report in answers):
+        unoffered = any(line for node in self.nodes for line in facts.devices(node.doctor, node.npus))
+        differ = len(self.groups) > 1 or bool(self.disagreements)
+        if differ or unoffered or any(report["exit"] == 1 for report in answers):
             return 1
         untold = any(report["exit"] != 0 for report in answers) or any(node.problem for node in self.nodes)
         return 2 if untold or self.problems or not self.nodes else 0
@@ -104,6 +116,7 @@ class Cluster:
             "exit_code": self.exit_code,
             "nodes": nodes,
             "agreeing": groups,
+            "differing": self.disagreements,
             "problems": list(self.problems),
         }
         return json.dumps(value, indent=2) + "\n"
@@ -118,9 +131,11 @@ class Cluster:
         for node in (node for group in groups[1:] for node in group):
             yield f"{_called(node)} differs from the {len(groups[0])} that agree:"
             yield from _difference(node, groups[0][0])
-        if groups and groups[0][0].state != "intact":
-            yield f"the {len(groups[0])} that agree are not intact:"
+        if groups and any(groups[0][0].differences()):
+            intact = groups[0][0].state == "intact"
+            yield f"the {len(groups[0])} that agree {'all have this' if intact else 'are not intact'}:"
             yield from _indented(groups[0][0])
+        yield from self.disagreements
         for node in self.nodes:
             if node.problem:
                 yield f"{_called(node)}: {node.problem}"
