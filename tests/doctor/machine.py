@@ -47,6 +47,17 @@ SMI = """\
 +===========================+===============+====================================================+
 """
 
+SOCKETS = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:{port:04X} 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 14053 1
+   1: 0100007F:EA61 0100007F:0016 01 00000000:00000000 00:00000000 00000000     0        0 14054 1
+"""
+RAY = """\
+def get_current_node_num_accelerators():
+    # NPU chips are devices of the form "/dev/davinci?".
+    return len(glob.glob("{pattern}"))
+"""
+
 
 class Machine:
     """A healthy machine with the stack vllm-0.11.
@@ -159,7 +170,12 @@ class Machine:
             "/usr/local/Ascend/nnal/atb/latest/version.info", f"    Ascend-cann-atb : {version}\n    Platform : x\n"
         )
         self.file(f"{ATB}/lib/libatb.so")
-        write(self.root / TOOLKIT.lstrip("/") / "python/site-packages/acl.py", "")
+        self.acl("return 2, 0")
+
+    def acl(self, body: str) -> None:
+        """Write CANN's Python module, with the body of what Ray asks it."""
+        asked = f"class rt:\n    @staticmethod\n    def get_device_count():\n        {body}\n"
+        self.file(f"{TOOLKIT}/python/site-packages/acl.py", asked)
 
     def version_cfg(self, versions: Mapping[str, str]) -> None:
         """Write the toolkit's version.cfg."""
@@ -173,6 +189,7 @@ class Machine:
         self.file("/usr/local/Ascend/driver/lib64/libdrv.so")
         self.file("/usr/local/Ascend/firmware/version.info", "Version=7.8.0.5.216\npackage_version=25.3.rc1\n")
         self.file("/usr/local/dcmi/libdcmi.so")
+        self.file("/proc/net/tcp", SOCKETS.format(port=22))
         for name in ("davinci0", "davinci1", "davinci_manager", "devmm_svm", "hisi_hdc"):
             self.file(f"/dev/{name}")
         self.command("npu-smi", SMI)
@@ -205,7 +222,7 @@ class Machine:
         self.install("opencv-python-headless", "4.11.0.86", {"cv2/__init__.py": ""})
         self.install("tokenizers", "0.22.0")
         self.install("tensordict", "0.10.0", {"tensordict/__init__.py": ""}, requires=["torch", "numpy"])
-        self.install("ray", "2.46.0", {"ray/__init__.py": ""})
+        self.install_ray("2.46.0", "/dev/davinci?")
         self.install("triton-ascend", "3.2.0rc4", {"triton/__init__.py": "", "triton/language/__init__.py": ""})
         for module in ("decorator", "attr", "psutil", "scipy", "cffi", "yaml", "sympy", "google/protobuf", "absl"):
             self.module(f"{module}/__init__.py")
@@ -258,6 +275,7 @@ class Machine:
             "verl/workers/roles/utils/padding.py": padding,
             "verl/utils/vllm/__init__.py": "",
             "verl/utils/vllm/patch.py": rollout,
+            "verl/utils/npu/allocator.py": "",
         }
         self.install("verl-npu", f"{version}+npu.1.gd62da49", files)
         self.install(
@@ -266,21 +284,29 @@ class Machine:
 
     def install_vllm(self, version: str, **files: str) -> None:
         """Install vllm."""
-        own = {"vllm/__init__.py": "", "vllm/lora/__init__.py": "", "vllm/lora/models.py": ""}
+        envs = 'VLLM_ALL2ALL_BACKEND: Literal["naive", "flashinfer_all2allv"] = "naive"\n'
+        own = {"vllm/__init__.py": "", "vllm/lora/__init__.py": "", "vllm/lora/models.py": "", "vllm/envs.py": envs}
         self.install("vllm", version, {**own, **files}, requires=["numpy", "transformers>=4.55.2"])
 
     def install_vllm_ascend(self, version: str, *, soc: str = "ascend910b3", sleep: bool = True) -> None:
         """Install vllm-ascend as built on this machine."""
         body = "        torch.npu.empty_cache()\n"
+        refusal = 'assert "expandable_segments:True" not in PYTORCH_NPU_ALLOC_CONF\n'
         files = {
             "vllm_ascend/__init__.py": "",
             "vllm_ascend/envs.py": 'x = {"VLLM_ASCEND_ENABLE_NZ": 1}\n',
             "vllm_ascend/_build_info.py": f"__soc_version__ = '{soc}'\n__sleep_mode_enabled__ = {sleep}\n",
             "vllm_ascend/vllm_ascend_C.cpython-310-aarch64-linux-gnu.so": "",
             "vllm_ascend/worker/worker_v1.py": f"class Worker:\n    def sleep(self, level):\n{body}",
+            "vllm_ascend/device_allocator/camem.py": refusal,
             "vllm_ascend/attention.py": 'from vllm import LLM\nold = vllm_version_is("0.10.2")\n',
         }
         self.install("vllm-ascend", version, files, requires=["torch-npu==2.7.1", "numpy<2.0.0"])
+
+    def install_ray(self, version: str, pattern: str) -> None:
+        """Install a Ray that counts devices by a pattern where acl does not answer."""
+        files = {"ray/__init__.py": "", "ray/_private/accelerators/npu.py": RAY.format(pattern=pattern)}
+        self.install("ray", version, files)
 
     def install_megatron(self) -> None:
         """Put a clone of Megatron-LM and one of MindSpeed on the path."""

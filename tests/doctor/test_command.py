@@ -20,8 +20,8 @@ SOURCE = Path(npu_overlays.embedded.__file__).parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 PROGRAM = """
 import sys
-from verl_npu_summary.doctor import main
-sys.exit(main(sys.argv[1:], "verl_npu_summary"))
+from verl_npu_summary.cli import main
+sys.exit(main(["--doctor", *sys.argv[1:]], package="verl_npu_summary"))
 """
 
 
@@ -62,7 +62,7 @@ def run(python: str, folder: Path, *arguments: str, **env: str) -> subprocess.Co
 
 
 def test_a_machine_without_anything_is_told_what_the_stack_needs(python: str, tmp_path: Path) -> None:
-    done = run(python, tmp_path, "--doctor", "--stack", "vllm-0.11", "--no-import")
+    done = run(python, tmp_path, "--stack", "vllm-0.11", "--no-import")
     assert (done.returncode, done.stderr) == (1, "")
     assert "BROKEN      cann: not found (expected: 8.3.RC1)" in done.stdout
     assert "exit 1" in done.stdout
@@ -99,7 +99,7 @@ def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
 
 
 def test_an_unknown_stack_is_wrong_usage(tmp_path: Path) -> None:
-    done = run(sys.executable, tmp_path, "--doctor", "--stack", "x")
+    done = run(sys.executable, tmp_path, "--stack", "x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no stack `x`; there are: mindspeed-rl-2.3" in done.stderr
 

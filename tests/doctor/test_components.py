@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INFO = f"{TOOLKIT}/aarch64-linux/ascend_toolkit_install.info"
 
 
-def row(report: Report, component: str, check: str = "components.tables") -> Row:
+def row(report: Report, component: str, check: str = "published.tables") -> Row:
     found = [one for one in report.rows if one.component == component and one.check == check]
     assert len(found) == 1, report.rows
     return found[0]
@@ -98,8 +98,8 @@ def test_a_driver_is_compatible_where_its_own_file_names_the_toolkit(machine: Ma
     )
     report = machine.report("vllm-0.11")
     assert row(report, "hdk with cann 8.3.RC1").level == "compatible"
-    assert row(report, "hdk", "components.stack").level == "compatible"
-    assert row(report, "driver with toolkit", "components.driver").level == "matched"
+    assert row(report, "hdk", "stack.pins").level == "compatible"
+    assert row(report, "driver with toolkit", "driver.driver").level == "matched"
 
 
 def test_a_driver_that_neither_file_names_is_broken(machine: Machine) -> None:
@@ -109,13 +109,13 @@ def test_a_driver_that_neither_file_names_is_broken(machine: Machine) -> None:
     )
     report = machine.report()
     assert row(report, "hdk with cann 8.3.RC1").level == "broken"
-    assert row(report, "driver with toolkit", "components.driver").level == "broken"
+    assert row(report, "driver with toolkit", "driver.driver").level == "broken"
 
 
 @pytest.mark.parametrize(("version", "level"), [("7.8.0.5.216", "matched"), ("9.1.0", "broken"), ("weird", "unknown")])
 def test_firmware_is_held_against_the_range_in_the_drivers_file(machine: Machine, version: str, level: str) -> None:
     machine.file("/usr/local/Ascend/firmware/version.info", f"Version={version}\n")
-    assert row(machine.report(), "firmware", "components.firmware").level == level
+    assert row(machine.report(), "firmware", "driver.firmware").level == level
 
 
 def test_a_container_that_does_not_see_the_firmware_has_no_row_for_it(machine: Machine) -> None:
@@ -132,14 +132,14 @@ def test_the_drivers_version_is_npu_smis_where_its_file_is_not_mounted(machine: 
 def test_a_machine_is_held_against_any_stack(machine: Machine, name: str) -> None:
     report = machine.report(name)
     assert report.stack == name
-    assert {one.component for one in report.rows if one.check == "components.stack"} >= {"python", "cann", "torch_npu"}
+    assert {one.component for one in report.rows if one.check == "stack.pins"} >= {"python", "cann", "torch_npu"}
 
 
 def test_pins_of_another_stack_are_broken_with_the_command_that_installs_them(machine: Machine) -> None:
     report = machine.report("vllm-0.7.3")
-    found = row(report, "torch_npu", "components.stack")
+    found = row(report, "torch_npu", "stack.pins")
     assert (found.level, found.fix) == ("broken", "pip install --no-deps 'torch-npu==2.5.1'")
-    vllm = row(report, "vllm", "components.stack")
+    vllm = row(report, "vllm", "stack.pins")
     assert vllm.fix.startswith("VLLM_TARGET_DEVICE=empty pip install")
     assert vllm.fix.endswith("'git+https://github.com/vllm-project/vllm@v0.7.3'")
 
@@ -156,7 +156,7 @@ def test_without_a_stack_the_nearest_is_named(machine: Machine) -> None:
 
 def test_a_commit_is_compared_though_the_version_is_the_same(machine: Machine) -> None:
     clone(machine.clones / "MindSpeed", "b" * 40)
-    found = row(machine.report("vllm-0.11"), "mindspeed", "components.stack")
+    found = row(machine.report("vllm-0.11"), "mindspeed", "stack.pins")
     assert found.level == "broken"
     assert "b" * 40 in found.found
     assert MINDSPEED in found.expected
@@ -171,18 +171,18 @@ def test_an_optional_group_is_not_missed_where_none_of_it_is_installed(machine: 
 
 def test_half_an_optional_group_is_broken(machine: Machine) -> None:
     machine.path = [entry for entry in machine.path if "Megatron-LM" not in entry]
-    assert row(machine.report("vllm-0.11"), "megatron_core", "components.stack").level == "broken"
+    assert row(machine.report("vllm-0.11"), "megatron_core", "stack.pins").level == "broken"
 
 
 def test_what_must_be_absent_is_broken_when_there(machine: Machine) -> None:
     machine.install("timm", "1.0.16")
-    found = row(machine.report("sglang-0.5.2"), "timm", "components.absent")
+    found = row(machine.report("sglang-0.5.2"), "timm", "stack.absent")
     assert (found.level, found.fix) == ("broken", "pip uninstall -y timm")
 
 
 def test_a_stack_component_without_a_commit_is_unknown_rather_than_right(machine: Machine) -> None:
     (machine.clones / "MindSpeed" / ".git" / "HEAD").write_text("ref: refs/heads/gone\n")
-    assert row(machine.report("vllm-0.11"), "mindspeed", "components.stack").level == "unknown"
+    assert row(machine.report("vllm-0.11"), "mindspeed", "stack.pins").level == "unknown"
     assert machine.report("vllm-0.11").exit_code == 2
 
 
@@ -228,5 +228,5 @@ def test_the_variables_of_a_reproducible_run_are_wanted_only_when_asked_for(mach
 
 def test_a_machine_without_torch_npu_is_broken_whatever_the_stack(machine: Machine) -> None:
     machine.uninstall("torch-npu")
-    assert row(machine.report(), "torch_npu", "components.presence").level == "broken"
-    assert row(machine.report("vllm-0.11"), "torch_npu", "components.stack").level == "broken"
+    assert row(machine.report(), "torch_npu", "stack.presence").level == "broken"
+    assert row(machine.report("vllm-0.11"), "torch_npu", "stack.pins").level == "broken"

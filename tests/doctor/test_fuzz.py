@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -37,6 +40,31 @@ FILES = {
     "cmake": "site/torch/share/cmake/Torch/TorchConfig.cmake",
     "library": "site/torch_npu/lib/libtorch_npu.so",
     "head": "clones/MindSpeed/.git/HEAD",
+    "pointer": "root/etc/Ascend/ascend_cann_install.info",
+    "egg": "clones/Megatron-LM/megatron_core.egg-info/PKG-INFO",
+    "egg requires": "clones/Megatron-LM/megatron_core.egg-info/requires.txt",
+    "git file": "site/.git",
+    "packed": "clones/Megatron-LM/.git/packed-refs",
+    "common": "clones/Megatron-LM/.git/commondir",
+    "branch": "clones/Megatron-LM/.git/refs/heads/x",
+    "branch head": "clones/Megatron-LM/.git/HEAD",
+    "triton": "site/triton/__init__.py",
+    "triton language": "site/triton/language/__init__.py",
+    "kernels": "site/triton_kernels/core.py",
+    "vllm names": "site/vllm/envs.py",
+    "vllm-ascend names": "site/vllm_ascend/envs.py",
+    "worker": "site/vllm_ascend/worker/worker_v1.py",
+    "memory pool": "site/vllm_ascend/device_allocator/camem.py",
+    "extension": "site/vllm_ascend/vllm_ascend_C.cpython-310-aarch64-linux-gnu.so",
+    "setter": "site/torch_npu/npu/memory.py",
+    "dispatch": "site/transformers/modeling_utils.py",
+    "ray": "site/ray/_private/accelerators/npu.py",
+    "sockets": "root/proc/net/tcp",
+    "more sockets": "root/proc/net/tcp6",
+    "process": "root/proc/7/comm",
+    "package": "site/verl/__init__.py",
+    "libgomp": "root/usr/lib/aarch64-linux-gnu/libgomp.so.1",
+    "device": "root/dev/davinci0",
 }
 # Real content cut up and put together anew reaches further than noise.
 SEEDS = [*SMI.splitlines(), "version=8.3.RC1", "compatible_version_fw=[7.0.0,8.9.9]", "Name: torch", "Version: ", "="]
@@ -46,6 +74,8 @@ SEEDS += [
     "MAPPING = {",
     "}",
 ]
+SEEDS += ["  0: 0100007F:EA61 0100007F:0016 0A 0", "gitdir: ", 'glob("/dev/davinci?")', "tl.constexpr_function"]
+SEEDS += ["def sleep(self):", "    import vllm, vllm.", "import vllm.a, vllm.b", "from vllm.gone import", '"""']
 SEEDS += ["ref: refs/heads/", "from vllm import", '{"vcs_info": {"commit_id": 1}}', '{"dir_info": []}', "9" * 5000]
 CONTENT = st.one_of(
     st.binary(max_size=300),
@@ -87,7 +117,7 @@ def report_is_whole() -> None:
     assert failed == [], "a check failed instead of saying what it could not read"
     assert render(report).isprintable() is False  # line ends only
     assert all(line.isprintable() for line in render(report).splitlines())
-    assert json.loads(json.dumps(report.as_json()))["schema"] == 1
+    assert json.loads(report.to_json())["schema"] == 1
 
 
 @pytest.mark.usefixtures("shared")
@@ -127,6 +157,12 @@ def test_any_content_of_any_file_gives_a_report(name: str, content: bytes) -> No
             "VLLM_ATTENTION_BACKEND",
             "PATH",
             "EXPANDABLE_SEGMENTS",
+            "PYTORCH_CUDA_ALLOC_CONF",
+            "HCCL_NPU_SOCKET_PORT_RANGE",
+            "HCCL_IF_BASE_PORT",
+            "ASCEND_RT_VISIBLE_DEVICES",
+            "VLLM_ALL2ALL_BACKEND",
+            "ASCEND_TOOLKIT_HOME",
         ]
     ),
     value=st.one_of(
@@ -146,18 +182,55 @@ def test_any_value_of_any_variable_gives_a_report(name: str, value: str) -> None
         ill.env |= {} if before is None else {name: before}
 
 
+STATES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda _: None,
+    "a folder": lambda path: path.mkdir(),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to nothing": lambda path: path.symlink_to("gone"),
+    "a pipe that nobody writes to": os.mkfifo,
+    "nothing at all in it": lambda path: path.touch(),
+    "noise": lambda path: path.write_bytes(bytes(range(256)) * 40),
+    "one huge line": lambda path: path.write_bytes(b"9=" * (3 << 20)),
+    "one that may not be read": lambda path: path.write_text("version=1\n"),
+}
+
+
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_a_folder_a_link_to_itself_or_nothing_in_a_files_place_gives_a_report(tmp_path: Path, name: str) -> None:
-    own = Machine(tmp_path)
-    path = tmp_path / FILES[name]
-    for number in range(3):
+def test_whatever_stands_in_a_files_place_gives_a_report(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, path = Machine(tmp_path), tmp_path / FILES[name]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for state, make in STATES.items():
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
-        if number == 0:
-            path.mkdir(parents=True)
-        elif number == 1:
-            path.symlink_to(path.name)
-        report = own.report("vllm-0.11")
-        assert [row for row in report.rows if row.found == "could not be told"] == []
+        make(path)
+        with monkeypatch.context() as patched:
+            if state == "one that may not be read":
+                patched.setattr("builtins.open", refusing(path))  # root may read whatever the mode says
+            report = own.report("vllm-0.11")
+        assert [row for row in report.rows if row.found == "could not be told"] == [], state
+
+
+def refusing(path: Path) -> Callable[..., Any]:
+    """Return an `open` that may not read one file."""
+    really = open
+
+    def refuse(file: Any, *arguments: Any, **options: Any) -> Any:
+        if str(file) == str(path):
+            raise PermissionError(13, "Permission denied", str(file))
+        return really(file, *arguments, **options)
+
+    return refuse
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF\x00\x01", b"#!/nowhere\n", None])
+def test_an_npu_smi_that_cannot_be_run_is_unknown(tmp_path: Path, content: bytes | None) -> None:
+    own = Machine(tmp_path)
+    script = own.bin / "npu-smi"
+    script.write_bytes(content or b"")
+    script.chmod(0o644 if content is None else 0o755)
+    rows = [row for row in own.report().rows if row.component == "npu-smi info"]
+    assert [row.level for row in rows] == ["unknown"], rows
 
 
 def test_an_empty_machine_gives_a_report(tmp_path: Path) -> None:

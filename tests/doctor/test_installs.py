@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from npu_overlays.embedded.doctor import data
-from npu_overlays.embedded.doctor.data import Stack
+from npu_overlays.embedded.doctor.stacks import Stack
 from npu_overlays.installs import page as install_page
 from npu_overlays.installs import stacks as installs
 

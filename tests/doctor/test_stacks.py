@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_overlays.embedded.doctor import data, versions
-from npu_overlays.embedded.doctor.checks import components
+from npu_overlays.embedded.doctor.checks import published
 from npu_overlays.embedded.doctor.context import Context
 from npu_overlays.overlay.project import STACKS_FILE
 from npu_overlays.overlay.stacks import load_stacks
@@ -15,8 +15,8 @@ from npu_overlays.overlay.stacks import load_stacks
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from npu_overlays.embedded.doctor.data import Stack
     from npu_overlays.embedded.doctor.model import Row
+    from npu_overlays.embedded.doctor.stacks import Stack
 
 KNOWLEDGE = data.load()
 RECORDS = [stack for stack in KNOWLEDGE.stacks if stack.record]
@@ -39,7 +39,7 @@ class Paper(Context):
 
 def rows(stack: Stack) -> list[Row]:
     """Judge a stack's pins by the published tables alone."""
-    return list(components.tables(Paper(knowledge=KNOWLEDGE, system=None, stack=stack)))  # type: ignore[arg-type]
+    return list(published.tables(Paper(knowledge=KNOWLEDGE, system=None, stack=stack)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("stack", VARIANTS, ids=lambda stack: stack.name)

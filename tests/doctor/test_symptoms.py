@@ -8,7 +8,7 @@ import pytest
 
 from npu_overlays.embedded.doctor import data
 
-from .machine import ATB, SMI, TOOLKIT, Machine, write
+from .machine import ATB, SMI, SOCKETS, TOOLKIT, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +98,31 @@ def verl_newer_than_vllm(machine: Machine) -> None:
 @ill(7, "broken", "vllm for verl", "vllm.lora.models")
 def vllm_newer_than_verl(machine: Machine) -> None:
     (machine.site / "vllm" / "lora" / "models.py").unlink()
+
+
+@ill(7, "compatible", "vllm with verl 0.6.1+npu.1.gd62da49", "0.12.0")
+def vllm_newer_than_verl_was_tried_with(machine: Machine) -> None:
+    machine.install_vllm("0.12.0")
+
+
+@ill(7, "compatible", "vllm with verl_commit 796871d", "0.10.1")
+def the_verl_of_mindspeed_rl_with_its_vllm(machine: Machine) -> None:
+    machine.install_vllm("0.10.1")
+    machine.install("verl", "0.5.0.dev0+npu.1.g796871d", {"verl/__init__.py": ""})
+    machine.install("verl-npu", "0.5.0.dev0+npu.1.g796871d", {"verl/__init__.py": ""})
+
+
+@ill(7, "unknown", "verl", "0.8.0.dev0")
+def verl_from_its_main_branch(machine: Machine) -> None:
+    machine.uninstall("verl-npu")
+    record = {"url": "https://x.invalid/verl", "vcs_info": {"vcs": "git", "commit_id": "c" * 40}}
+    machine.install("verl", "0.8.0.dev0", {"verl/__init__.py": ""}, direct_url=record)
+
+
+@ill(7, "broken", "triton.language for triton_kernels", "has no constexpr_function, which core.py needs")
+def kernels_newer_than_triton(machine: Machine) -> None:
+    machine.module("triton_kernels/__init__.py")
+    machine.module("triton_kernels/core.py", "import triton.language as tl\n\n@tl.constexpr_function\ndef f(): ...\n")
 
 
 @ill(8, "broken", "version of vllm", "0.11.0+empty, VLLM_VERSION not set")
@@ -255,6 +280,28 @@ def switched_segments_without_the_setter(machine: Machine) -> None:
     machine.env["EXPANDABLE_SEGMENTS"] = "True"
 
 
+@ill(21, "broken", "PYTORCH_NPU_ALLOC_CONF with sleep mode", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
+def the_variable_for_gpus_that_vllm_ascend_looks_at(machine: Machine) -> None:
+    machine.env["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    check = "assert 'expandable_segments:True' not in os.environ.get('PYTORCH_CUDA_ALLOC_CONF', '')\n"
+    machine.module("vllm_ascend/device_allocator/camem.py", check)
+
+
+@ill(21, "broken", "PYTORCH_NPU_ALLOC_CONF with sleep mode", "expandable_segments:True")
+def expandable_segments_with_sglangs_memory_saver(machine: Machine) -> None:
+    machine.uninstall("vllm-ascend")
+    machine.install("torch-memory-saver", "0.0.8", {"torch_memory_saver/__init__.py": ""})
+    machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:1g,expandable_segments:True"
+
+
+@ill(21, "broken", "EXPANDABLE_SEGMENTS", "verl 0.6.1 does not read the variable")
+def switched_segments_with_upstreams_verl(machine: Machine) -> None:
+    machine.env["EXPANDABLE_SEGMENTS"] = "True"
+    machine.install_torch_npu("2.7.1.post2", setter=True)
+    machine.uninstall("verl-npu")
+    machine.install("verl", "0.6.1", {"verl/__init__.py": ""})
+
+
 @ill(22, "broken", "sleep mode of vllm-ascend", "__sleep_mode_enabled__ = False")
 def vllm_ascend_without_sleep_mode(machine: Machine) -> None:
     machine.install_vllm_ascend("0.11.0rc1", sleep=False)
@@ -280,6 +327,11 @@ def vllm_ascend_that_sleeps_with_a_full_cache(machine: Machine) -> None:
     machine.module("vllm_ascend/worker/worker_v1.py", "class Worker:\n    def sleep(self, level):\n        pass\n")
 
 
+@ill(24, "unknown", "memory after sleep", "sleep is not in its workers")
+def vllm_ascend_without_a_sleep_to_read(machine: Machine) -> None:
+    machine.module("vllm_ascend/worker/worker_v1.py", "class Worker: ...\n")
+
+
 @ill(25, "broken", "memory of the devices", "NPU 1: VLLMWorker (pid 29726) 52795 MB")
 def another_process_on_a_device(machine: Machine) -> None:
     row = "| 1       0                 | 29726         | VLLMWorker               | 52795                   |"
@@ -292,6 +344,12 @@ def a_small_process_on_a_device(machine: Machine) -> None:
     machine.command("npu-smi", SMI.replace(SMI.splitlines()[-2], row))
 
 
+@ill(25, "broken", "memory that no process accounts for", "NPU 1: 60100 of 65536 MB")
+def another_container_on_a_device(machine: Machine) -> None:
+    first, second = SMI.split("| 1     910B3")
+    machine.command("npu-smi", f"{first}| 1     910B3{second.replace(' 3394 /', '60100 /')}")
+
+
 @ill(26, "broken", "VLLM_ASCEND_ENABLE_NZ", "not set")
 def nz_weights_under_training(machine: Machine) -> None:
     del machine.env["VLLM_ASCEND_ENABLE_NZ"]
@@ -300,6 +358,30 @@ def nz_weights_under_training(machine: Machine) -> None:
 @ill(27, "compatible", "VLLM_ALL2ALL_BACKEND", "not set")
 def expert_exchange_not_chosen(machine: Machine) -> None:
     del machine.env["VLLM_ALL2ALL_BACKEND"]
+
+
+@ill(27, "compatible", "VLLM_ALL2ALL_BACKEND", "flashinfer_all2allv, which vllm 0.10.1+empty does not know")
+def expert_exchange_that_vllm_does_not_have(machine: Machine) -> None:
+    machine.install_vllm("0.10.1+empty", **{"vllm/envs.py": 'VLLM_ALL2ALL_BACKEND: Literal["naive", "pplx"]\n'})
+
+
+@ill(28, "broken", "ports of HCCL_HOST_SOCKET_PORT_RANGE in use", "60003")
+def somebody_on_the_ports_of_hccl(machine: Machine) -> None:
+    del machine.env["HCCL_HOST_SOCKET_PORT_RANGE"]
+    machine.file("/proc/net/tcp", SOCKETS.format(port=60003))
+
+
+@ill(28, "broken", "ports of HCCL_HOST_SOCKET_PORT_RANGE in use", "61008")
+def somebody_on_the_ports_from_the_base_chosen(machine: Machine) -> None:
+    del machine.env["HCCL_HOST_SOCKET_PORT_RANGE"]
+    machine.env["HCCL_IF_BASE_PORT"] = "61000"
+    machine.file("/proc/net/tcp6", SOCKETS.format(port=61008).replace("0100007F", "0" * 32))
+
+
+@ill(28, "compatible", "ports of HCCL_NPU_SOCKET_PORT_RANGE in use", "16666")
+def somebody_on_the_port_of_the_npus(machine: Machine) -> None:
+    del machine.env["HCCL_NPU_SOCKET_PORT_RANGE"]
+    machine.file("/proc/net/tcp", SOCKETS.format(port=16666))
 
 
 @ill(28, "compatible", "HCCL_HOST_SOCKET_PORT_RANGE", "not set")
@@ -333,21 +415,50 @@ def engine_of_the_gpu_quick_start(machine: Machine) -> None:
     machine.env["VLLM_ATTENTION_BACKEND"] = "XFORMERS"
 
 
-@ill(32, "compatible", "devices seen by Ray", "acl cannot be imported")
+@ill(32, "compatible", "devices seen by Ray", "2 of 2 in /dev, since acl cannot be asked: not on the path")
 def ray_without_acl(machine: Machine) -> None:
     machine.path = [entry for entry in machine.path if "ascend-toolkit" not in entry]
 
 
-@ill(32, "broken", "devices seen by Ray", "16 devices")
-def ray_without_acl_on_an_a3(machine: Machine) -> None:
+def a3(machine: Machine) -> None:
+    """Give a machine sixteen devices."""
     ray_without_acl(machine)
+    chips = [f"| {n // 2} Ascend910 | OK | 1 |\n| {n % 2} | 0000:9D | 1 / 65536 |\n" for n in range(16)]
+    machine.command("npu-smi", "".join(chips))
     for number in range(16):
         machine.file(f"/dev/davinci{number}")
 
 
+@ill(32, "broken", "devices seen by Ray", "10 of 16 in /dev")
+def ray_that_counts_to_ten_on_an_a3(machine: Machine) -> None:
+    a3(machine)
+
+
+@ill(32, "compatible", "devices seen by Ray", "16 of 16 in /dev")
+def newer_ray_without_acl_on_an_a3(machine: Machine) -> None:
+    a3(machine)
+    machine.install_ray("2.50.0", "/dev/davinci[0-9]*")
+
+
+@ill(32, "broken", "devices seen by Ray", "0 of 2 in /dev")
+def ray_that_knows_no_npu(machine: Machine) -> None:
+    ray_without_acl(machine)
+    machine.install("ray", "2.6.0", {"ray/__init__.py": ""})
+
+
 @ill(32, "compatible", "devices seen by Ray", "ImportError: libascendcl.so")
 def ray_with_an_acl_that_cannot_be_loaded(machine: Machine) -> None:
-    write(machine.root / TOOLKIT.lstrip("/") / "python/site-packages/acl.py", "raise ImportError('libascendcl.so')\n")
+    machine.file(f"{TOOLKIT}/python/site-packages/acl.py", "raise ImportError('libascendcl.so')\n")
+
+
+@ill(32, "compatible", "devices seen by Ray", "get_device_count gave 507000")
+def ray_with_an_acl_that_fails(machine: Machine) -> None:
+    machine.acl("return 0, 507000")
+
+
+@ill(32, "broken", "devices seen by Ray", "1 through acl")
+def ray_with_fewer_devices_than_there_are(machine: Machine) -> None:
+    machine.acl("return 1, 0")
 
 
 @ill(33, "broken", "devices and driver", "missing: /dev/davinci0…, /dev/hisi_hdc, /usr/local/dcmi")
@@ -356,9 +467,23 @@ def container_without_devices(machine: Machine) -> None:
         machine.remove(path)
 
 
-@ill(33, "broken", "npu-smi info", "dcmi module initialize failed. ret is -8005")
+@ill(
+    33, "broken", "devices and driver", "missing: /usr/local/Ascend/driver/version.info, /usr/local/Ascend/driver/lib64"
+)
+def container_with_folders_that_the_host_does_not_have(machine: Machine) -> None:
+    machine.file("/.dockerenv")
+    for path in ("version.info", "lib64"):
+        machine.remove(f"/usr/local/Ascend/driver/{path}")
+        (machine.root / "usr/local/Ascend/driver" / path).mkdir()
+
+
+@ill(33, "broken", "npu-smi info", "dcmi module initialize failed. ret is -8005; held by python (pid 29726)")
 def devices_held_by_somebody_else(machine: Machine) -> None:
     machine.command("npu-smi", "dcmi module initialize failed. ret is -8005\n", code=1)
+    machine.file("/proc/29726/comm", "python\n")
+    opened = machine.root / "proc/29726/fd/7"
+    opened.parent.mkdir()
+    opened.symlink_to("/dev/davinci0")
 
 
 @ill(33, "broken", "npu-smi info", "NPU 1 Alarm")
@@ -417,3 +542,61 @@ def test_an_ill_machine_says_nothing_else_is_ill(machine: Machine) -> None:
     numpy_2(machine)
     broken = {(row.check, row.component) for row in machine.report(imports=True).rows if row.level != "matched"}
     assert broken == {("install.limits", "numpy"), ("install.requirements", "numpy for vllm-ascend")}
+
+
+def fix(machine: Machine, component: str) -> str:
+    return next(row.fix for row in machine.report().rows if row.component == component)
+
+
+def test_a_process_of_this_container_can_be_stopped_here_and_another_cannot(machine: Machine) -> None:
+    another_process_on_a_device(machine)
+    assert fix(machine, "memory of the devices").startswith("it is no process of this container: stop it on the host")
+    machine.file("/proc/29726/comm", "python\n")
+    assert fix(machine, "memory of the devices").startswith("stop it: kill 29726, or leave")
+
+
+@pytest.mark.parametrize(("visible", "ill"), [("0", False), ("1", True), ("0-1", True), ("0, 1", True), ("", True)])
+@pytest.mark.parametrize("make", [another_process_on_a_device, another_container_on_a_device])
+def test_memory_of_devices_that_are_left_out_does_not_matter(
+    machine: Machine, visible: str, ill: bool, make: Ill
+) -> None:
+    machine.env["ASCEND_RT_VISIBLE_DEVICES"] = visible
+    make(machine)
+    assert ("broken" in {row.level for row in machine.rows(25)}) is ill
+
+
+def test_memory_that_listed_processes_hold_is_told_once(machine: Machine) -> None:
+    row = "| 1       0                 | 29726         | VLLMWorker               | 57000                   |"
+    first, second = SMI.split("| 1     910B3")
+    output = f"{first}| 1     910B3{second.replace(' 3394 /', '60100 /')}"
+    machine.command("npu-smi", output.replace(output.splitlines()[-2], row))
+    assert [row.component for row in machine.rows(25) if row.level == "broken"] == ["memory of the devices"]
+
+
+def test_ports_within_a_range_or_chosen_freely_do_not_matter(machine: Machine) -> None:
+    machine.file("/proc/net/tcp", SOCKETS.format(port=60003))
+    assert {row.level for row in machine.rows(28)} == {"matched"}
+    machine.env["HCCL_HOST_SOCKET_PORT_RANGE"] = "60003-60004"
+    assert {row.level for row in machine.rows(28)} == {"matched"}
+    machine.file("/proc/net/tcp6", SOCKETS.format(port=60004))
+    assert [row.found for row in machine.rows(28) if row.level == "broken"] == ["60003, 60004"]
+
+
+def test_devices_this_user_may_not_open_are_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, _mode: not path.endswith("/dev/davinci1"))
+    rows = [row for row in machine.rows(33) if row.component == "devices and driver"]
+    assert [(row.level, row.found) for row in rows] == [("broken", "not for this user: /dev/davinci1")]
+    assert "HwHiAiUser" in rows[0].fix
+
+
+def test_a_container_is_told_what_to_mount_and_a_host_what_to_install(machine: Machine) -> None:
+    container_without_devices(machine)
+    assert fix(machine, "devices and driver").startswith("install the driver")
+    machine.file("/.dockerenv")
+    assert fix(machine, "devices and driver").startswith("start the container with --device")
+
+
+def test_devices_that_are_left_out_are_not_missed_by_ray(machine: Machine) -> None:
+    machine.env["ASCEND_RT_VISIBLE_DEVICES"] = "1"
+    machine.acl("return 1, 0")
+    assert [(row.level, row.found) for row in machine.rows(32, imports=True)] == [("matched", "1 through acl")]

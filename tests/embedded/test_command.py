@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from npu_overlays.embedded import jsontext, layout, yaml
+from npu_overlays.embedded.doctor.data import load
 
 from .conftest import DIFF, SOURCE
 from .samples import KNOWN_TEXT, change, chinese, distribution, file, transformers, typed, verl
@@ -114,7 +115,13 @@ def test_unknown_distribution_beside_a_known_one_still_shows_that(pair: Site) ->
         (["--audit", "--format", "yaml"], "--format is for the summary; --audit knows --json"),
         (["--ray"], "--ray goes with --verify"),
         (["--verify", "--doctor"], "run --verify and --doctor one after the other; together they go with --ray"),
-        (["--verify", "--stack", "x"], "--stack and --deterministic go with --doctor"),
+        (["--verify", "--stack", "x"], "--stack, --deterministic, --data and --no-import go with --doctor"),
+        (["--no-import"], "--stack, --deterministic, --data and --no-import go with --doctor"),
+        (["--doctor", "--audit"], "give --audit or --doctor, not both"),
+        (["--doctor", "--why"], "--why is for the summary; --doctor knows --json"),
+        (["--doctor", "--ray"], "--ray goes with --verify"),
+        (["--doctor", "--distribution", "verl"], "--distribution does not go with --doctor"),
+        (["--verify", "--ray", "--doctor", "--data", "x.json"], "--data is a file of this machine"),
         (["--verify", "--script", "x.py"], "--import and --script go with --audit"),
         (["--audit", "--", "--steps", "1"], "unrecognized arguments: --steps 1"),
         (["--verify", "--ray", "--timeout", "0"], "invalid seconds value: '0'"),
@@ -133,8 +140,18 @@ def test_help_teaches(pair: Site, python: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     for taught in ("usage: python -m transformers_npu_summary", "examples:", "exit codes:", "summary.schema.json"):
         assert taught in text
-    for flag in ("--format", "--why", "--diff", "--distribution NAME", "--version"):
+    for flag in ("--format", "--why", "--diff", "--distribution NAME", "--version", "--json"):
         assert flag in text
+    for flag in (
+        "--doctor",
+        "--stack NAME",
+        "--deterministic",
+        "--data FILE",
+        "--no-import",
+        "with --doctor: something",
+    ):
+        assert flag in text
+    assert all(f"{stack.name}" in text for stack in load().stacks if not stack.record)
     assert pair.run("-h", python=python, package="transformers_npu_summary").stdout == done.stdout
 
 
@@ -298,4 +315,4 @@ def test_doctor_is_reached(pair: Site) -> None:
     done = pair.run("--doctor", "--json", "--no-import")
     assert done.returncode in {0, 1, 2}
     assert json.loads(done.stdout)["rows"]
-    assert b"--doctor" in pair.run("--doctor", "--help").stdout
+    assert pair.run("--doctor", "--help").stdout == pair.run("--help").stdout

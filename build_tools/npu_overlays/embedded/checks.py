@@ -38,7 +38,22 @@ def _outcome(options: Options, package: str) -> tuple[str, int]:
 
         cluster = survey(options, package=package)
         return (cluster.to_json() if options.json else cluster.to_text()), cluster.exit_code
+    if options.doctor:
+        return _diagnosis(options, package)
     from .verify import verify
 
     report = verify(names=options.distribution or ())
     return (report.to_json() if options.json else report.to_text()), report.exit_code
+
+
+def _diagnosis(options: Options, package: str) -> tuple[str, int]:
+    from .doctor import diagnose
+    from .doctor.data import DataError
+    from .doctor.render import render
+
+    try:
+        report = diagnose(options)
+    except DataError as error:
+        stream.warn(f"error: {error}", package=package)
+        return "", _UNKNOWN
+    return (report.to_json() if options.json else render(report)), report.exit_code

@@ -37,6 +37,8 @@ class Options:
     doctor: bool = False
     stack: str | None = None
     deterministic: bool = False
+    data: Sequence[str] | None = None
+    no_import: bool = False
 
 
 def main(argv: list[str], *, package: str) -> int:
@@ -50,16 +52,12 @@ def main(argv: list[str], *, package: str) -> int:
         The exit code: 0 printed, 1 something is not installed or not readable, and what the checks say.
         Wrong usage leaves with 2.
     """
-    if "--doctor" in argv and "--verify" not in argv:
-        from . import doctor
-
-        return doctor.main(argv, package)
     options = _options(argv, package)
     if options.help:
         from . import options as command_line
 
-        return _report(stream.emit(command_line.parser(package).format_help()), package)
-    if options.verify or options.audit:
+        return _report(stream.emit(command_line.usage(package)), package)
+    if options.verify or options.audit or options.doctor:
         from . import checks
 
         return checks.run(options, package=package)

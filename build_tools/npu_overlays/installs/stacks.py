@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from npu_overlays.embedded.doctor.data import Knowledge, Pin, Stack
+from npu_overlays.embedded.doctor.data import Knowledge
+from npu_overlays.embedded.doctor.stacks import Pin, Stack
 
 # PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"

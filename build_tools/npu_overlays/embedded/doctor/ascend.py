@@ -10,37 +10,14 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from .system import Answer, System
+from .commands import Answer, Started
+from .smi import Device, Process, read_devices, read_processes, read_version
+from .system import System
 
 INSTALL = "/usr/local/Ascend"
 _TOOLKITS = (f"{INSTALL}/ascend-toolkit/latest", f"{INSTALL}/cann", f"{INSTALL}/latest")
 _POINTER = "/etc/Ascend/ascend_cann_install.info"
-_CELL = re.compile(r"\|([^|]*)")
-_MEMORY = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*$")
-_SMI_VERSION = re.compile(r"npu-smi\s+\S+\s+Version:\s*([^\s|]+)")
 _SMI_SECONDS = 20
-_FEWEST_CELLS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Device:
-    """One chip of ``npu-smi info``; memory in MB."""
-
-    npu: str
-    name: str
-    health: str
-    used: int = 0
-    total: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Process:
-    """One process of ``npu-smi info``; memory in MB."""
-
-    npu: str
-    pid: str
-    name: str
-    memory: int
 
 
 @dataclass(frozen=True)
@@ -94,7 +71,7 @@ class Ascend:
     @property
     def hdk(self) -> str:
         """The driver's version, ``25.3.rc1``."""
-        return self.driver.get("package_version") or self.driver.get("Version", "") or self.smi_version
+        return self.driver.get("package_version") or self.driver.get("Version", "") or read_version(self.smi.out)
 
     @cached_property
     def firmware(self) -> str:
@@ -114,49 +91,24 @@ class Ascend:
         return ""
 
     @cached_property
+    def started(self) -> Started:
+        """``npu-smi info``, which takes seconds on a machine with many chips."""
+        return self.system.start(["npu-smi", "info"], timeout=_SMI_SECONDS)
+
+    @cached_property
     def smi(self) -> Answer:
         """What ``npu-smi info`` says."""
-        return self.system.run(["npu-smi", "info"], timeout=_SMI_SECONDS)
-
-    @property
-    def smi_version(self) -> str:
-        """The version ``npu-smi`` gives of itself, which is the driver's."""
-        found = _SMI_VERSION.search(self.smi.out)
-        return found[1] if found else ""
+        return self.started.answer()
 
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """The chips ``npu-smi`` lists."""
-        found: list[Device] = []
-        for cells in self._tables[0]:
-            first = cells[0].split()
-            if len(first) > 1 and first[0].isdecimal() and cells[1].isalpha():
-                found.append(Device(npu=first[0], name=first[1], health=cells[1]))
-            elif found and not found[-1].total and ":" in cells[1] and (memory := _MEMORY.search(cells[2])):
-                last = found.pop()
-                used, total = int(memory[1]), int(memory[2])
-                found.append(Device(npu=last.npu, name=last.name, health=last.health, used=used, total=total))
-        return tuple(found)
+        return read_devices(self.smi.out)
 
     @cached_property
     def processes(self) -> tuple[Process, ...]:
         """The processes ``npu-smi`` lists."""
-        rows = [cells for cells in self._tables[1] if cells[1].isdecimal() and cells[-1].isdecimal()]
-        return tuple(
-            Process(npu=(cells[0].split() or ["?"])[0], pid=cells[1], name=cells[2], memory=int(cells[-1][:9]))
-            for cells in rows
-        )
-
-    @cached_property
-    def _tables(self) -> tuple[list[list[str]], list[list[str]]]:
-        """The cells of the table of chips and of that of processes."""
-        chips, _, processes = self.smi.out.partition("Process id")
-        return _cells(chips), _cells(processes)
-
-
-def _cells(table: str) -> list[list[str]]:
-    rows = [[cell.strip() for cell in _CELL.findall(line)[:-1]] for line in table.splitlines() if line.startswith("|")]
-    return [row for row in rows if len(row) >= _FEWEST_CELLS]
+        return read_processes(self.smi.out)
 
 
 def pairs(content: str | None) -> dict[str, str]:

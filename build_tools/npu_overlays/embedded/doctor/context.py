@@ -9,10 +9,12 @@ from typing import Any
 
 from . import origins, probe, versions
 from .ascend import Ascend
-from .data import Knowledge, Stack
+from .commands import Started
+from .data import Knowledge
 from .model import Level, Origin, Row
 from .packages import Packages
 from .probe import Imported
+from .stacks import Stack
 from .system import System
 
 
@@ -50,13 +52,23 @@ class Context:
         """The contents of ``environment.json``."""
         return self.knowledge.settings
 
+    def start(self) -> None:
+        """Start what takes seconds, so that it runs while files are read."""
+        _ = self.ascend.started, self._probe
+
+    @cached_property
+    def _modules(self) -> list[str]:
+        tried = ("torch", "torch_npu", "acl") if self.imports else ()
+        return [name for name in tried if self.packages.locate(name)]
+
+    @cached_property
+    def _probe(self) -> Started | None:
+        return probe.start(self.system, self._modules)
+
     @cached_property
     def imported(self) -> dict[str, Imported]:
         """How importing torch, torch_npu and acl went, in a child process; empty when not tried."""
-        if not self.imports:
-            return {}
-        there = [name for name in ("torch", "torch_npu", "acl") if self.packages.locate(name)]
-        return probe.attempt(self.system, there)
+        return probe.outcome(self._probe, self._modules)
 
     def origin(self, package: str) -> Origin | None:
         """Return where a package is imported from."""

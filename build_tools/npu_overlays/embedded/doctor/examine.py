@@ -11,8 +11,8 @@ from typing import TypeVar
 from . import versions
 from .checks import CHECKS, Check
 from .context import Context
-from .data import Stack
 from .model import LEVELS, Origin, Report, Row
+from .stacks import Stack
 
 T = TypeVar("T")
 
@@ -29,7 +29,9 @@ def examine(context: Context) -> Report:
     Returns:
         Its report. A check that fails is a row of its own, never a traceback: the machines that need a doctor are ill.
     """
-    rows = [row for check in CHECKS for row in _run(check, context)]
+    rows: list[Row] = []
+    _told("commands", context.start, None, rows)
+    rows += [row for check in CHECKS for row in _run(check, context)]
     nearest = "" if context.stack else _told("nearest", lambda: _nearest(context), "", rows)
     found: dict[str, Origin | None] = {}
     for package in context.settings["packages"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -95,9 +96,9 @@ class Report:
             return BROKEN
         return UNKNOWN if "unknown" in levels else OK
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the report for JSON."""
-        return {
+    def to_json(self) -> str:
+        """Render for machines; ASCII only."""
+        value = {
             "schema": 1,
             "stack": self.stack,
             "nearest": self.nearest,
@@ -107,3 +108,4 @@ class Report:
             "packages": [vars(origin) for origin in self.origins],
             "facts": self.facts,
         }
+        return json.dumps(value, indent=1) + "\n"

@@ -1,7 +1,7 @@
 """Where packages come from: installed metadata and clones in, file, commit and digest of each package out."""
 
 # Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120, PTH123
+# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -49,16 +49,13 @@ def find(packages: Packages, package: str, distribution: str, *, hashed: bool) -
 def digest(located: Located) -> str:
     """Return one digest over the Python files of a package, equal wherever the same files lie."""
     whole = hashlib.sha256()
+    above = len(located.folder or os.path.dirname(located.file)) + 1
     for number, path in enumerate(_python_files(located)):
         if number == _MOST_FILES:
             return ""
-        name = os.path.relpath(path, located.folder or os.path.dirname(located.file))
-        try:
-            with open(path, "rb") as file:
-                content = hashlib.sha256(file.read()).hexdigest()
-        except OSError:
-            content = "unreadable"
-        whole.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+        content = system.content(path)
+        said = "unreadable" if content is None else hashlib.sha256(content).hexdigest()
+        whole.update(f"{path[above:]}\0{said}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
 
 

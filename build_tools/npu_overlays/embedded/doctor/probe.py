@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from .commands import Started
 from .system import System
 
 # The first import of torch from a network file system takes minutes.
@@ -41,6 +42,12 @@ for name in NAMES:
     facts = {}
     if name == "torch":
         facts["abi"] = str(int(bool(getattr(getattr(module, "_C", None), "_GLIBCXX_USE_CXX11_ABI", True))))
+    if name == "acl":
+        try:
+            count, code = module.rt.get_device_count()
+            facts = {"devices": str(int(count))} if code == 0 else {"problem": "get_device_count gave %s" % code}
+        except BaseException as error:
+            facts = {"problem": "%s: %s" % (type(error).__name__, error)}
     say(module=name, state="imported", file=str(getattr(module, "__file__", "")), **facts)
 """
 
@@ -62,20 +69,24 @@ class Imported:
     facts: dict[str, str] = field(default_factory=dict)
 
 
-def attempt(system: System, modules: list[str]) -> dict[str, Imported]:
-    """Import modules, in order, in one child process.
-
-    Returns:
-        The outcome of each module that was reached; a crash of the interpreter is the outcome of the one it hit.
-    """
+def start(system: System, modules: list[str]) -> Started | None:
+    """Start importing modules, in order, in one child process; None where there are none."""
     if not modules:
-        return {}
+        return None
     env = {**_ENV, "PYTHONPATH": ":".join(system.path)} if system.explicit_path else _ENV
     code = f"MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
-    answer = system.run([system.executable, "-c", code], timeout=SECONDS, env=env)
-    found: dict[str, Imported] = {}
-    for said in _said(answer.out):
-        found[said["module"]] = _outcome(said)
+    return system.start([system.executable, "-c", code], timeout=SECONDS, env=env)
+
+
+def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
+    """Return the outcome of each module that was reached.
+
+    A crash of the interpreter is the outcome of the module it hit.
+    """
+    if started is None:
+        return {}
+    answer = started.answer()
+    found = {said["module"]: _outcome(said) for said in _said(answer.out)}
     crashed = next((name for name, one in found.items() if not one.ok and not one.error), None)
     first = crashed or (modules[0] if not found else None)
     if first is not None:

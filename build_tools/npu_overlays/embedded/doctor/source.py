@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from . import system
@@ -35,23 +36,33 @@ def files(folder: str) -> Iterator[str]:
                 yield os.path.join(here, name)
 
 
-def certain_imports(path: str, target: str) -> Iterator[tuple[str, tuple[str, ...], int]]:
-    """Yield what importing a file imports from a package, whatever happens: guarded imports are not meant.
+def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+    """Yield the modules of a package that importing a file imports, whatever happens: guarded imports are not meant.
 
     Args:
         path: the file.
-        target: the other package.
+        target: the package.
+        there: whether a module exists. Only a file that names one that does not is parsed: parsing takes most of the
+            time, and all that the text alone cannot tell is code from an example in a string.
 
     Yields:
-        The module, the names taken from it, and the line.
+        The module and the line.
     """
     content = system.text(path) or ""
-    tree = _parsed(path) if target in content else None
+    module = rf"({re.escape(target)}(?:\.\w+)*)(?!\w)"
+    statement = re.compile(rf"^(?:from\s+{module}\s+import\b|import\s.*\b{module})", re.MULTILINE)
+    matches = list(statement.finditer(content))
+    named = [(match[1] or match[2], content.count("\n", 0, match.start()) + 1) for match in matches]
+    # Several modules in one statement are left to the parser.
+    if all(there(module) for module, _ in named) and not any(match[2] and "," in match[0] for match in matches):
+        yield from named
+        return
+    tree = _parsed(path)
     for node in tree.body if tree else []:
         if isinstance(node, ast.ImportFrom) and not node.level and _below(node.module or "", target):
-            yield node.module or "", tuple(alias.name for alias in node.names), node.lineno
+            yield node.module or "", node.lineno
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, (), node.lineno) for alias in node.names if _below(alias.name, target))
+            yield from ((alias.name, node.lineno) for alias in node.names if _below(alias.name, target))
 
 
 def all_imports(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:

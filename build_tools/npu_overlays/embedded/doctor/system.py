@@ -1,37 +1,23 @@
 """The machine: every file, variable and command the doctor looks at goes through here, and none of it can raise."""
 
 # Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH113, PTH118, PTH119, PTH123, PTH208
+# ruff: noqa: PTH113, PTH115, PTH118, PTH123, PTH208
 
 from __future__ import annotations
 
 import os
 import platform
-import shutil
-import signal
-import subprocess
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from . import commands
+from .commands import Started
+
 _LARGEST = 4 << 20  # no file read as text is larger; a runaway log under a known name must not fill memory
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What a command said.
-
-    Args:
-        code: its exit status, negative for a signal, None when it did not run.
-        out: standard output.
-        err: standard error.
-        problem: why there is no answer; empty when it ran.
-    """
-
-    code: int | None
-    out: str = ""
-    err: str = ""
-    problem: str = ""
+# A line of /proc/net/tcp: number, own address and port, the other's, and 0A for a socket that listens.
+_LISTENING = re.compile(r"^\s*[0-9]+: [0-9A-F]+:([0-9A-F]{1,4}) [0-9A-F:]+ 0A ", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,56 +76,51 @@ class System:
         inside = self.root != "/" and found.startswith(root + os.sep)
         return found[len(root) :] if inside else found
 
+    def link(self, path: str) -> str:
+        """Return what a link points to, empty where that cannot be read."""
+        try:
+            return os.readlink(self.place(path))
+        except (OSError, ValueError):
+            return ""
+
+    def usable(self, path: str) -> bool:
+        """Return whether this user may read and write a file."""
+        return _safe(lambda place: os.access(place, os.R_OK | os.W_OK), self.place(path))
+
+    def listening(self) -> set[int] | None:
+        """Return the TCP ports somebody listens on; None where the kernel does not tell."""
+        tables = [self.text(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
+        if tables[0] is None:
+            return None
+        return {int(port, 16) for table in tables for port in _LISTENING.findall(table or "")}
+
     def value(self, name: str) -> str:
         """Return a variable's value, empty when it is not set."""
         return self.env.get(name, "")
 
-    def run(self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> Answer:
-        """Run a command found on the machine's PATH and return what it said.
-
-        Args:
-            command: name and arguments; no shell is involved.
-            timeout: seconds after which it and its children are killed.
-            env: variables to add.
-        """
-        program = shutil.which(command[0], path=self.value("PATH"))
-        if program is None:
-            return Answer(code=None, problem=f"{command[0]} is not on PATH")
-        try:
-            with (
-                subprocess.Popen(  # an argument list, never a shell
-                    [program, *command[1:]],
-                    env={**self.env, **(env or {})},
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                ) as process
-            ):
-                return _answer(process, timeout)
-        except (OSError, ValueError) as error:
-            return Answer(code=None, problem=f"{command[0]} cannot be run: {error}")
+    def start(self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> Started:
+        """Start a command found on the machine's PATH, with variables to add."""
+        return commands.start(command, env={**self.env, **(env or {})}, timeout=timeout)
 
 
-def _answer(process: subprocess.Popen[bytes], timeout: float) -> Answer:
-    try:
-        out, err = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return Answer(code=None, problem=f"{os.path.basename(str(process.args[0]))}: no answer within {timeout:.0f} s")  # type: ignore[index]
-    return Answer(code=process.returncode, out=_decode(out), err=_decode(err))
+def content(path: str, *, most: int = -1) -> bytes | None:
+    """Return what a regular file holds, cut at `most` bytes; None where it cannot be read.
 
-
-def text(path: str) -> str | None:
-    """Return the text of a regular file, cut where it is very long; None where it cannot be read."""
+    Opening anything else can take for ever: a pipe waits for somebody to write to it.
+    """
     try:
         if not os.path.isfile(path):
             return None
         with open(path, "rb") as file:
-            return _decode(file.read(_LARGEST))
+            return file.read(most)
     except (OSError, ValueError):
         return None
+
+
+def text(path: str) -> str | None:
+    """Return the text of a regular file, cut where it is very long; None where it cannot be read."""
+    found = content(path, most=_LARGEST)
+    return None if found is None else commands.decode(found)
 
 
 def names(path: str) -> list[str]:
@@ -148,10 +129,6 @@ def names(path: str) -> list[str]:
         return sorted(os.listdir(path))
     except (OSError, ValueError):
         return []
-
-
-def _decode(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
 
 
 def _safe(question: object, path: str) -> bool:

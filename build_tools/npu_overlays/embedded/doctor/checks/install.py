@@ -133,30 +133,6 @@ def cann_modules(context: Context) -> Iterator[Row]:
     yield context.judge(6, "Python modules of CANN", level, found, ", ".join(wanted), missing=install)
 
 
-def submodules(context: Context) -> Iterator[Row]:
-    """Yield the modules that one package imports from another and that are not there, read from the source."""
-    for rule in context.settings["submodules"]:
-        importer, target = (context.packages.locate(rule[name]) for name in ("importer", "target"))
-        if importer is None or target is None or not importer.folder:
-            continue
-        folders = [os.path.join(importer.folder, folder) for folder in rule["folders"]]
-        paths = dict.fromkeys(path for folder in folders for path in source.files(folder))
-        asked = {
-            (module, f"{os.path.relpath(path, importer.folder)}:{line}")
-            for path in paths
-            for module, _, line in source.certain_imports(path, rule["target"])
-        }
-        missing = sorted((module, place) for module, place in asked if not context.has(module))
-        label = f"{rule['target']} for {rule['importer']}"
-        pair = " with ".join(f"{name} {context.version(name)}" for name in (rule["importer"], rule["target"]))
-        named = "; ".join(f"{module} ({place})" for module, place in missing[:3])
-        found = (
-            f"{pair}: not there: {named}" if missing else f"{len({module for module, _ in asked})} modules, all there"
-        )
-        level: Level = "broken" if missing else "matched"
-        yield context.judge(rule["symptom"], label, level, found, "every imported module is there")
-
-
 def engine_version(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend can tell which vllm it runs with."""
     vllm, said = context.version("vllm"), context.system.value("VLLM_VERSION")

@@ -1,4 +1,4 @@
-"""What goes wrong with memory: allocator settings against the installed torch_npu, sleep mode, other processes."""
+"""What goes wrong with memory: allocator settings against the installed torch_npu and against sleep mode."""
 
 # Paths are the strings of sys.path and of the environment, thousands of them.
 # ruff: noqa: PTH113, PTH118, PTH123
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections.abc import Iterator
 
 from .. import source, system, versions
@@ -15,55 +16,68 @@ from ..model import Level, Row
 from .install import build_record
 
 _TRUE = {"true", "1", "yes", "on"}
-_SHARE = 10  # percent of a device that another process may hold before a run is at risk
+_OPTION = "expandable_segments"
+_VARIABLES = ("PYTORCH_NPU_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
-def _settings(context: Context) -> list[tuple[str, str]]:
-    """Return the options of PYTORCH_NPU_ALLOC_CONF with their values."""
-    parts = context.system.value("PYTORCH_NPU_ALLOC_CONF").split(",")
-    pairs = [part.partition(":") for part in parts if part.strip()]
-    return [(name.strip(), value.strip()) for name, _, value in pairs]
+def _settings(value: str) -> dict[str, str]:
+    """Return the options of an allocator configuration with their values; commas inside ``[…]`` do not separate."""
+    parts = [part.strip() for part in re.split(r",(?![^\[]*\])", value)]
+    return {name.strip(): chosen.strip() for name, _, chosen in (part.partition(":") for part in parts if part)}
 
 
 def expandable_segments(context: Context) -> Iterator[Row]:
-    """Yield whether expandable segments are on where vllm-ascend's sleep mode forbids them."""
-    if not context.has("vllm_ascend"):
+    """Yield whether expandable segments are on where an engine that sleeps refuses them."""
+    if not context.has("vllm_ascend") and not context.has("torch_memory_saver"):
         return
-    on = dict(_settings(context)).get("expandable_segments", "False").lower() in _TRUE
-    found = context.system.value("PYTORCH_NPU_ALLOC_CONF") or "not set"
-    expected = "expandable_segments:False, or not set, in the process of the rollout"
-    yield context.judge(
-        21,
-        "PYTORCH_NPU_ALLOC_CONF with sleep mode",
-        "broken" if on else "matched",
-        found,
-        expected,
-    )
+    asked = _refusing(context)
+    on = [name for name in _VARIABLES if _settings(context.system.value(name)).get(_OPTION, "").lower() in _TRUE]
+    # An engine may refuse the variable for GPUs too, left over from a recipe; torch_npu's is what turns them on.
+    refused = [name for name in on if name == _VARIABLES[0] or name in asked]
+    found = " ".join(f"{name}={context.system.value(name)}" for name in refused or _VARIABLES[:1])
+    expected = f"{_OPTION}:False, or not set, in the process of the rollout"
+    level: Level = "broken" if refused else "matched"
+    fix = f"unset {' '.join(refused)}" if refused and _VARIABLES[0] not in refused else ""
+    yield context.judge(21, "PYTORCH_NPU_ALLOC_CONF with sleep mode", level, found, expected, fix=fix)
+
+
+def _refusing(context: Context) -> set[str]:
+    """Return the variables that the installed engines look at before they refuse."""
+    places = [("vllm_ascend", "device_allocator"), ("torch_memory_saver", "")]
+    folders = [
+        os.path.join(located.folder, below)
+        for package, below in places
+        if (located := context.packages.locate(package)) and located.folder
+    ]
+    paths = [path for folder in folders for path in source.files(folder) if source.mentions(path, _OPTION)]
+    return {name for name in _VARIABLES for path in paths if source.mentions(path, name)}
 
 
 def dynamic_segments(context: Context) -> Iterator[Row]:
-    """Yield whether switching segments at run time, EXPANDABLE_SEGMENTS, can work with this torch_npu."""
+    """Yield whether switching segments at run time, EXPANDABLE_SEGMENTS, can work with this verl and torch_npu."""
     wanted = context.system.value("EXPANDABLE_SEGMENTS")
-    located = context.packages.locate("torch_npu")
-    if wanted.lower() not in _TRUE or located is None:
+    located, verl = context.packages.locate("torch_npu"), context.packages.locate("verl")
+    if wanted.strip().lower() not in _TRUE or located is None:
         return
     setter = source.mentions(os.path.join(located.folder, "npu", "memory.py"), "def _set_allocator_settings")
+    reads = verl is None or os.path.isfile(os.path.join(verl.folder, "utils", "npu", "allocator.py"))
     found = f"torch_npu {context.version('torch_npu')} {'has' if setter else 'has no'} _set_allocator_settings"
-    fix = "unset EXPANDABLE_SEGMENTS, or take torch_npu 2.7.1.post2 with CANN 8.5.0"
+    found += "" if reads else f"; verl {context.version('verl')} does not read the variable"
+    fix = "unset EXPANDABLE_SEGMENTS, or take " + ("torch_npu 2.7.1.post2 with CANN 8.5.0" if reads else "verl-npu")
     why = "segments are off while the rollout sleeps and on for training; without the setter nothing is switched"
-    level: Level = "matched" if setter else "broken"
-    yield context.judge(21, "EXPANDABLE_SEGMENTS", level, found, "a torch_npu that can switch", fix=fix, why=why)
+    level: Level = "matched" if setter and reads else "broken"
+    expected = "verl-npu and a torch_npu that can switch"
+    yield context.judge(21, "EXPANDABLE_SEGMENTS", level, found, expected, fix=fix, why=why)
 
 
 def allocator(context: Context) -> Iterator[Row]:
     """Yield whether the allocator's options are known to this torch_npu and do not exclude each other."""
-    pairs = _settings(context)
-    if not pairs:
+    names = _settings(context.system.value(_VARIABLES[0]))
+    if not names:
         return
-    names = [name for name, _ in pairs]
     known = _known(context)
     strange = [name for name in names if known is not None and name not in known]
-    on = dict(pairs).get("expandable_segments", "").lower() in _TRUE
+    on = names.get(_OPTION, "").lower() in _TRUE
     clash = [name for name in names if name in context.settings["allocator"]["exclusive"]] if on else []
     problem = [f"torch_npu {context.version('torch_npu')} does not know {', '.join(strange)}"] if strange else []
     problem += [f"{', '.join(clash)} with expandable_segments:True"] if clash else []
@@ -88,6 +102,8 @@ def _known(context: Context) -> set[str] | None:
 
 def _held(library: str, texts: list[str]) -> set[str] | None:
     """Return which texts a library holds; None where it cannot be read."""
+    if not os.path.isfile(library):  # opening a pipe would wait for ever
+        return None
     try:
         with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return {text for text in texts if content.find(text.encode()) >= 0}
@@ -116,33 +132,13 @@ def sleep_frees(context: Context) -> Iterator[Row]:
     plugin = context.packages.locate("vllm_ascend")
     if plugin is None or not plugin.folder:
         return
-    bodies = [body for path in _workers(plugin.folder) for body in source.functions(path, "sleep")]
-    if not bodies:
-        return
+    paths = [
+        path for name in ("worker", "device_allocator") for path in source.files(os.path.join(plugin.folder, name))
+    ]
+    bodies = [body for path in paths if source.mentions(path, "def sleep(") for body in source.functions(path, "sleep")]
     # The worker's sleep calls the allocator's: one of them has to.
     frees = any("empty_cache" in body for body in bodies)
-    level: Level = "matched" if frees else "compatible"
-    found = f"vllm-ascend {context.version('vllm_ascend')}: sleep {'empties' if frees else 'does not empty'} the cache"
+    level: Level = "matched" if frees else "compatible" if bodies else "unknown"
+    does = "empties the cache" if frees else "does not empty the cache" if bodies else "is not in its workers"
+    found = f"vllm-ascend {context.version('vllm_ascend')}: sleep {does}"
     yield context.judge(24, "memory after sleep", level, found, "empty_cache when going to sleep")
-
-
-def _workers(folder: str) -> list[str]:
-    names = ("worker/worker_v1.py", "worker/worker.py", "device_allocator/camem.py")
-    return [path for name in names if os.path.isfile(path := os.path.join(folder, name))]
-
-
-def processes(context: Context) -> Iterator[Row]:
-    """Yield whether other processes hold the memory of this machine's devices."""
-    if not context.ascend.devices:
-        return
-    running = context.ascend.processes
-    totals = {device.npu: device.total for device in context.ascend.devices if device.total}
-    heavy = [
-        one for one in running if one.memory * 100 >= _SHARE * (totals.get(one.npu) or min(totals.values(), default=1))
-    ]
-    shown = [f"NPU {one.npu}: {one.name} (pid {one.pid}) {one.memory} MB" for one in (heavy or running)[:4]]
-    level: Level = "broken" if heavy else "compatible" if running else "matched"
-    pid = " ".join(one.pid for one in (heavy or running)[:8])
-    yield context.judge(
-        25, "memory of the devices", level, "; ".join(shown) or "no processes", "no other process", pid=pid
-    )

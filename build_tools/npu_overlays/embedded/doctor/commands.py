@@ -1,0 +1,92 @@
+"""Commands of the machine: an argument list in, what it said out, or why it said nothing. None of it can raise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a command said.
+
+    Args:
+        code: its exit status, negative for a signal, None when it did not run or did not end.
+        out: standard output.
+        err: standard error.
+        problem: why there is no answer, or no whole one; empty when it ran.
+    """
+
+    code: int | None
+    out: str = ""
+    err: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A command that runs while other things are looked at.
+
+    Args:
+        process: it, None where it could not be started.
+        name: its name, for messages.
+        timeout: how long it may take in all, in seconds.
+        end: when that is over.
+        problem: why it could not be started.
+    """
+
+    process: subprocess.Popen[bytes] | None = None
+    name: str = ""
+    timeout: float = 0
+    end: float = 0
+    problem: str = ""
+
+    def answer(self) -> Answer:
+        """Wait for it and return what it said, also where it had to be killed."""
+        if self.process is None:
+            return Answer(code=None, problem=self.problem)
+        with self.process as process:
+            try:
+                out, err = process.communicate(timeout=max(0, self.end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                out, err = process.communicate()
+                problem = f"{self.name}: no answer within {self.timeout:.0f} s"
+                return Answer(code=None, out=decode(out), err=decode(err), problem=problem)
+            return Answer(code=process.returncode, out=decode(out), err=decode(err))
+
+
+def start(command: Sequence[str], *, env: Mapping[str, str], timeout: float) -> Started:
+    """Start a command.
+
+    Args:
+        command: name and arguments; no shell is involved.
+        env: its variables; it is looked for on their PATH.
+        timeout: seconds from now after which it and its children are killed.
+    """
+    name = command[0].rpartition("/")[2]
+    program = shutil.which(command[0], path=env.get("PATH", ""))
+    if program is None:
+        return Started(problem=f"{name} is not on PATH")
+    try:
+        process = subprocess.Popen(
+            [program, *command[1:]],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return Started(problem=f"{name} cannot be run: {error}")
+    return Started(process=process, name=name, timeout=timeout, end=time.monotonic() + timeout)
+
+
+def decode(content: bytes) -> str:
+    """Return text, with marks where it is not UTF-8."""
+    return content.decode("utf-8", "replace")
