@@ -179,3 +179,38 @@ def test_every_symptom_says_what_to_do_and_where_it_was_learnt() -> None:
         assert symptom.cause
         assert symptom.fix
         assert symptom.threads
+
+
+# What contradicts the vendors' tables, another pin, or what the index has.
+STATED = {
+    "mindspeed-rl-2.3": [
+        "vllm vllm_ascend",
+        "vllm_ascend cann",
+        "vllm transformers vllm_ascend",
+        "torch_npu vllm_ascend",
+        "verl vllm",
+        "verl transformers",
+        "numpy",
+        "mindspeed megatron_core",
+        "torchvision transformers",
+        "torch torch_npu",
+    ],
+    "vllm-0.7.3-2025-05": ["torch_npu vllm_ascend", "torch torch_npu", "vllm ray"],
+    "sglang-2025-09": [
+        "torch_npu cann",
+        "triton_ascend cann",
+        "numpy",
+        "sglang timm torchvision",
+        "verl sglang",
+        "verl transformers",
+        "sglang torch",
+        "torch_memory_saver",
+        "torchvision transformers",
+        "torch torch_npu",
+    ],
+}
+
+
+@pytest.mark.parametrize("stack", RECORDS, ids=lambda stack: stack.name)
+def test_every_known_contradiction_of_a_record_is_stated(stack: Stack) -> None:
+    assert {" ".join(one.components) for one in stack.contradictions} == set(STATED[stack.name])
