@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from types import FunctionType, ModuleType
 
 from .layers import Origins, Source, accessors, bare, code_of, functions_in, path_to
+from .makers import DESCRIPTORS, Makers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
 
     How = Literal["replaced", "wrapped", "deleted", "added"]
 
-# Decorators made with these leave functions of theirs on top.
-_TOOLS = frozenset({"builtins", "functools", "contextlib"})
 # What the standard library adds to classes (named tuples, data classes) is part of their definition; mocks are not.
 _LIBRARY = frozenset(sys.stdlib_module_names) - {"unittest"}
 _MISSING = object()
@@ -53,6 +53,10 @@ class Comparison:
     scope: Scope
     origins: Origins
 
+    @cached_property
+    def _makers(self) -> Makers:
+        return Makers(module=self.module, scope=self.scope, origins=self.origins)
+
     def mismatches(self) -> Iterator[Mismatch]:
         """Yield every mismatch of the module and, nested, of its classes."""
         lazy = getattr(self.module, "_class_to_module", None)
@@ -61,7 +65,7 @@ class Comparison:
             return
         yield from self._names(vars(self.module), self.scope, "", frozenset())
         if not self.scope.star:
-            yield from self._added(vars(self.module), self.scope, "", self._reachable())
+            yield from self._added(vars(self.module), self.scope, "", self._makers.reachable)
 
     def _lazy(self, homes: Mapping[str, str]) -> Iterator[Mismatch]:
         """Compare a module that fetches its names on first use: each must be what its home holds."""
@@ -92,16 +96,12 @@ class Comparison:
             for binding in bindings:
                 if binding.scope is not None and None in found:
                     # `Model = register(Model)` below the class: whatever this file can reach may have made it.
-                    rebound = self._reachable() if any(one.kind == "value" for one in bindings) else frozenset()
-                    makers = rebound | self._packages(binding.decorators)
+                    rebound = self._makers.reachable if any(one.kind == "value" for one in bindings) else frozenset()
+                    makers = rebound | self._makers.packages(binding.decorators)
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
 
     def _must_exist(self, bindings: list[Binding]) -> bool:
         return any(one.kind in {"function", "class"} and not one.conditional for one in bindings)
-
-    def _reachable(self) -> frozenset[str]:
-        """Return the packages that this file's own code can have taken something from."""
-        return self._own | self.scope.packages
 
     def _class(self, value: object, scope: Scope, prefix: str, makers: frozenset[str]) -> Iterator[Mismatch]:
         """Compare the content of a class, through what decorators made of it."""
@@ -112,7 +112,7 @@ class Comparison:
         makers |= {type(real).__module__.partition(".")[0]} - {"builtins", "abc"}
         yield from self._names(vars(real), scope, prefix, makers)
         bases = {base.__module__.partition(".")[0] for base in getattr(real, "__mro__", ())}
-        yield from self._added(vars(real), scope, prefix, makers | bases | self._own)
+        yield from self._added(vars(real), scope, prefix, makers | bases | self._makers.own)
 
     def _is_own(self, kind: type, qualname: str) -> bool:
         return kind.__qualname__ == qualname and kind.__module__ == self.module.__name__
@@ -132,51 +132,20 @@ class Comparison:
         self, symbol: str, value: object, binding: Binding, bindings: list[Binding], tolerated: frozenset[str]
     ) -> Mismatch | None:
         codes = [one.code for one in bindings if one.code is not None]
-        made = [one for one in binding.decorators if one.rpartition(".")[2] not in _DESCRIPTORS]
-        allowed = tolerated | (self._packages(binding.decorators) | self._own if made else frozenset())
+        made = [one for one in binding.decorators if one.rpartition(".")[2] not in DESCRIPTORS]
+        allowed = tolerated | (self._makers.packages(binding.decorators) | self._makers.own if made else frozenset())
         for part in accessors(value):
             path = path_to(part, lambda one: code_of(one) in codes)
             outer = path[:-1] if path else functions_in(part) or [part]
-            strangers = [one for one in outer if not allowed or not self._is_from(one, allowed)]
+            strangers = [one for one in outer if not allowed or not self._makers.made(one, allowed)]
             if strangers:
-                return Mismatch(symbol=symbol, how="wrapped" if path else "replaced", by=self._who(strangers))
+                return Mismatch(symbol=symbol, how="wrapped" if path else "replaced", by=self._makers.who(strangers))
         return None
-
-    @property
-    def _own(self) -> frozenset[str]:
-        return frozenset({self.module.__name__.partition(".")[0]})
-
-    def _who(self, strangers: list[object]) -> Source:
-        """Return the outermost stranger with code of its own; a partial, a cache or a descriptor says little."""
-        deeper = [inner for one in strangers for inner in functions_in(one)]
-        sources = [self.origins.of(one) for one in (*strangers, *deeper)]
-        return next((one for one in sources if one.file and one.package not in _TOOLS), sources[0])
-
-    def _is_from(self, value: object, packages: frozenset[str]) -> bool:
-        source = self.origins.of(bare(value))
-        return "?" in packages or source.package in packages or source.package in _TOOLS or not source.module
-
-    def _packages(self, decorators: tuple[str, ...]) -> frozenset[str]:
-        """Return the packages that decorators and what they return may come from; ``?`` where one cannot be told."""
-        found: set[str] = set()
-        for dotted in decorators:
-            head, *rest = dotted.split(".")
-            value: object = vars(self.module).get(head, _MISSING)
-            if value is _MISSING:
-                found |= set() if head in _DESCRIPTORS or rest[-1:] in (["setter"], ["deleter"], ["getter"]) else {"?"}
-                continue
-            names = {head if isinstance(value, ModuleType) else ""}
-            for name in rest:
-                value = getattr(value, name, value)
-            source = self.origins.of(bare(value))
-            names |= {source.package, str(getattr(value, "__module__", "") or "").partition(".")[0]}
-            found |= names - {""}
-        return frozenset(found)
 
     def _replaced_class(self, symbol: str, value: object, binding: Binding) -> Mismatch | None:
         if isinstance(value, type) and self._is_own(value, symbol):
             return None
-        if binding.decorators and self._is_from(value, self._packages(binding.decorators)):
+        if binding.decorators and self._makers.made(value, self._makers.packages(binding.decorators)):
             return None
         return Mismatch(symbol=symbol, how=self._how(value, None), by=self.origins.of(value))
 
@@ -199,7 +168,7 @@ class Comparison:
         if not isinstance(value, (type, FunctionType)):
             return None
         source = self.origins.of(value)
-        if source.package in self._reachable() | _LIBRARY or not source.module:
+        if source.package in self._makers.reachable | _LIBRARY or not source.module:
             return None
         return Mismatch(symbol=symbol, how="replaced", by=source)
 
@@ -219,6 +188,3 @@ class Comparison:
     def _how(self, value: object, original: object) -> How:
         reaches = original is not None and path_to(value, lambda one: one is original) is not None
         return "wrapped" if reaches else "replaced"
-
-
-_DESCRIPTORS = frozenset({"staticmethod", "classmethod", "property", "setter", "getter", "deleter", "cached_property"})

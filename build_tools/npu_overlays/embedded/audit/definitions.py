@@ -6,6 +6,8 @@ import ast
 import warnings
 from dataclasses import dataclass, field
 
+from .statements import assigned, dotted, mangled, statements
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -122,13 +124,13 @@ class _Reader:
     def scope(self, body: list[ast.stmt], owner: str) -> Scope:
         """Return the scope of a module (no owner) or of the class `owner`."""
         scope = Scope()
-        for node, conditional in _statements(body, conditional=False):
+        for node, conditional in statements(body, conditional=False):
             self._bind(node, scope, owner, conditional=conditional)
         return scope
 
     def _bind(self, node: ast.stmt, scope: Scope, owner: str, *, conditional: bool) -> None:
         def add(name: str, binding: Binding) -> None:
-            scope.names.setdefault(_mangled(name, owner), []).append(binding)
+            scope.names.setdefault(mangled(name, owner), []).append(binding)
 
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             add(node.name, self._definition(node, conditional=conditional))
@@ -137,11 +139,11 @@ class _Reader:
         elif isinstance(node, ast.Delete):
             scope.fluid |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         else:
-            for name in _assigned(node):
+            for name in assigned(node):
                 add(name, Binding(kind="value", line=node.lineno, conditional=conditional))
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, *, conditional: bool) -> Binding:
-        decorators = tuple(_dotted(one) for one in node.decorator_list)
+        decorators = tuple(dotted(one) for one in node.decorator_list)
         if isinstance(node, ast.ClassDef):
             inner = self.scope(node.body, node.name)
             return Binding(kind="class", line=node.lineno, decorators=decorators, scope=inner, conditional=conditional)
@@ -169,53 +171,3 @@ class _Reader:
         base = self.package.split(".")
         base = base[: len(base) - node.level + 1]
         return ".".join([*base, *([node.module] if node.module else [])])
-
-
-def _statements(body: list[ast.stmt], *, conditional: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """Yield every statement that runs in this scope; what only type checkers read does not."""
-    for node in body:
-        yield node, conditional
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        only_typing = isinstance(node, ast.If) and _dotted(node.test).rpartition(".")[2] == "TYPE_CHECKING"
-        certain = conditional or not isinstance(node, ast.With)
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            if part == "body" and only_typing:
-                continue
-            for inner in getattr(node, part, ()):
-                nested = [inner] if isinstance(inner, ast.stmt) else inner.body
-                yield from _statements(nested, conditional=certain)
-
-
-def _assigned(node: ast.stmt) -> Iterator[str]:
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)):
-        targets = [] if isinstance(node, ast.AnnAssign) and node.value is None else [node.target]
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        targets = [item.optional_vars for item in node.items if item.optional_vars]
-    for target in targets:
-        yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-    # `:=` binds too, wherever it stands in the statement.
-    if not isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
-        yield from (
-            one.target.id
-            for one in ast.walk(node)
-            if isinstance(one, ast.NamedExpr) and isinstance(one.target, ast.Name)
-        )
-
-
-def _dotted(node: ast.expr) -> str:
-    """Return the dotted name of a decorator or condition, calls stripped; ``?`` for anything else."""
-    while isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else "?"
-
-
-def _mangled(name: str, owner: str) -> str:
-    """Return the name a private attribute really has in its class."""
-    private = owner.strip("_") and name.startswith("__") and not name.endswith("__")
-    return f"_{owner.lstrip('_')}{name}" if private else name

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from . import system
+from .distributions import Distribution
 from .model import Origin
-from .packages import Distribution, Located, Packages
+from .packages import Located, Packages
 
 _COMMIT = re.compile(r"(?:^|[^0-9a-z])g([0-9a-f]{7,40})(?:[^0-9a-z]|$)")
 _HEX = re.compile(r"[0-9a-f]{40}")

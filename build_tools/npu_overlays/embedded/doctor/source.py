@@ -123,8 +123,8 @@ def mentions(path: str, text: str) -> bool:
 
 def functions(path: str, name: str) -> Iterator[str]:
     """Yield the text of every function of a name in a file, methods too."""
-    content = system.text(path) or ""
+    lines = (system.text(path) or "").split("\n")
     tree = _parsed(path)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            yield ast.get_source_segment(content, node) or ""
+            yield "\n".join(lines[node.lineno - 1 : node.end_lineno])

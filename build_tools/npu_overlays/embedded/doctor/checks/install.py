@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from .. import requirements as language
 from .. import source, system, versions
 from ..context import Context
+from ..distributions import Distribution, normal
 from ..model import Level, Row
-from ..packages import Distribution, normal
 
 _PLAIN = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _INFERENCE = ("vllm", "sglang")

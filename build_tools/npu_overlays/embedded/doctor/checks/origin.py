@@ -54,15 +54,15 @@ def placeholders(context: Context) -> Iterator[Row]:
 
 def owners(context: Context) -> Iterator[Row]:
     """Yield pairs of distributions that both installed the same Python files with different content."""
-    claimed: dict[str, dict[str, str]] = {}
+    claimed: dict[tuple[str, str], dict[str, str]] = {}
     for distribution in context.packages.all:
         for path, recorded in distribution.record.items():
             if path.endswith((".py", ".so")) and not path.startswith(".."):
-                claimed.setdefault(os.path.join(distribution.root, path), {})[distribution.name] = recorded
+                claimed.setdefault((distribution.root, path), {})[distribution.name] = recorded
     clashes: dict[tuple[str, ...], list[str]] = {}
-    for path, digests in claimed.items():
+    for (root, path), digests in claimed.items():
         if len(digests) > 1 and len(set(digests.values())) > 1:
-            clashes.setdefault(tuple(sorted(digests)), []).append(path)
+            clashes.setdefault(tuple(sorted(digests)), []).append(os.path.join(root, path))
     for names, paths in sorted(clashes.items()):
         if set(names) == {"triton", "triton-ascend"}:
             continue  # has a row of its own, with the order to remove them in
