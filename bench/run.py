@@ -8,57 +8,28 @@ it could not run.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 import building
+import checking
 import merging
 import models
+from figures import Figure, show
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from timing import Contender, command, function, interleaved, peak, seconds
+from timing import Contender, function, interleaved, peak, seconds
 
 from npu_overlays.errors import OverlayError
-from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.overlay.stacks import load_stacks
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"
 MERGE_SIZES = (10, 100, 1000)
-_WIDTH = 160
-_PARTS = ("build", "summary", "merge", "models")
+_PARTS = ("build", "summary", "merge", "models", "audit")
 Told = Callable[[str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One line of the result.
-
-    Args:
-        what: was measured.
-        value: a ratio, or megabytes.
-        unit: of the value.
-        goal: the value is to be at most this.
-        detail: the medians behind it.
-    """
-
-    what: str
-    value: float
-    unit: str
-    goal: float
-    detail: str
-
-    @property
-    def verdict(self) -> str:
-        """Whether the goal is met."""
-        return "met" if self.value <= self.goal else "missed"
 
 
 def main() -> int:
@@ -95,8 +66,15 @@ def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[F
             yield from build_figures(overlay, tree, work, repeats, told)
         if "summary" in only:
             yield from summary_figures(overlay, work, max(repeats, 20), told)
-    if "models" in only:
-        yield from model_figures(work, max(repeats, 150), told)
+    if {"models", "audit"} & set(only):
+        pythons = models.environments(work, told)
+        if isinstance(pythons, str):
+            print(f"models and --audit are not measured: {pythons}", file=sys.stderr)
+            return
+        if "models" in only:
+            yield from model_figures(pythons, max(repeats, 150), told)
+        if "audit" in only:
+            yield from audit_figures(pythons, repeats, told)
 
 
 def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
@@ -118,29 +96,30 @@ def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: 
 
 
 def summary_figures(overlay: Overlay, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
-    """Yield what asking and verifying installed wheels costs, against starting Python at all."""
-    stacks = load_stacks(OVERLAYS)
-    names = next((names for names in stacks.members.values() if overlay.name in names), (overlay.name,))
-    overlays = [find_overlay(OVERLAYS, name) for name in names]
-    out, environment = work / "pair", work / "environment"
-    for one in overlays:
-        told(f"building {one.name}")
-        command(*building.build(one, out))()
-    command(sys.executable, "-m", "venv", "--without-pip", environment)()
-    pip = (sys.executable, "-m", "pip", "--python", environment, "install", "--no-deps", "--no-index")
-    command(*pip, *out.glob("*.whl"))()
-    python, package = environment / "bin" / "python", overlays[-1].summary_package
-    contenders = {
-        f"python -m {package}": Contender(run=command(python, "-m", package)),
-        "python -c pass": Contender(run=command(python, "-c", "pass")),
-        f"python -m {package} --verify": Contender(run=command(python, "-m", package, "--verify")),
-    }
-    asked, bare, verified = (seconds(samples) for samples in interleaved(contenders, repeats, told=told).values())
-    detail = f"{asked * 1000:.0f} ms / {bare * 1000:.0f} ms"
-    what = f"python -m {package}, against python -c pass"
-    yield Figure(what=what, value=asked / bare, unit="×", goal=4.0, detail=detail)
-    detail = f"every file of {' and '.join(one.distribution for one in overlays)} hashed, bytecode looked at"
-    yield Figure(what=f"python -m {package} --verify", value=verified, unit="s", goal=1.0, detail=detail)
+    """Yield what asking and checking installed wheels costs, against starting Python and hashing what is installed."""
+    overlays = checking.pair(overlay, OVERLAYS)
+    took = {name: seconds(taken) for name, taken in checking.measure(overlays, work, repeats, told).items()}
+    names = " and ".join(one.distribution for one in overlays)
+    for name, other, goal in (
+        (checking.SUMMARY, checking.BARE, 4.0),
+        (checking.VERIFY, checking.HASHING, 2.5),
+        (checking.DOCTOR, checking.HASHING, 2.5),
+    ):
+        detail = f"{took[name] * 1000:.0f} ms / {took[other] * 1000:.0f} ms, of {names}"
+        yield Figure(
+            what=f"{name}, against {other}", value=took[name] / took[other], unit="×", goal=goal, detail=detail
+        )
+    detail = "every file hashed, bytecode looked at"
+    yield Figure(what=f"--verify of {names}", value=took[checking.VERIFY], unit="s", goal=1.0, detail=detail)
+
+
+def audit_figures(pythons: models.Environments, repeats: int, told: Told) -> Iterator[Figure]:
+    """Yield what an audit costs, against importing the same modules."""
+    modules, samples = checking.measure_audit(pythons.patched, repeats, told)
+    ours, theirs = seconds(samples[checking.AUDIT]), seconds(samples[checking.IMPORTING])
+    detail = f"{ours:.2f} s / {theirs:.2f} s, {modules} modules and what they import"
+    what = f"{checking.AUDIT}, against {checking.IMPORTING}"
+    yield Figure(what=what, value=ours / theirs, unit="×", goal=1.5, detail=detail)
 
 
 def merge_figures(repeats: int, told: Told) -> Iterator[Figure]:
@@ -159,12 +138,8 @@ def merge_figures(repeats: int, told: Told) -> Iterator[Figure]:
         yield Figure(what=what, value=growth, unit="×", goal=1.5, detail=detail)
 
 
-def model_figures(work: Path, rounds: int, told: Told) -> Iterator[Figure]:
-    """Yield what patched models cost, against upstream's code; nothing where there is no torch for them."""
-    pythons = models.environments(work, told)
-    if isinstance(pythons, str):
-        print(f"models are not measured: {pythons}", file=sys.stderr)
-        return
+def model_figures(pythons: models.Environments, rounds: int, told: Told) -> Iterator[Figure]:
+    """Yield what patched models cost, against upstream's code."""
     for family in models.ON_CPU:
         ours, theirs = models.seconds(pythons, family, rounds, told)
         what, detail = f"training step on CPU, {family}", f"{ours * 1000:.1f} ms / {theirs * 1000:.1f} ms"
@@ -179,20 +154,6 @@ def model_figures(work: Path, rounds: int, told: Told) -> Iterator[Figure]:
     ours, theirs = moe[0] - dense[0], moe[1] - dense[1]
     detail = f"{ours} / {theirs}, forward and backward, on the emulated NPU"
     yield Figure(what="host waits per layer with experts", value=ours, unit="waits", goal=0, detail=detail)
-
-
-def show(figures: list[Figure], *, as_json: bool) -> None:
-    """Print the figures."""
-    if as_json:
-        print(json.dumps([{**asdict(one), "verdict": one.verdict} for one in figures], ensure_ascii=False, indent=2))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("what", "measured", "goal", "verdict", "medians"):
-        table.add_column(heading, no_wrap=True)
-    for one in figures:
-        verdict = Text(one.verdict, style="green" if one.verdict == "met" else "red")
-        table.add_row(one.what, f"{one.value:.2f} {one.unit}", f"≤ {one.goal:g} {one.unit}", verdict, one.detail)
-    Console(width=_WIDTH).print(table)
 
 
 if __name__ == "__main__":

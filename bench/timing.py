@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -37,12 +37,15 @@ class Contender:
     before: Callable[[], None] = lambda: None
 
 
-def command(*parts: str | Path, cwd: Path | None = None) -> Callable[[], Sample]:
-    """Return a function that runs a command once; it raises `CalledProcessError`, with the output, where that fails."""
-    return lambda: _run([str(part) for part in parts], cwd)
+def command(*parts: str | Path, cwd: Path | None = None, codes: Collection[int] = (0,)) -> Callable[[], Sample]:
+    """Return a function that runs a command once.
+
+    It raises `CalledProcessError`, with the output, where the command leaves with none of the codes.
+    """
+    return lambda: _run([str(part) for part in parts], cwd, codes)
 
 
-def _run(parts: list[str], cwd: Path | None) -> Sample:
+def _run(parts: list[str], cwd: Path | None, codes: Collection[int]) -> Sample:
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
         process = subprocess.Popen(parts, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
@@ -50,7 +53,7 @@ def _run(parts: list[str], cwd: Path | None) -> Sample:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+        if process.returncode not in codes:
             output.seek(0)
             raise subprocess.CalledProcessError(process.returncode, parts, output.read())
     return Sample(seconds=seconds, peak=usage.ru_maxrss * _PEAK_UNIT)
