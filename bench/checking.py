@@ -55,7 +55,7 @@ def measure_audit(python: Path, repeats: int, told: Told) -> tuple[int, dict[str
     """Return how many modules an audit imports in an environment with torch, and the samples with and without it."""
     package = "transformers_npu_summary"
     shown = subprocess.run([python, "-m", package, "--format", "json"], check=True, capture_output=True)
-    paths = [file["installed"] for one in json.loads(shown.stdout) for file in one["files"]]
+    paths = [file["installed"] for one in json.loads(shown.stdout)["distributions"] for file in one["files"]]
     names = sorted({path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in paths})
     contenders = {
         AUDIT: Contender(run=command(python, "-m", package, "--audit")),

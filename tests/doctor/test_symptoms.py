@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -289,7 +290,7 @@ def the_variable_for_gpus_that_vllm_ascend_looks_at(machine: Machine) -> None:
 
 @ill(21, "broken", "PYTORCH_NPU_ALLOC_CONF with sleep mode", "expandable_segments:True")
 def expandable_segments_with_sglangs_memory_saver(machine: Machine) -> None:
-    machine.uninstall("vllm-ascend")
+    shutil.rmtree(machine.site / "vllm_ascend")
     machine.install("torch-memory-saver", "0.0.8", {"torch_memory_saver/__init__.py": ""})
     machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:1g,expandable_segments:True"
 
@@ -600,3 +601,35 @@ def test_devices_that_are_left_out_are_not_missed_by_ray(machine: Machine) -> No
     machine.env["ASCEND_RT_VISIBLE_DEVICES"] = "1"
     machine.acl("return 1, 0")
     assert [(row.level, row.found) for row in machine.rows(32, imports=True)] == [("matched", "1 through acl")]
+
+
+@pytest.mark.parametrize(
+    ("content", "level"),
+    [
+        ('"""For example:\n\nfrom vllm.gone import LLM\n"""\n', "matched"),
+        ("try:\n    from vllm.gone import LLM\nexcept ImportError:\n    pass\n", "matched"),
+        ("import vllm_gone.x\nfrom vllm_gone import y\n", "matched"),
+        ("import os, vllm.gone\n", "broken"),
+        ("import vllm.gone as gone\n", "broken"),
+        ("from vllm.lora import (\n    models,\n)\nfrom vllm.gone import (\n    a,\n)\n", "broken"),
+        ("from vllm.gone import x\nthis is no Python\n", "matched"),
+    ],
+)
+def test_only_code_that_runs_on_import_says_what_is_needed(machine: Machine, content: str, level: str) -> None:
+    machine.module("verl/utils/vllm/other.py", content)
+    rows = [row for row in machine.rows(7) if row.component == "vllm for verl"]
+    assert [row.level for row in rows] == [level], rows
+    assert level == "matched" or "vllm.gone (utils/vllm/other.py:" in rows[0].found
+
+
+def test_an_acl_that_never_answers_hides_nothing_of_torch(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npu_overlays.embedded.doctor.probe.SECONDS", 5)
+    machine.acl("__import__('time').sleep(600)")
+    rows = {row.component: row for row in machine.report(imports=True).rows}
+    assert rows["import torch"].level == "matched"
+    assert "no answer within 5 s" in rows["devices seen by Ray"].found
+
+
+def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
+    machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:[1g,expandable_segments:True,2g]"
+    assert {row.level for symptom in (21, 23) for row in machine.rows(symptom)} == {"matched"}
