@@ -64,7 +64,12 @@ class LocalCluster:
             # Ray would send even what stays on this machine through a proxy.
             if not name.startswith(("PYTHON", "RAY_", "COV_")) and not name.lower().endswith("_proxy")
         }
-        return {**kept, **_QUIET, "PYTHONPATH": str(site.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"PYTHONPATH": str(site.folder), "ASCEND_HOME_PATH": str(self.toolkit(site))}
+        return {**kept, **_QUIET, **own, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def toolkit(self, site: Site) -> Path:
+        """Return where a node looks for CANN; there is nothing unless a test puts it there."""
+        return site.folder.parent / "toolkit"
 
     def start(self) -> None:
         for number, site in enumerate(self.sites, 1):
@@ -205,7 +210,18 @@ def test_damaged_slow_and_dead_nodes_are_found_in_one_call(cluster: LocalCluster
     assert (code, problems["127.0.0.3"] != "") == (2, True)
 
 
-def test_doctor_runs_on_every_node_when_asked(cluster: LocalCluster) -> None:
+def test_doctor_runs_on_every_node_when_asked_and_tells_what_differs(cluster: LocalCluster) -> None:
+    for site, version in zip(cluster.sites, ("8.3.RC1", "8.3.RC1", "8.2.RC1"), strict=True):
+        toolkit = cluster.toolkit(site)
+        toolkit.mkdir()
+        (toolkit / "version.cfg").write_text(f"runtime_running_version=[7.9:{version}]\n")
     code, report = cluster.verify("--doctor", "--timeout", "120")
-    assert code in {0, 1, 2}
+    assert code == 1
     assert [one["doctor"] is not None and len(one["doctor"]["rows"]) > 0 for one in report["nodes"]] == [True] * 3
+    (differs,) = report["differing"]
+    assert differs.startswith("cann_runtime differs: ")
+    told, _, consequence = differs.removeprefix("cann_runtime differs: ").partition(" (HCCL ")
+    assert "EI0008" in consequence
+    (other,) = [part for part in told.split("; ") if part.startswith("7.9:8.2.RC1 on ")]
+    assert other.endswith("(127.0.0.3)")
+    assert other.count("127.0.0.") == 1

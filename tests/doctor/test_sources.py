@@ -1,0 +1,34 @@
+"""What is read from source and settings, without being run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+
+@pytest.mark.parametrize(
+    ("content", "level"),
+    [
+        ('"""For example:\n\nfrom vllm.gone import LLM\n"""\n', "matched"),
+        ("try:\n    from vllm.gone import LLM\nexcept ImportError:\n    pass\n", "matched"),
+        ("import vllm_gone.x\nfrom vllm_gone import y\n", "matched"),
+        ("import os, vllm.gone\n", "broken"),
+        ("import vllm.gone as gone\n", "broken"),
+        ("from vllm.lora import (\n    models,\n)\nfrom vllm.gone import (\n    a,\n)\n", "broken"),
+        ("from vllm.gone import x\nthis is no Python\n", "matched"),
+    ],
+)
+def test_only_code_that_runs_on_import_says_what_is_needed(machine: Machine, content: str, level: str) -> None:
+    machine.module("verl/utils/vllm/other.py", content)
+    rows = [row for row in machine.rows(7) if row.component == "vllm for verl"]
+    assert [row.level for row in rows] == [level], rows
+    assert level == "matched" or "vllm.gone (utils/vllm/other.py:" in rows[0].found
+
+
+def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
+    machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:[1g,expandable_segments:True,2g]"
+    assert {row.level for symptom in (21, 23) for row in machine.rows(symptom)} == {"matched"}
