@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -136,11 +136,11 @@ class Wheelhouse:
 
         return Torch(once(self.folder, name, make))
 
-    def checkout(self, overlay: str, *paths: str) -> Path:
-        """Return a folder with files and folders of the pinned upstream commit; raises `Unavailable`."""
+    def checkout(self, overlay: str, *paths: str, commit: str = "") -> Path:
+        """Return a folder with files and folders of the pinned upstream commit, or another; raises `Unavailable`."""
 
         def make(folder: Path) -> None:
-            _unpack(overlay, folder, lambda path: path if path.partition("/")[0] in paths else "")
+            _unpack(overlay, folder, lambda path: path if path.partition("/")[0] in paths else "", commit=commit)
 
         folder = once(self.folder, f"checkout-{overlay}", make)
         missing = [path for path in paths if not (folder / path).exists()]
@@ -174,12 +174,22 @@ def _packaged(path: str) -> str:
     return inside if inside.partition("/")[0] in _PACKAGES and "/" in inside else ""
 
 
-def _unpack(overlay: str, target: Path, place: Callable[[str], str]) -> None:
-    """Write files of the pinned upstream commit, as they are, to where `place` puts their paths; empty for nowhere."""
-    from npu_overlays.overlay.configuration import load_overlay  # noqa: PLC0415  # the build tool is asked only where needed
+def _unpack(overlay: str, target: Path, place: Callable[[str], str], *, commit: str = "") -> None:
+    """Write files of the pinned upstream commit, as they are, to where `place` puts their paths; empty for nowhere.
+
+    `commit` is another one of the same repository; raises `Unavailable` where git cannot reach it.
+    """
+    from npu_overlays.errors import SourceError  # noqa: PLC0415  # the build tool is asked only where needed
+    from npu_overlays.overlay.configuration import load_overlay  # noqa: PLC0415
     from npu_overlays.pipeline import acquire  # noqa: PLC0415
 
-    tree = acquire(load_overlay(ROOT / "overlays" / overlay))
+    wanted = load_overlay(ROOT / "overlays" / overlay)
+    if commit:
+        wanted = replace(wanted, pin=replace(wanted.pin, commit=commit, tag="", archives=()))
+    try:
+        tree = acquire(wanted)
+    except SourceError as error:
+        raise Unavailable(str(error)) from error
     for path in filter(place, tree.entries):
         file = target / place(path)
         file.parent.mkdir(parents=True, exist_ok=True)

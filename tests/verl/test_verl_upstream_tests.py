@@ -1,0 +1,46 @@
+"""verl's own tests for CPU, `tests/**/*_on_cpu.py`: the same outcomes with both patched wheels as without.
+
+Those that need models of the hub, a sandbox's server or pyext, which no Python from 3.11 on can install, end the same
+way twice without having tested anything; all others run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from npu.environment import Unavailable, Wheelhouse, torch_environment
+from support.upstream_tests import Suite, differences, passed
+from support.verl_stacks import STACKS, Stack
+
+# What verl's tests need beside what verl needs.
+REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
+# As verl's own CI runs them.
+OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
+VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
+
+
+@pytest.mark.slow
+@pytest.mark.upstream
+@pytest.mark.index
+@pytest.mark.parametrize("stack", [pytest.param(stack, id=stack.verl) for stack in STACKS])
+def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: Path, tmp_path: Path) -> None:
+    wheelhouse = Wheelhouse(shared / "npu")
+    try:
+        environment = stack.environment()
+        upstream, installed = stack.upstream(wheelhouse, environment), stack.installed(wheelhouse, environment)
+        extra = wheelhouse.packages(torch_environment(), "verl-upstream-tests", REQUIREMENTS)
+        checkout = wheelhouse.checkout(stack.verl, "tests", "scripts")
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    suite = Suite(checkout=checkout, arguments=OPTIONS, variables=VARIABLES)
+
+    # They read verl's configuration from the folder they are run in.
+    before, after = (
+        suite.outcomes(environment.python, tmp_path / name, links={"verl": side / "verl"}, packages=[side, extra])
+        for name, side in (("upstream", upstream), ("patched", installed))
+    )
+
+    assert passed(before) > 150
+    assert differences(before, after) == {}
