@@ -88,10 +88,11 @@ def passed(outcomes: Mapping[str, str]) -> int:
     return list(outcomes.values()).count("passed")
 
 
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    """Return every test that ends otherwise, with how it ended; None where there was no such test."""
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Return a line for every test that ends otherwise after than before, or an empty text."""
     tests = sorted(before.keys() | after.keys())
-    return {test: (before.get(test), after.get(test)) for test in tests if before.get(test) != after.get(test)}
+    endings = {test: (before.get(test, "no such test"), after.get(test, "no such test")) for test in tests}
+    return "\n".join(f"{test}: {old} -> {new}" for test, (old, new) in endings.items() if old != new)
 
 
 def _outcome(case: ElementTree.Element) -> str:

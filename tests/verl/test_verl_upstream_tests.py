@@ -43,4 +43,5 @@ def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: P
     )
 
     assert passed(before) > 150
-    assert differences(before, after) == {}
+    delta = differences(before, after)
+    assert not delta, delta
