@@ -10,8 +10,16 @@ import pytest
 from support.environment import Environment
 from support.once import once
 from support.pythons import find_uv
+from support.table import rows
 from support.venvs import Venv, make_venv
 from support.wheelhouse import make_site, make_wheelhouse, why_not
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the install matrix, where asked to be verbose."""
+    if terminalreporter.verbosity > 0:
+        for line in rows(terminalreporter.stats.get("passed", [])):
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ from npu_overlays.arguments import parser
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import ACTIONS
+from support.installers import OLDEST_PIPS
+from support.pythons import SUPPORTED
 
 from .conftest import ROOT
 
@@ -62,3 +64,8 @@ def test_every_command_shown_is_one_the_command_line_takes(document: Path) -> No
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_no_document_names_a_path_of_a_machine(document: Path) -> None:
     assert not re.findall(r"/(?:root|home|work|Users)/|/tmp/\w", document.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_a_readme_names_the_oldest_pip_that_is_tested(readme: str) -> None:
+    assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in (ROOT / readme).read_text("utf-8")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.environment import Environment
+from support.venvs import make_venv
 from support.wheelhouse import PROJECT
 from support.wheels import members, record_problems
 
@@ -23,16 +25,21 @@ def run(*command: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*map(str, command)], env=environment, capture_output=True, text=True, check=False)
 
 
+def build(folder: Path, stack: str, source: str) -> Path:
+    """Build a stack below a folder and return the folder of its wheels; skips where the source cannot be had."""
+    command = (sys.executable, "-m", "npu_overlays", "build", "--source", source, "--stack", stack)
+    outputs = ("--overlays", PROJECT / "overlays", "--out", folder / "wheels")
+    done = run(*command, *outputs, NPU_OVERLAYS_CACHE=str(folder / "cache"))
+    if done.returncode == 4:
+        pytest.skip(f"the sources of {stack} cannot be had from {source}: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    return folder / "wheels"
+
+
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the wheels of the default stack."""
-    folder = tmp_path_factory.mktemp("stack")
-    build = (sys.executable, "-m", "npu_overlays", "build", "--source", "archive", "--overlays", PROJECT / "overlays")
-    done = run(*build, "--out", folder / "wheels", NPU_OVERLAYS_CACHE=str(folder / "cache"))
-    if done.returncode == 4:
-        pytest.skip(f"the release archives cannot be had: {done.stderr}")
-    assert done.returncode == 0, done.stderr
-    return folder / "wheels"
+    return build(tmp_path_factory.mktemp("stack"), "release", "archive")
 
 
 def test_every_wheel_is_whole_and_without_stray_packages(stack: Path) -> None:
@@ -53,3 +60,21 @@ def test_pip_finds_versions_that_fit_the_pair_and_its_neighbours(stack: Path, tm
         assert chosen[name] == chosen[f"{name}-npu"]
         assert "+npu." in chosen[name]
     assert set(_NEIGHBOURS) <= set(chosen)
+
+
+@pytest.mark.upstream
+def test_both_stacks_side_by_side(stack: Path, tmp_path: Path) -> None:
+    other = build(tmp_path / "other", "mindspeed-rl-2.3", "git")
+    environment = Environment(folder=tmp_path)
+    venvs = {
+        folder: make_venv(tmp_path / f"venv-{number}", environment) for number, folder in enumerate((stack, other))
+    }
+    for folder, venv in venvs.items():
+        patched = sorted(folder.glob("*_npu-*.whl"))
+        venv.install("--no-deps", *sorted(set(folder.glob("*.whl")) - set(patched)))
+        venv.install("--no-deps", *patched)
+    for folder, venv in venvs.items():
+        report = venv.python("-m", "verl_npu_summary", "--verify", "--json").json()
+        assert (report["status"], report["findings"]) == ("intact", [])
+        found = {f"{one['name'].replace('-', '_')}-{one['version']}" for one in report["distributions"]}
+        assert found == {wheel.name.removesuffix("-py3-none-any.whl") for wheel in folder.glob("*_npu-*.whl")}

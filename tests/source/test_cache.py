@@ -16,6 +16,7 @@ import pytest
 
 from npu_overlays.errors import OutputError, OverlayError, SourceError
 from npu_overlays.source import acquire, cache_root, verify
+from support.rights import bound_by_permissions
 
 from .conftest import FILES, Said, Upstream, make_wheel, pin
 
@@ -165,21 +166,11 @@ def test_intact_files_are_left_alone(upstream: Upstream, cache: Path) -> None:
         verify(tree, ["pkg/absent.py"])
 
 
-def _deny_root(cache: Path) -> tuple[str, ...]:
-    """Return the command prefix under which folder permissions bind, for a test run as root too."""
-    if os.geteuid():
-        return ()
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        pytest.skip(f"root can write everywhere and there is no setpriv to take that away ({cache})")
-    return (setpriv, "--bounding-set=-dac_override,-dac_read_search")
-
-
 def test_read_only_cache_says_what_to_do_and_serves_what_it_has(upstream: Upstream, cache: Path) -> None:
     first = upstream.commit(FILES)
     second = upstream.commit({"pkg/new.py": b""})
     acquire(pin(upstream, first), cache=cache)
-    prefix = _deny_root(cache)
+    prefix = bound_by_permissions()
     folders = [cache, *(path for path in cache.rglob("*") if path.is_dir())]
     for folder in folders:
         folder.chmod(0o555)

@@ -62,9 +62,12 @@ class Environment:
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_FIND_LINKS": str(links),
             "PIP_NO_INDEX": "1",
+            # A cache of the user's may hold answers of an index, and uv links files to it, which tests damage.
+            "UV_CACHE_DIR": str(self.folder / "cache-uv"),
             "UV_FIND_LINKS": str(links),
             "UV_NO_CONFIG": "1",
-            "UV_NO_INDEX": "1",
+            # uv knows no variable for --no-index.
+            "UV_OFFLINE": "1",
             "UV_PYTHON_DOWNLOADS": "never",
             "NPU_OVERLAYS_CACHE": str(self.folder / "cache"),
             "COLUMNS": "80",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,16 +31,24 @@ class Venv:
 
     def install(self, *arguments: str | Path) -> Done:
         """Install something and see that it succeeds."""
-        return self.environment.succeed(*self.installer, "install", *self._choice(), *arguments)
+        return self._succeed("install", *arguments)
 
     def uninstall(self, *names: str) -> Done:
         """Uninstall something and see that it succeeds."""
-        yes = () if self.is_uv else ("--yes",)
-        return self.environment.succeed(*self.installer, "uninstall", *self._choice(), *yes, *names)
+        return self._succeed("uninstall", *(() if self.is_uv else ("--yes",)), *names)
 
     def check(self) -> Done:
         """Ask the installer whether the environment is consistent."""
-        return self.environment.run(*self.installer, "check", *self._choice())
+        return self.ask("check")
+
+    def ask(self, action: str, *arguments: str | Path, prefix: Sequence[str] = ()) -> Done:
+        """Run the installer, after the words of a command that runs it, and return what it did, whatever that is."""
+        return self.environment.run(*prefix, *self.installer, action, *self._choice(), *arguments)
+
+    def _succeed(self, action: str, *arguments: str | Path) -> Done:
+        done = self.ask(action, *arguments)
+        assert done.code == 0, f"{action} {arguments}\n{done.out}{done.err}"
+        return done
 
     def python(self, *arguments: str | Path) -> Done:
         """Run its Python in isolation from this project."""
@@ -54,9 +63,9 @@ class Venv:
         return ("--python", str(self.executable)) if self.is_uv else ()
 
 
-def make_venv(folder: Path, environment: Environment, *, uv: str | None = None) -> Venv:
-    """Make a virtual environment; `uv` is the installer where it is given, else pip."""
-    environment.python("-m", "venv", "--without-pip", folder)
+def make_venv(folder: Path, environment: Environment, *, uv: str | None = None, python: str = sys.executable) -> Venv:
+    """Make a virtual environment of a Python; `uv` is the installer where it is given, else this environment's pip."""
+    environment.succeed(python, "-m", "venv", "--without-pip", folder)
     if uv is not None:
         return Venv(folder=folder, environment=environment, installer=(uv, "pip"))
     pip = (sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"))

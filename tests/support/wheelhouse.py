@@ -21,15 +21,20 @@ _LOWEST = ("--only-binary=:all:", "--python-version=3.10")
 
 def make_wheelhouse(folder: Path) -> None:
     """Fill `folder`; where the index cannot be reached, leave a file that says so instead of failing."""
-    built = _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(PROJECT))
+    built = run_pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(PROJECT))
     assert built == "", built
     (own,) = map(str, folder.glob("npu_overlays-*.whl"))
     plain = ("--no-deps", "--implementation=py", "--abi=none", "--platform=any")
-    problem = _pip("download", *_LOWEST, "--dest", str(folder), own, *_MORE) or _pip(
+    problem = run_pip("download", *_LOWEST, "--dest", str(folder), own, *_MORE) or run_pip(
         "download", *_LOWEST, *plain, "--dest", str(folder), _PORTABLE
     )
     if problem:
-        (folder / _REASON).write_text(problem, "utf-8")
+        write_reason(folder, problem)
+
+
+def write_reason(folder: Path, problem: str) -> None:
+    """Note why a folder could not be filled."""
+    (folder / _REASON).write_text(problem, "utf-8")
 
 
 def why_not(wheelhouse: Path) -> str:
@@ -46,7 +51,7 @@ def make_site(folder: Path, wheelhouse: Path, environment: Environment) -> None:
     environment.python(*command)
 
 
-def _pip(*arguments: str) -> str:
+def run_pip(*arguments: str) -> str:
     """Run pip with the user's own configuration; return why it failed, or an empty text."""
     command = [sys.executable, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -39,7 +39,16 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
         elif not found and subject.store.listing(top):
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {top}` finds nothing, though {expected} is there"
-            yield _finding(subject, what, f"{subject.store.root} is not on sys.path", "")
+            yield _finding(subject, what, *_unfound(subject, top))
+
+
+def _unfound(subject: Subject, top: str) -> tuple[str, str]:
+    """Return why Python does not find a package that is there, and what to do about it."""
+    root = subject.store.root
+    if subject.zipped and "__init__.py" not in subject.store.listing(top):
+        cause = f"it has no __init__.py, and from a zip file Python imports such a folder only if the file lists {top}/"
+        return cause, "install the wheel, or zip an installed folder together with the entries of its folders"
+    return f"{root} is not on sys.path", f"put {root} on sys.path"
 
 
 def _find(top: str, path: Sequence[str] | None) -> tuple[object, ModuleSpec | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from ..installed import normal_name
+from ..installed import load, normal_name
 from .findings import Finding
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def _companion(subject: Subject) -> Iterator[Finding]:
         yield _finding(subject, "companion missing", what, cause, repairs)
     elif len(same_root) > 1:
         what = f"{len(same_root)} distributions are called {name}: {', '.join(sorted(same_root))}"
-        cause = "an installer was interrupted, or one did not see what the other had installed"
+        cause = _twice(subject, "an installer was interrupted, or one did not see what the other had installed")
         removed = subject.installer.remove([one.info for one in found if one.info in same_root])
         yield _finding(subject, "companion twice", what, cause, (*removed, *repairs))
     elif found[0].version != subject.version or found[0].editable:
@@ -58,6 +58,11 @@ def _replaced(subject: Subject, other: Dist) -> tuple[str, str]:
     if _OURS in other.version:
         return what, f"{subject.name} and its companion were upgraded one without the other"
     return what, f"upstream's own {other.name} was installed afterwards, as a dependency or by hand"
+
+
+def _twice(subject: Subject, otherwise: str) -> str:
+    """Say why metadata of several versions lies there."""
+    return "`pip install --target` leaves the metadata of what was there" if subject.installer.targeted else otherwise
 
 
 def _others(subject: Subject) -> Iterator[Finding]:
@@ -89,7 +94,7 @@ def _own(subject: Subject) -> Iterator[Finding]:
     if len(subject.own) > 1:
         versions = ", ".join(one.info for one in subject.own)
         wrong = [one.info for one in subject.own if not one.info.endswith(f"-{subject.version}.dist-info")]
-        cause = "an upgrade was interrupted, or one tool did not see what another had installed"
+        cause = _twice(subject, "an upgrade was interrupted, or one tool did not see what another had installed")
         repairs = (*subject.installer.remove(wrong), *again)
         yield _finding(subject, "registered twice", f"{subject.name} is there as {versions}", cause, repairs)
         return
@@ -146,9 +151,15 @@ def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
             if found is not None:
                 cause = f"{found.name} {found.version} is registered, but its files are gone"
             yield _finding(subject, "pair missing", what, cause, repairs)
-        elif (actual := found.version if found else "unknown") != version:
+        elif (actual := _built(place) or (found.version if found else "unknown")) != version:
             what = f"{subject.name} was built for {requirement}; installed is {actual}"
             yield _finding(subject, "pair of another build", what, "one was upgraded without the other", repairs)
+
+
+def _built(place: Place) -> str:
+    """Return the version that a place's summary is of; empty where it is damaged."""
+    found = load([place]).changes
+    return found[0]["distribution"]["version"] if found else ""
 
 
 def _finding(  # noqa: PLR0913, PLR0917 - the fields of a finding

@@ -38,8 +38,13 @@ class Installer:
         return cls(root=root, name=name, version=version, tool="uv" if installer == "uv" else "pip")
 
     def reinstall(self) -> tuple[Repair, ...]:
-        """Lay the wheel's files down again."""
-        return (Repair(rank=_WHEEL, command=self._install(self.name)),)
+        """Lay the wheel's files down again.
+
+        uv links installed files to its cache: one that was edited in place is damaged there too, and would come
+        back from there, here and into every new environment.
+        """
+        uncached = f"uv cache clean {self.name} && " if self.tool == "uv" and not self._zipped else ""
+        return (Repair(rank=_WHEEL, command=uncached + self._install(self.name)),)
 
     def companion(self, name: str) -> tuple[Repair, ...]:
         """Install the companion; upstream's copy, where there is one, goes with its files, so ours follow."""
@@ -53,25 +58,39 @@ class Installer:
 
     def uninstall(self, name: str) -> tuple[Repair, ...]:
         """Uninstall a distribution."""
-        if not _is_site(self.root):
+        if self.targeted:
             return ()
         return (Repair(rank=_UNINSTALL, command=f"{self._tool('uninstall')} {name}"),)
 
     def remove(self, paths: Iterable[str]) -> tuple[Repair, ...]:
         """Delete files and folders, given relative to the root or absolute."""
-        if os.path.isfile(self.root):  # noqa: PTH113 - pathlib is not imported here
+        if self._zipped:
             return self.reinstall()
-        absolute = [os.path.join(self.root, path) for path in paths]  # noqa: PTH118 - as above
+        absolute = [os.path.join(self.root, path) for path in paths]  # noqa: PTH118 - pathlib is not imported here
         return tuple(Repair(rank=_REMOVE, command=f"rm -rf {shlex.quote(path)}") for path in absolute)
+
+    @property
+    def targeted(self) -> bool:
+        """Whether installers put things into the root only when it is named."""
+        return not _is_own(self.root) and not _is_users(self.root)
+
+    @property
+    def _zipped(self) -> bool:
+        return os.path.isfile(self.root)  # noqa: PTH113 - as above
 
     def _install(self, name: str, version: str = "") -> str:
         version = version or self.version
         wanted = f"{name}=={version}" if version else name
-        if os.path.isfile(self.root):  # noqa: PTH113 - as above
+        if self._zipped:
             return f"# make {self.root} again, with the wheel {wanted}"
         again = f"--reinstall-package {name}" if self.tool == "uv" else "--force-reinstall"
-        target = "" if _is_site(self.root) else f" --upgrade --target {shlex.quote(self.root)}"
-        return f"{self._tool('install')}{target} {again} --no-deps {wanted}"
+        return f"{self._tool('install')}{self._place()} {again} --no-deps {wanted}"
+
+    def _place(self) -> str:
+        """Return the option that makes an installer put things into the root."""
+        if self.targeted:
+            return f" --upgrade --target {shlex.quote(self.root)}"
+        return "" if _is_own(self.root) else " --user"
 
     def _tool(self, action: str) -> str:
         python = shlex.quote(sys.executable or "python")
@@ -80,10 +99,19 @@ class Installer:
         return f"{python} -m pip {action}{' --yes' if action == 'uninstall' else ''}"
 
 
-def _is_site(root: str) -> bool:
-    """Return whether installers put things there by themselves."""
-    import site  # noqa: PLC0415 - only needed where something is wrong
-    import sysconfig  # noqa: PLC0415 - likewise
+def _is_own(root: str) -> bool:
+    """Return whether it is where this Python's packages are installed."""
+    import sysconfig  # noqa: PLC0415 - only needed where something is wrong
 
-    own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
-    return os.path.realpath(root) in {os.path.realpath(one) for one in own}
+    return _real(root) in {_real(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+
+
+def _is_users(root: str) -> bool:
+    """Return whether it is where ``pip install --user`` puts things."""
+    import site  # noqa: PLC0415 - as above
+
+    return _real(root) == _real(site.getusersitepackages())
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)

@@ -84,7 +84,8 @@ class Report:
                 yield from _shown(finding)
         yield from (f"error: {problem}" for problem in self.problems)
         if commands := self.commands():
-            yield "to repair everything, in this order:"
+            yield "to repair everything, in this order, with our wheels on your index or in a folder that"
+            yield "PIP_FIND_LINKS (for uv: UV_FIND_LINKS) names:"
             yield from (f"  {command}" for command in commands)
 
 

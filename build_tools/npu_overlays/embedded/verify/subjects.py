@@ -78,8 +78,8 @@ def load(place: Place, dists: Sequence[Dist]) -> Subject:
     """Read what was built and what is installed at one place; never raises for damaged data."""
     store = open_store(place.root or ".")
     own = tuple(one for one in dists if one.store.root == store.root and one.key == normal_name(place.distribution))
-    record = {path: digest for dist in own for path, digest in dist.record.items()}
     changes, summary_error = _summary(place)
+    record = _record(own, changes)
     files, version, manifest, manifest_error = _manifest(place, store, record)
     version = changes["distribution"]["version"] if changes else version or (own[0].version if own else "")
     installer = Installer.of(store.root, place.distribution, version, next((one.installer for one in own), ""))
@@ -124,6 +124,12 @@ def shadows(place: Place) -> Iterator[Finding]:
             paths=(other,),
             level="note",
         )
+
+
+def _record(own: Sequence[Dist], changes: Changes | None) -> dict[str, str]:
+    """Return what RECORD says; of several, left by other builds, that of the build the summary is of."""
+    built = [one for one in own if changes and one.version == changes["distribution"]["version"]]
+    return {path: digest for dist in built or own for path, digest in dist.record.items()}
 
 
 def _summary(place: Place) -> tuple[Changes | None, str]:

@@ -1,0 +1,154 @@
+"""The install matrix: the oldest pip, the newest pip and uv, offline; fresh, over upstream, upgraded, removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .cell import INTACT, Cell, make_cell
+from .shelf import NEWER, Shelf, tree_of
+
+
+def as_built(cell: Cell, revision: int = 1) -> None:
+    """See that a revision of both is there, whole, paired, and nothing else of ours."""
+    lib, app = (cell.shelf.version(name, revision) for name in ("lib", "app"))
+    assert cell.registered() == {"lib": lib, "lib_npu": lib, "app": app, "app_npu": app}
+    assert cell.start() == ("npu+upstream" if revision == 1 else "npu2+upstream")
+    assert (cell.venv.site / "lib/npu.py").exists() == (revision == 1)
+    assert (cell.venv.site / "lib/second.py").exists() == (revision == 2)
+    assert cell.verify() == INTACT
+    assert cell.check() == 0
+
+
+def test_fresh(empty: Cell) -> None:
+    empty.install_pair()
+    as_built(empty)
+    for summary in ("app_npu_summary", "lib_npu_summary"):
+        done = empty.venv.python("-m", summary)
+        assert (done.code, done.err) == (0, "")
+        assert all(text in done.out for text in ("lib Patch Summary", "app Patch Summary", "Engine"))
+    script = empty.venv.environment.succeed(empty.venv.folder / "bin" / "lib-run")
+    assert script.out.startswith("lib npu+upstream ")
+
+
+def test_fresh_from_files_in_reverse_order(empty: Cell) -> None:
+    # Upstream is there, so that an installer that kept to the order given would mix the two.
+    empty.install(empty.shelf.release)
+    empty.install(*reversed(empty.shelf.wheels()))
+    as_built(empty)
+
+
+def test_fresh_without_compiling(empty: Cell) -> None:
+    compiling = ("--compile-bytecode",) if empty.is_uv else ("--no-compile",)
+    empty.install(*compiling, empty.shelf.pinned("app-npu"))
+    assert any(empty.venv.site.glob("lib/__pycache__/*.pyc")) == empty.is_uv
+    as_built(empty)
+
+
+@pytest.mark.parametrize("before", ["release", "newer", "consumer", "whole"])
+def test_over_upstream(empty: Cell, before: str) -> None:
+    there = {"release": str(empty.shelf.release), "newer": f"lib=={NEWER}"}.get(before, before)
+    empty.seeing("index").install(there)
+    assert empty.start() in {"upstream", "newer"}
+    empty.install_pair()
+    as_built(empty)
+    assert not (empty.venv.site / "lib/stale.py").exists()
+    assert not (empty.venv.site / "lib/fresh.py").exists()
+
+
+@pytest.mark.parametrize("consumer", ["consumer", "whole"])
+def test_over_upstream_together_with_what_requires_it(empty: Cell, consumer: str) -> None:
+    # `lib[all]` makes the companion require lib-npu, which requires the companion: a circle for pip to break.
+    empty.seeing("index").install("lib==1.2.3")
+    empty.install(consumer, empty.shelf.pinned("lib-npu"), empty.shelf.pinned("app-npu"))
+    as_built(empty)
+    assert not (empty.venv.site / "lib/stale.py").exists()
+
+
+@pytest.mark.parametrize("consumer", ["consumer", "whole"])
+def test_consumer_of_upstream_installed_afterwards(pair: Cell, consumer: str) -> None:
+    assert pair.reaction("install", consumer) == "silent"
+    as_built(pair)
+
+
+def test_upgraded_and_downgraded(pair: Cell) -> None:
+    as_built(pair, 1)
+    for revision in (2, 1):
+        pair.install_pair(revision)
+        as_built(pair, revision)
+
+
+def test_upgraded_by_name_alone(pair: Cell) -> None:
+    pair.install("--upgrade", "app-npu")
+    as_built(pair, 2)
+
+
+@pytest.mark.parametrize("alone", ["lib-npu", "app-npu"])
+def test_one_of_the_pair_upgraded(pair: Cell, alone: str) -> None:
+    # app-npu brings the lib-npu it was built for, unless told not to.
+    without = ("--no-deps",) if alone == "app-npu" else ()
+    told = pair.reaction("install", *without, pair.shelf.pinned(alone, 2))
+    assert told == ("silent" if pair.is_uv or without else "warns")
+    assert pair.check() == 1
+    code, kinds = pair.verify()
+    assert (code, "pair of another build" in kinds) == (1, True)
+    pair.repair()
+    assert pair.check() == 0
+
+
+@pytest.mark.parametrize("companion", ["lib", "app"])
+def test_companion_upgraded_alone(pair: Cell, companion: str) -> None:
+    told = pair.reaction("install", "--upgrade", f"{companion}=={pair.shelf.version(companion, 2)}")
+    assert told == ("silent" if pair.is_uv else "warns")
+    assert pair.check() == 1
+    assert pair.verify() == (1, {"companion replaced"})
+    pair.repair()
+    as_built(pair)
+
+
+def test_reinstalled(pair: Cell) -> None:
+    pair.install(pair.again, pair.shelf.pinned("app-npu"), pair.shelf.pinned("lib-npu"))
+    as_built(pair)
+
+
+def test_edited_and_reinstalled(pair: Cell) -> None:
+    # uv links files to its cache: what is edited in place is damaged there, and reinstalling alone brings it back.
+    pair.install(pair.again, pair.shelf.pinned("app-npu"), pair.shelf.pinned("lib-npu"))
+    with (pair.venv.site / "lib/core.py").open("ab") as file:
+        file.write(b"# edited in place\n")
+    assert pair.verify() == (1, {"modified"})
+    pair.repair()
+    as_built(pair)
+
+
+def test_uninstalled(pair: Cell, bare: Path) -> None:
+    # Bytecode that Python wrote since goes as well.
+    compiled = pair.venv.python("-c", "import app, lib.extra")
+    assert compiled.code == 0, compiled.err
+    for summary in ("app_npu_summary", "lib_npu_summary"):
+        assert pair.venv.python("-m", summary, "--verify").code == 0
+    assert tree_of(pair.venv.folder) != tree_of(bare)
+    pair.venv.uninstall("app-npu", "app", "lib-npu", "lib", "packaging", "fastmath", "anymath")
+    assert tree_of(pair.venv.folder) == tree_of(bare)
+
+
+@pytest.mark.parametrize("name", ["lib", "lib-npu", "app", "app-npu"])
+def test_one_of_the_four_uninstalled(pair: Cell, name: str) -> None:
+    summary = "lib_npu_summary" if name == "app-npu" else "app_npu_summary"
+    assert pair.reaction("uninstall", name) == "silent"
+    if name == "app-npu":
+        # What is left is whole of itself; only an empty `app` is too many, which no one here can know.
+        assert pair.verify(summary) == INTACT
+        return
+    assert pair.verify(summary) == (1, {"pair missing" if name == "lib-npu" else "companion missing"})
+    pair.repair(summary)
+    as_built(pair)
+
+
+def test_two_revisions_side_by_side(pair: Cell, installer: str, bare: Path, shelf: Shelf, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = make_cell(installer, bare, shelf, tmp_path / "other", pair.told)
+    other.install_pair(2)
+    as_built(pair, 1)
+    as_built(other, 2)
