@@ -114,8 +114,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
     """Return the parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
     cli = argparse.ArgumentParser(
         prog=f"python -m {package}",
-        description="Show what was changed in the installed NPU wheels, against which upstream commit, and why; check "
-        "the installed files, the running code and the machine.",
+        description="Show what was changed in the installed NPU wheels, against which upstream commit, and why;\n"
+        "check the installed files, the running code and the machine.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
