@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from emulation.log import note_operator, note_wait
 from emulation.memory import to_cpu, to_npu
+from emulation.storages import patch_resize, set_storage
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
@@ -33,8 +34,11 @@ def register_device(module: types.ModuleType) -> None:
     aten = torch.library.Library("aten", "IMPL")  # kept alive below
     for name, kernel in _KERNELS.items():
         aten.impl(name, kernel, "PrivateUse1")
+    # The host's memory is no slower for the device than any other.
+    aten.impl("_pin_memory", lambda tensor, _device=None: tensor.clone(), "CPU")
     _libraries.extend((everything, aten))
     _patch_deepcopy()
+    patch_resize()
 
 
 def _run_on_cpu(operator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -166,8 +170,11 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "empty.memory_format": _empty,
     "empty_strided": _empty_strided,
     "_local_scalar_dense": _local_scalar_dense,
+    "set_.source_Storage": set_storage,
     "convolution_overrideable": _convolution,
     "convolution_backward_overrideable": _convolution_backward,
+    # As torch_npu has it: ``parameter.data = tensor`` moves a parameter between the host and the device.
+    "_has_compatible_shallow_copy_type": lambda _tensor, _other: True,
 }
 
 

@@ -8,7 +8,9 @@ import types
 from typing import Any
 
 import torch
+from emulation import streams
 from emulation.autocast import register_autocast
+from emulation.collectives import register_collectives
 from emulation.device import register_device
 from emulation.operators import register_operators, schemas
 
@@ -22,6 +24,7 @@ def install(version: str = DEFAULT_VERSION) -> None:
     register_device(_torch_npu_module())
     register_operators(version)
     register_autocast()
+    register_collectives()
     module = types.ModuleType("torch_npu")
     module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None)
     module.__dict__["__version__"] = version
@@ -49,6 +52,11 @@ def _torch_npu_module() -> types.ModuleType:
     module = types.ModuleType("torch.npu")
     module.__dict__.update(
         device=_DeviceContext,
+        Stream=streams.Stream,
+        Event=streams.Event,
+        stream=streams.stream,
+        current_stream=streams.current_stream,
+        default_stream=streams.current_stream,
         is_available=lambda: True,
         is_initialized=lambda: True,
         device_count=lambda: 1,
