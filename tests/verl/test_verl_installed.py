@@ -18,8 +18,15 @@ from support.verl_stacks import STACKS, Stack
 
 CASES = Path(__file__).parent / "cases"
 # Files of cases, and whether their process has an NPU.
-ON_CPU = ("test_cpu.py", "test_distributed.py", "test_training.py", "test_actor.py", "test_nothing_patched.py")
-ON_NPU = ("test_emulated.py", "test_actor.py", "test_curves.py")
+ON_CPU = (
+    "test_cpu.py",
+    "test_distributed.py",
+    "test_training.py",
+    "test_actor.py",
+    "test_sharded_actor.py",
+    "test_nothing_patched.py",
+)
+ON_NPU = ("test_emulated.py", "test_actor.py", "test_sharded_actor.py")
 
 pytestmark = [pytest.mark.slow, pytest.mark.index]
 

@@ -1,7 +1,6 @@
 """The actor's log-probabilities and updates: those of upstream on CPU, and close to them on the emulated NPU.
 
-The world is one rank on gloo, since there is no emulated HCCL; the model is not
-sharded for the same reason.
+The world is one rank; `test_sharded_actor.py` has two.
 """
 
 from __future__ import annotations
@@ -18,13 +17,6 @@ from verl.utils import device
 EMULATED = os.environ.get("EMULATED_NPU") == "1"
 ON_NPU = pytest.mark.skipif(not EMULATED, reason="runs in the process with the emulated NPU")
 ON_CPU = pytest.mark.skipif(EMULATED, reason="runs in the process without an NPU")
-# bfloat16: a few roundings of 2**-8, placed differently, through two layers.
-TOLERANCE = 0.03
-# Operators of the fast path, which a run on the NPU must have taken.
-FUSED = {
-    "qwen2": ("npu_rms_norm", "npu_swiglu", "npu_rotary_mul"),
-    "qwen3_moe": ("npu_rms_norm", "npu_rotary_mul", "npu_grouped_matmul"),
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,15 +55,7 @@ def test_on_the_npu_results_are_upstreams_within_rounding(
         found = actor.run(family, "npu", attention=attention, packed=packed)
 
     assert found.keys() == expected.keys()
-    errors = {name: _error(found, expected, [name]) for name in ("log_probs", "entropy", "actor/grad_norm")}
-    errors["gradients"] = _error(found, expected, [name for name in found if name.startswith("first grad ")])
-    assert {name: error for name, error in errors.items() if error > TOLERANCE} == {}, errors
-    fused = {*FUSED[family], *(("npu_fusion_attention",) if packed else ())}
+    errors = actor.errors(found, expected)
+    assert {kind: error for kind, error in errors.items() if error > actor.TOLERANCE} == {}, errors
+    fused = {*actor.FUSED[family], *(("npu_fusion_attention",) if packed else ())}
     assert {name for name in fused if not recording.fused(name)} == set(), recording.operators
-
-
-def _error(found: actor.Results, expected: actor.Results, names: list[str]) -> float:
-    """Return the norm of all differences over the norm of all expected values."""
-    assert names
-    difference = sum(float((found[name] - expected[name]).double().pow(2).sum()) for name in names)
-    return float((difference / sum(float(expected[name].double().pow(2).sum()) for name in names)) ** 0.5)

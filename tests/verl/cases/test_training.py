@@ -1,22 +1,21 @@
-"""Real fine-tuning: verl's trainers from the installed wheels, two ranks on the CPU, against upstream's.
+"""Real fine-tuning: verl's trainers from the installed wheels, two ranks, against upstream's on the CPU.
 
-On the emulated NPU the trainer cannot run: sharding wants HCCL and the streams
-of a device. `test_curves.py` trains there without sharding.
+On the CPU they run as they are; on the emulated NPU `npu_sft.py` starts them.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas
 import pytest
+import ranks
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
@@ -84,15 +83,23 @@ def _qwen3_moe() -> Any:
 
 
 @functools.cache
-def train(folder: Path, module: str, *arguments: str, packages: str = "") -> tuple[list[float], str]:
-    """Return the losses of a two-rank run and everything it wrote; with upstream's `packages` where they are given."""
-    start = [module] if module.endswith(".py") else ["-m", module]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", *start]
+def train(
+    folder: Path, trainer: Path | str, *arguments: str, packages: str = "", npu: bool = False
+) -> tuple[list[float], str]:
+    """Return the losses of a two-rank run and everything it wrote.
+
+    Args:
+        folder: with models and data.
+        trainer: name of its module, or a script that runs one.
+        arguments: of the trainer.
+        packages: folder with upstream's, to run those.
+        npu: whether to train on the emulated NPU.
+    """
     common = [
         "data.max_length=32",
         "data.train_batch_size=16",
         "data.micro_batch_size_per_gpu=8",
-        "trainer.device=cpu",
+        f"trainer.device={'npu' if npu else 'cpu'}",
         "trainer.logger=[console]",
         "trainer.total_training_steps=12",
         "trainer.resume_mode=disable",
@@ -100,12 +107,8 @@ def train(folder: Path, module: str, *arguments: str, packages: str = "") -> tup
         "optim.lr=5e-3",
         "model.enable_gradient_checkpointing=False",
     ]
-    variables = {**os.environ, "OMP_NUM_THREADS": "1", **({"PYTHONPATH": packages} if packages else {})}
-    done = subprocess.run(
-        [*command, *common, *arguments], cwd=folder, env=variables, capture_output=True, text=True, check=False
-    )
-    written = done.stdout + done.stderr
-    assert done.returncode == 0, written[-4000:]
+    start = [Path(__file__).with_name("npu_sft.py"), str(trainer)] if npu else [trainer]
+    written = ranks.run(*start, *common, *arguments, folder=folder, packages=packages, npu=npu)
     return [float(loss) for loss in re.findall(r"step:\d+ - train/loss:([\d.]+)", written)], written
 
 
@@ -117,6 +120,11 @@ DATA = (
     "data.response_key=answer",
 )
 SEEDED = (*DATA, "model.partial_pretrain=qwen2", "trainer.deterministic_seed=3")
+
+SEQUENCE_PARALLEL = ("use_remove_padding=True", "ulysses_sequence_parallel_size=2")
+# Operators of the fast path, which every step on the NPU must have taken.
+_COMMON = ("npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention")
+FUSED = {"qwen2": _COMMON, "qwen3_moe": (*_COMMON, "npu.npu_grouped_matmul")}
 
 
 def test_the_loss_goes_down_and_the_summary_is_logged_once(folder: Path) -> None:
@@ -141,13 +149,31 @@ def test_eager_attention_gives_the_same_curve(folder: Path) -> None:
 @pytest.mark.parametrize("family", ["qwen2", "qwen3_moe"])
 def test_the_curve_is_upstreams(folder: Path, family: str) -> None:
     model = f"model.partial_pretrain={family}"
-    reference = str(Path(__file__).with_name("upstream_sft.py"))
+    reference = Path(__file__).with_name("upstream_sft.py")
     losses, _ = train(folder, TRAINER, *DATA, model, "trainer.deterministic_seed=3")
     expected, _ = train(folder, reference, *DATA, model, packages=os.environ["UPSTREAM_PACKAGES"])
 
     assert len(losses) == 12
     assert losses[-1] < 0.7 * losses[0]
     assert _apart(losses, expected) <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [("qwen2", ()), ("qwen3_moe", ()), ("qwen2", SEQUENCE_PARALLEL)],
+    ids=["qwen2", "qwen3_moe", "qwen2 with sequence parallelism"],
+)
+def test_the_curve_on_the_npu_is_that_on_the_cpu(folder: Path, family: str, options: tuple[str, ...]) -> None:
+    arguments = (*DATA, f"model.partial_pretrain={family}", "trainer.deterministic_seed=3")
+    expected, _ = train(folder, TRAINER, *arguments)
+    losses, written = train(folder, TRAINER, *arguments, *options, npu=True)
+
+    assert len(losses) == 12
+    assert losses[-1] < 0.7 * losses[0]
+    assert _apart(losses, expected) <= 0.02
+    wanted = {*FUSED[family], "hccl.reduce_scatter_base", *(("hccl.alltoall_base",) if options else ())}
+    ran = [json.loads(counts) for counts in re.findall("^operators: (.*)", written, re.MULTILINE)]
+    assert [{name for name in wanted if counts.get(name, 0) < 12} for counts in ran] == [set(), set()]
 
 
 def _apart(one: list[float], other: list[float]) -> float:
