@@ -37,7 +37,7 @@ def run(family: str, division: str) -> actor.Results:
     if packed:
         apply_monkey_patch(model, ulysses_sp_size=sequence_parallel, use_remove_padding=True)
     _shard(model)
-    data = actor.batch()
+    data = actor.batch().to(get_device_name())
     if division == "sequences":
         mesh = init_device_mesh(get_device_name(), (1, RANKS), mesh_dim_names=("dp", "sp"))
         with FSDPUlyssesShardingManager(mesh):
