@@ -68,6 +68,8 @@ SIZES: dict[str, Any] = {
     "pad_token_id": 0,
     "eos_token_id": 1,
     "tie_word_embeddings": False,
+    # With the usual weights, near zero, the layers would hardly show in the loss.
+    "initializer_range": 0.1,
 }
 
 
