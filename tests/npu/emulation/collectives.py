@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from emulation.checks import require
+from emulation.checks import FLOATS, require
 from emulation.log import note_operator
 from emulation.memory import to_cpu
 from torch.utils._pytree import tree_map
@@ -26,8 +26,7 @@ _KEY = "PrivateUse1"
 _REDUCING = ("allreduce", "reduce", "_reduce")
 # Operators that are done only when another rank has called its own.
 _PAIRED = ("send", "recv_", "recv_any_source_")
-_REDUCED = (torch.int8, torch.uint8, torch.bool, torch.int16, torch.int32, torch.int64)
-_REDUCED_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+_REDUCED = (*FLOATS, torch.int8, torch.uint8, torch.bool, torch.int16, torch.int32, torch.int64)
 # The group that carries a backend's tensors on CPU, by backend.
 _carriers: dict[dist.ProcessGroupGloo, dist.ProcessGroup] = {}
 # Registrations end with the object that made them.
@@ -41,8 +40,7 @@ def register_collectives() -> None:
         # PyTorch's own kernels for the device would hand its tensors to gloo as they are.
         warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel")
         for name in torch._C._dispatch_get_all_op_names():
-            is_ours = name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, _KEY)
-            if is_ours:
+            if name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, _KEY):
                 short = name.removeprefix("c10d::")
                 _library.impl(short, _carried(short), _KEY)
 
@@ -91,5 +89,4 @@ def _check(name: str, tensor: torch.Tensor) -> None:
     require(tensor.device.type == "npu" and not tensor.is_sparse, operator, "Tensors must be NPU and dense")
     require(tensor.is_contiguous(), operator, "Tensors must be contiguous")
     if name.startswith(_REDUCING):
-        known = tensor.dtype in (*_REDUCED, *_REDUCED_FLOATS)
-        require(known, operator, f"Unsupported data type {tensor.dtype}")
+        require(tensor.dtype in _REDUCED, operator, f"Unsupported data type {tensor.dtype}")
