@@ -103,6 +103,24 @@ def test_rounding_and_the_smallest_rank_leave_no_part_empty(lengths: list[int], 
     assert highest == 0 or rounded <= smallest
 
 
+@given(lengths=LENGTHS, other_rank=st.integers(1, 24), at_least=st.none() | st.integers(1, 30))
+def test_the_count_asked_for_is_the_callers_or_what_the_budget_takes(
+    lengths: list[int], other_rank: int, at_least: int | None
+) -> None:
+    asked = micro_batches.lowest_count(
+        lengths,
+        MAX_TOKENS,
+        partition=longest_first(lengths),
+        smallest_batch=lambda sequences: min(sequences, other_rank),
+        divisor=None,
+        at_least=at_least,
+    )
+
+    smallest = min(len(lengths), other_rank)
+    needed = micro_batches.micro_batches_needed(lengths, MAX_TOKENS, partition=longest_first(lengths), at_most=smallest)
+    assert asked == max(needed, at_least or 1)
+
+
 @given(prompts=st.integers(0, 12), group=st.integers(1, 8))
 def test_the_spread_order_is_a_permutation_that_its_inverse_undoes(prompts: int, group: int) -> None:
     order = spreading.spread_order(prompts * group, group)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import distributed as dist
 from verl.utils.device import get_device_name, is_npu_available
-from verl.utils.npu.micro_batches import highest_count, micro_batches_needed
+from verl.utils.npu.micro_batches import lowest_count
 
 from npu_overlays.markers import added, upstream, wrapped
 
@@ -22,6 +22,12 @@ def _smallest_batch(sequences, dp_group, same_micro_num_in_dp):
     return int(smallest.item())
 
 
+@added(why="Says how long every sequence is, and by what upstream balances micro-batches: here, by the same.")
+def _lengths_and_workloads(batch):
+    lengths = batch["attention_mask"].sum(dim=1).tolist()
+    return lengths, lengths
+
+
 @wrapped(
     why="On NPU the count of micro-batches is raised until each one keeps to max_token_len, so that activation memory "
     "stays within what the user planned for; upstream's count can exceed it.",
@@ -36,15 +42,15 @@ def rearrange_micro_batches(
     use_dynamic_bsz_balance=True,
 ):
     if is_npu_available:
-        lengths = batch["attention_mask"].sum(dim=1).tolist()
-        smallest = _smallest_batch(len(lengths), dp_group, same_micro_num_in_dp)
-        needed = micro_batches_needed(
+        lengths, workloads = _lengths_and_workloads(batch)
+        min_num_micro_batch = lowest_count(
             lengths,
             max_token_len,
-            partition=lambda count: get_seqlen_balanced_partitions(lengths, count, equal_size=False),
-            at_most=highest_count(smallest, num_batches_divided_by),
+            partition=lambda count: get_seqlen_balanced_partitions(workloads, count, equal_size=False),
+            smallest_batch=lambda sequences: _smallest_batch(sequences, dp_group, same_micro_num_in_dp),
+            divisor=num_batches_divided_by,
+            at_least=min_num_micro_batch,
         )
-        min_num_micro_batch = max(needed, min_num_micro_batch or 1)
     return upstream(
         batch,
         max_token_len,

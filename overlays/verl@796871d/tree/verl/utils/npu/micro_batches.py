@@ -7,6 +7,30 @@ from collections.abc import Callable, Sequence
 Partition = Callable[[int], Sequence[Sequence[int]]]
 
 
+def lowest_count(
+    lengths: Sequence[int],
+    max_tokens: int,
+    *,
+    partition: Partition,
+    smallest_batch: Callable[[int], int],
+    divisor: int | None,
+    at_least: int | None,
+) -> int:
+    """Return the count of micro-batches to ask verl for at least, so that none exceeds the token budget.
+
+    Args:
+        lengths: tokens of every sequence of this rank.
+        max_tokens: the budget of one micro-batch.
+        partition: how verl will split the sequences into a given number of micro-batches.
+        smallest_batch: from this rank's number of sequences, that of the rank with the fewest.
+        divisor: what verl rounds the count up to a multiple of.
+        at_least: what the caller asks for.
+    """
+    at_most = highest_count(smallest_batch(len(lengths)), divisor)
+    needed = micro_batches_needed(lengths, max_tokens, partition=partition, at_most=at_most)
+    return max(needed, at_least or 1)
+
+
 def micro_batches_needed(
     lengths: Sequence[int], max_tokens: int, *, partition: Partition, at_least: int = 1, at_most: int | None = None
 ) -> int:
