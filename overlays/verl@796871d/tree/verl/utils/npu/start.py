@@ -24,6 +24,15 @@ def start_training(config: Any) -> None:
     """
     if os.environ.get("RANK", "0") == "0":
         log_patch_summary()
+    start_driver(config)
+
+
+def start_driver(config: Any) -> None:
+    """Make this process deterministic if asked to, and the workers it starts: all that a second driver of a run does.
+
+    Args:
+        config: the whole training config.
+    """
     determinism.request(config.trainer.get("deterministic_seed", None))
     determinism.seed_process(int(os.environ.get("RANK", "0")))
 
