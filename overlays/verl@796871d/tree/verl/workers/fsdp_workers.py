@@ -1,0 +1,37 @@
+"""FSDP workers: a configurable attention implementation."""
+
+from verl.utils.npu.attention import attention_implementation  # noqa: F401  # the edits use it
+
+from npu_overlays.markers import edited
+
+
+class ActorRolloutRefWorker:
+    """Actor, reference and rollout of one rank."""
+
+    @edited(
+        (
+            'attn_implementation="flash_attention_2"',
+            'attn_implementation=attention_implementation(override_model_config.get("attn_implementation", None))',
+        ),
+        why="Key: actor_rollout_ref.model.override_config.attn_implementation chooses the attention; unset, it is "
+        "FlashAttention as before, and torch's own on the CPU.",
+        forwarded="https://github.com/volcengine/verl/pull/3978",
+        drop_when="the pin holds the forwarded change (verl 0.6.1 does)",
+    )
+    def _build_model_optimizer(self): ...
+
+
+class CriticWorker:
+    """Value model of one rank."""
+
+    @edited(
+        (
+            'attn_implementation="flash_attention_2"',
+            'attn_implementation=attention_implementation(override_config.get("attn_implementation", None))',
+        ),
+        why="Key: critic.model.override_config.attn_implementation chooses the attention; unset, it is FlashAttention "
+        "as before, and torch's own on the CPU.",
+        forwarded="https://github.com/volcengine/verl/pull/3978",
+        drop_when="the pin holds the forwarded change (verl 0.6.1 does)",
+    )
+    def _build_critic_model_optimizer(self, config): ...
