@@ -118,6 +118,26 @@ def test_a_servers_unknown_argument_that_is_set_is_not_dropped_silently() -> Non
         engine_arguments.server_arguments(EngineArgs, config, model="m")
 
 
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"data_parallel_size": 2}, "data_parallel_size needs rollout.mode=sync"),
+        ({"dp_model_parallel_size": 2}, "data_parallel_size needs rollout.mode=sync"),
+        ({"hybrid_tp": {"enabled": True, "lmhead_tensor_parallel_size": 2}}, "no effect with rollout.mode=async"),
+        ({"hybrid_tp": {"lmhead": 2}}, "has no key lmhead"),
+    ],
+)
+def test_what_a_servers_engine_cannot_do_is_refused(config: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        engine_arguments.server_arguments(EngineArgs, config, model="m")
+
+
+def test_hybrid_sizes_that_are_switched_off_do_not_stop_a_server() -> None:
+    config = {"hybrid_tp": {"enabled": False, "lmhead_tensor_parallel_size": 2}}
+
+    assert engine_arguments.server_arguments(EngineArgs, config, model="m").model == "m"
+
+
 def hybrid(**sizes: Any) -> Any:
     return hybrid_tp_config.HybridTPConfig.from_config({"enabled": True, **sizes})
 

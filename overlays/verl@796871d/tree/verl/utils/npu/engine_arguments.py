@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from verl.workers.sharding_manager.hybrid_tp_config import HybridTPConfig
+
 # Arguments that are settings of their own: they are merged key by key, the others are taken whole.
 NESTED = ("additional_config", "compilation_config")
 
@@ -88,12 +90,20 @@ def server_arguments(engine_arguments: Callable[..., Any], config: Mapping[str, 
         engine_arguments: vLLM's class of engine arguments.
         config: ``actor_rollout_ref.rollout``.
         arguments: verl's own.
+
+    Raises:
+        ValueError: for settings that only engines without a server have.
     """
+    HybridTPConfig.from_config(config.get("hybrid_tp")).refuse_for_servers()
+    if data_parallel_size(config) > 1:
+        raise ValueError(
+            "rollout.data_parallel_size needs rollout.mode=sync; servers of this verl start single engines"
+        )
     requested = requested_arguments(config, {})
     # The key's default is far above vLLM's own; upstream does not pass it to servers.
     requested.pop("max_num_seqs", None)
     written = (config.get("engine_kwargs") or {}).get("vllm") or {}
-    user = {name: _plain(value) for name, value in written.items() if value is not None}
+    user = {name: plain(value) for name, value in written.items() if value is not None}
     known = {field.name for field in dataclasses.fields(engine_arguments)} if _is_dataclass(engine_arguments) else None
     # Keys of the shipped config that say "off" and that this vLLM no longer has.
     user = {name: value for name, value in user.items() if value or known is None or name in known}
@@ -104,8 +114,8 @@ def _is_dataclass(candidate: Any) -> bool:
     return isinstance(candidate, type) and dataclasses.is_dataclass(candidate)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a config value without its config class."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     return list(value) if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)) else value

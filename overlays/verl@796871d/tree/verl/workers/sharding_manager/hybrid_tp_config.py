@@ -72,6 +72,14 @@ class HybridTPConfig:
         if problems:
             raise ValueError("rollout.hybrid_tp: " + "; ".join(problems))
 
+    def refuse_for_servers(self) -> None:
+        """Raise ValueError if a size is set: engines behind servers are worlds of their own, with nothing to split."""
+        if self.sizes:
+            raise ValueError(
+                f"rollout.hybrid_tp: {', '.join(self.sizes)} would have no effect with rollout.mode=async; "
+                "set rollout.mode=sync, or rollout.hybrid_tp.enabled=False"
+            )
+
 
 def vllm_ascend_reads(setting: str) -> bool:
     """Return whether the installed vllm-ascend mentions a setting where it reads its configuration."""
