@@ -32,6 +32,7 @@ REQUIREMENTS = (
     "psutil",
     "pyarrow>=19,<21",
     "pybind11",
+    "pydantic",
     "pylatexenc",
     "ray>=2.41",
     "torchdata",

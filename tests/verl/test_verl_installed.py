@@ -24,9 +24,18 @@ ON_CPU = (
     "test_training.py",
     "test_actor.py",
     "test_sharded_actor.py",
+    "test_attention.py",
+    "test_drivers.py",
     "test_nothing_patched.py",
 )
-ON_NPU = ("test_emulated.py", "test_actor.py", "test_sharded_actor.py")
+ON_NPU = (
+    "test_emulated.py",
+    "test_actor.py",
+    "test_sharded_actor.py",
+    "test_engines.py",
+    "test_megatron.py",
+    "test_switching.py",
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.index]
 

@@ -1,11 +1,13 @@
-"""Configuration of the cases: an emulated NPU where asked for, and a vLLM that only remembers its arguments."""
+"""Configuration of the cases: an emulated NPU where asked for, and what its allocator is asked for."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "npu")]
@@ -19,3 +21,33 @@ if os.environ.get("EMULATED_NPU") == "1":
     stub_vllm.install_profiler()
 
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[None]:
+    """Make this process a world of one rank."""
+    import actor  # noqa: PLC0415  # the emulated NPU comes first
+
+    os.environ["RANK"] = "0"
+    actor.start()
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.fixture
+def journal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return, in order, what the NPU's allocator is asked for; the user wants expandable segments.
+
+    Tests add to it what else must come before or after.
+    """
+    events: list[str] = []
+    memory = type(sys)("torch.npu.memory")
+    memory.__dict__["_set_allocator_settings"] = events.append
+    monkeypatch.setattr(torch.npu, "memory", memory, raising=False)
+    monkeypatch.setattr(torch.npu, "empty_cache", lambda: events.append("empty cache"))
+    monkeypatch.setenv("EXPANDABLE_SEGMENTS", "True")
+    for name in ("PYTORCH_NPU_ALLOC_CONF", "VERL_NPU_ORIGINAL_ALLOC_CONF"):
+        # Set first, so that what the code under test sets is undone as well.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return events

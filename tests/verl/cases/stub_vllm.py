@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
 import sys
-import tempfile
-import types
-from pathlib import Path
 from typing import Any
+
+import stub_packages
+from stub_packages import Anything
 
 VERSION = "0.10.0"
 
@@ -30,44 +28,12 @@ class SamplingParams:
         self.__dict__.update(arguments)
 
 
-def _accept(*_: Any, **__: Any) -> None:
-    """Take whatever is given."""
-
-
-class Anything(types.ModuleType):
-    """A module that has every name: each is a class."""
-
-    __path__: tuple[str, ...] = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = {"LLM": LLM, "SamplingParams": SamplingParams}.get(name) or type(name, (), {"__init__": _accept})
-        setattr(self, name, value)
-        return value
-
-
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:  # noqa: ARG002  # the protocol
-        known = name.partition(".")[0] in ("vllm", "zmq", "msgspec", "uvicorn", "fastapi")
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if known else None
-
-    def create_module(self, spec: Any) -> Any:
-        module = Anything(spec.name)
-        module.__dict__["__version__"] = VERSION
-        return module
-
-    def exec_module(self, module: Any) -> None:
-        """Nothing to execute."""
-
-
 def install() -> None:
     """Let `import vllm` succeed in this process, and let it look installed."""
-    sys.meta_path.append(_Finder())
-    metadata = Path(tempfile.mkdtemp()) / f"vllm-{VERSION}.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}\n")
-    sys.path.append(str(metadata.parent))
+    known = {"LLM": LLM, "SamplingParams": SamplingParams, "__version__": VERSION}
+    stub_packages.install("vllm", {"*": known}, version=VERSION)
+    for package in ("zmq", "msgspec", "uvicorn", "fastapi", "starlette"):
+        stub_packages.install(package)
 
 
 def install_profiler() -> None:

@@ -6,7 +6,6 @@ The world is one rank; `test_sharded_actor.py` has two.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import actor
 import emulation
@@ -14,16 +13,10 @@ import pytest
 import torch
 from verl.utils import device
 
+pytestmark = pytest.mark.usefixtures("world")
 EMULATED = os.environ.get("EMULATED_NPU") == "1"
 ON_NPU = pytest.mark.skipif(not EMULATED, reason="runs in the process with the emulated NPU")
 ON_CPU = pytest.mark.skipif(EMULATED, reason="runs in the process without an NPU")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def world() -> Iterator[None]:
-    actor.start()
-    yield
-    torch.distributed.destroy_process_group()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,149 @@
+"""Every trainer that is shipped: it logs once what was patched, and is deterministic where that is asked for."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib
+import inspect
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import ppo_driver
+import pytest
+import stub_megatron
+import stub_packages
+import stub_vllm
+import torch
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from verl.utils.npu import determinism, start
+
+import verl
+
+for stub in (stub_megatron, stub_vllm):
+    stub.install()
+for package in ("aiohttp", "cachetools", "openai", "sglang", "transfer_queue"):
+    stub_packages.install(package)
+
+PACKAGES = Path(verl.__file__).parents[1]
+SUMMARY = "= NPU Patch Summary ="
+SEED = 7
+# Second drivers of a run: another trainer logs the summary.
+SILENT = {"FullyAsyncRollouter"}
+
+
+def trainers() -> list[tuple[str, str]]:
+    """Return module and name of every class in the installed packages that trains: it has a method ``fit``."""
+    found = []
+    for file in sorted((*PACKAGES.glob("verl/**/*.py"), *PACKAGES.glob("recipe/**/*.py"))):
+        name = ".".join(file.relative_to(PACKAGES).with_suffix("").parts)
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and {"fit", "init_workers"} & {
+                getattr(one, "name", "") for one in node.body
+            }:
+                found.append((name, node.name))
+    return found
+
+
+def configurations() -> list[str]:
+    """Return every shipped configuration of a trainer."""
+    files = (*PACKAGES.glob("verl/trainer/config/*trainer*.yaml"), *PACKAGES.glob("recipe/*/config/*trainer*.yaml"))
+    return [str(file.relative_to(PACKAGES)) for file in sorted(files) if not file.name.startswith("_")]
+
+
+class Stopped(Exception):  # noqa: N818  # not an error: the hook has run by then
+    """Raised instead of starting workers."""
+
+
+def stop(*_: Any, **__: Any) -> None:
+    raise Stopped
+
+
+@pytest.fixture
+def own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undo what a deterministic run does to its process, and let it log as a new process does."""
+    for name in ("RANK", determinism.SEED, *determinism.SWITCHES):
+        # Set first, so that what the code under test sets is undone as well.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(start, "_logged", [])
+    yield
+    torch.use_deterministic_algorithms(mode=False)
+
+
+def begin(module: Any, name: str) -> None:
+    """Begin training as a trainer's main program does, up to where it starts workers or meets other ranks."""
+    config = OmegaConf.create({"trainer": {"deterministic_seed": SEED}})
+    trainer_class = getattr(module, name)
+    # Ray's actor classes hide the class.
+    trainer_class = getattr(getattr(trainer_class, "__ray_metadata__", None), "modified_class", trainer_class)
+    if not hasattr(trainer_class, "init_workers"):
+        module.run_sft(config)
+        return
+    trainer = object.__new__(trainer_class)
+    trainer.config = config
+    trainer.resource_pool_manager = SimpleNamespace(create_resource_pool=stop)
+    started = trainer.init_workers()
+    if inspect.isawaitable(started):
+        asyncio.run(started)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("own_process")
+@pytest.mark.parametrize(("module", "name"), trainers())
+def test_every_trainer_logs_the_summary_once_and_makes_its_run_deterministic(
+    module: str, name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.distributed, "init_process_group", stop)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    imported = importlib.import_module(module)
+
+    for _ in range(2):
+        with caplog.at_level(logging.INFO), pytest.raises(Stopped):
+            begin(imported, name)
+
+    assert determinism.requested_seed() == SEED
+    assert torch.initial_seed() == SEED
+    assert caplog.text.count(SUMMARY) == (0 if name in SILENT else 1)
+
+
+@pytest.mark.parametrize("file", configurations())
+def test_every_trainers_configuration_has_the_key(file: str) -> None:
+    path = PACKAGES / file
+    with initialize_config_dir(str(path.parent), version_base=None):
+        config = compose(path.stem)
+
+    assert "deterministic_seed" in config.trainer
+    assert config.trainer.deterministic_seed is None
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    """Return what drivers and workers of PPO and DAPO found and logged on a local Ray cluster."""
+    command = [sys.executable, str(Path(__file__).with_name("ppo_driver.py"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("trainer", sorted(ppo_driver.TRAINERS))
+def test_workers_on_a_cluster_get_seed_and_switches_from_the_driver(cluster: Any, trainer: str) -> None:
+    workers = cluster["found"][trainer]
+
+    assert [worker["seed"] for worker in workers] == [ppo_driver.SEED + rank for rank in range(ppo_driver.RANKS)]
+    for worker in workers:
+        wanted = {**determinism.SWITCHES, determinism.SEED: str(ppo_driver.SEED), "EXPANDABLE_SEGMENTS": "True"}
+        assert {name: worker["environment"].get(name) for name in wanted} == wanted
+
+
+def test_on_a_cluster_each_driver_logs_the_summary_once_and_workers_do_not(cluster: Any) -> None:
+    counts = sorted(log.count(SUMMARY) for log in cluster["logs"] if SUMMARY in log)
+
+    assert len(cluster["logs"]) > len(counts)
+    assert counts == [1] * len(ppo_driver.TRAINERS)
