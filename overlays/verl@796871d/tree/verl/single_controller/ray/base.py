@@ -5,6 +5,14 @@ from verl.utils.npu.start import worker_environment  # noqa: F401  # the edits u
 from npu_overlays.markers import edited
 
 
+@edited(
+    ("random.choice(", "random.SystemRandom().choice("),
+    why="Names of worker groups are not drawn from the generator that trainer.deterministic_seed seeds: two drivers of "
+    "one run, as in fully asynchronous training, drew the same names, and Ray refused the second.",
+)
+def get_random_string(length: int) -> str: ...
+
+
 class RayWorkerGroup:
     """The workers of one role."""
 
