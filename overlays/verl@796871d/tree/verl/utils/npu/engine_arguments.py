@@ -103,7 +103,7 @@ def server_arguments(engine_arguments: Callable[..., Any], config: Mapping[str, 
     # The key's default is far above vLLM's own; upstream does not pass it to servers.
     requested.pop("max_num_seqs", None)
     written = (config.get("engine_kwargs") or {}).get("vllm") or {}
-    user = {name: plain(value) for name, value in written.items() if value is not None}
+    user = {name: _plain(value) for name, value in written.items() if value is not None}
     known = {field.name for field in dataclasses.fields(engine_arguments)} if _is_dataclass(engine_arguments) else None
     # Keys of the shipped config that say "off" and that this vLLM no longer has.
     user = {name: value for name, value in user.items() if value or known is None or name in known}
@@ -114,8 +114,8 @@ def _is_dataclass(candidate: Any) -> bool:
     return isinstance(candidate, type) and dataclasses.is_dataclass(candidate)
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a config value without its config class."""
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     return list(value) if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)) else value

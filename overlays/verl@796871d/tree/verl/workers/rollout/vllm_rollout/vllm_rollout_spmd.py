@@ -6,7 +6,7 @@ import ray
 import torch
 from verl.utils.device import is_npu_available, set_expandable_segments
 from verl.utils.npu.data_parallel import Layout, data_parallel_environment
-from verl.utils.npu.engine_arguments import data_parallel_size, merged, plain, requested_arguments
+from verl.utils.npu.engine_arguments import data_parallel_size, merged, requested_arguments
 from verl.workers.sharding_manager.hybrid_tp_config import HybridTPConfig
 
 from npu_overlays.markers import added, edited, upstream, wrapped
@@ -57,7 +57,7 @@ class vLLMRollout:  # noqa: N801  # upstream's name
             requested = requested_arguments(self.config, hybrid.sizes)
             self._init_dp_env(self.config)
         set_expandable_segments(False)
-        return engine(**merged(arguments, requested, plain(user_arguments)))
+        return engine(**merged(arguments, requested, user_arguments))
 
     @edited(
         ("self.inference_engine = LLM(", "self.inference_engine = self._start_engine(LLM, engine_kwargs,"),
