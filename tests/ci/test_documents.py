@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,17 @@ from .conftest import ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 LANGUAGE = ROOT / "docs" / "overlay-language.md"
+READMES = ("README.md", "README.zh-CN.md")
 
 
 def blocks(document: Path, language: str) -> list[str]:
     """Return the code blocks of a document."""
     return re.findall(rf"```{language}\n(.*?)```", document.read_text("utf-8"), flags=re.DOTALL)
+
+
+def read(name: str) -> str:
+    """Return the text of a document at the project's root."""
+    return (ROOT / name).read_text("utf-8")
 
 
 def example(name: str) -> str:
@@ -40,7 +48,7 @@ def test_the_example_of_the_language_gives_the_result_it_shows() -> None:
     assert merged.decode() == example("result")
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+@pytest.mark.parametrize("readme", READMES)
 def test_the_example_of_a_readme_is_a_merge_module_with_every_operation_but_values(readme: str) -> None:
     (block,) = blocks(ROOT / readme, "python")
     operations = read_operations("tree/x.py", block.encode(), overlay="pkg@0123456", target="x.py")
@@ -66,6 +74,19 @@ def test_no_document_names_a_path_of_a_machine(document: Path) -> None:
     assert not re.findall(r"/(?:root|home|work|Users)/|/tmp/\w", document.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+@pytest.mark.parametrize("readme", READMES)
 def test_a_readme_names_the_oldest_pip_that_is_tested(readme: str) -> None:
-    assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in (ROOT / readme).read_text("utf-8")
+    assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in read(readme)
+
+
+@pytest.mark.upstream
+@pytest.mark.index
+def test_the_readmes_count_the_changes_as_a_build_does() -> None:
+    shown = [re.findall(r"^  (\S+@\w+: \d+ changes in \d+ files);", read(name), re.MULTILINE) for name in READMES]
+    assert len(shown[0]) == 2
+    assert shown[0] == shown[1]
+    command = [sys.executable, "-m", "npu_overlays", "check", *(line.partition(":")[0] for line in shown[0])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == 4 or "operations on files it lacks" in done.stderr:
+        pytest.skip(f"the pinned commits cannot be had: {done.stderr}")
+    assert [line.removesuffix(", as declared") for line in done.stdout.splitlines()] == shown[0]
