@@ -18,7 +18,8 @@ from support.wheelhouse import make_site, make_wheelhouse, why_not
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the install matrix, where asked to be verbose."""
     if terminalreporter.verbosity > 0:
-        for line in rows(terminalreporter.stats.get("passed", [])):
+        # What a fixture notes at its end is in the report of the teardown, which pytest files under no name.
+        for line in rows(terminalreporter.stats.get("", [])):
             terminalreporter.write_line(line)
 
 

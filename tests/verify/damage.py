@@ -239,6 +239,12 @@ def _companion_twice(site: Site) -> None:
     shutil.copytree(info, info.with_name("transformers-4.40.0.dist-info"))
 
 
+def _orphan(site: Site) -> None:
+    info = "other-1.0+npu.1.g0123456.dist-info"
+    site.write(f"{info}/METADATA", b"Metadata-Version: 2.1\nName: other\nVersion: 1.0+npu.1.g0123456\n")
+    site.write(f"{info}/RECORD", f"{info}/METADATA,,\n{info}/RECORD,,\n".encode())
+
+
 def _record_without_ours(site: Site) -> None:
     record = site.info("verl_npu") / "RECORD"
     lines = [line for line in record.read_text().splitlines() if not line.startswith(TRAINER)]
@@ -423,6 +429,13 @@ DAMAGES = [
         do=_other_build("transformers"),
         kinds={"companion replaced"},
         says=("upgraded one without the other",),
+        repaired_by=False,
+    ),
+    Damage(
+        name="companion of a distribution that is gone",
+        do=_orphan,
+        kinds={"companion alone"},
+        says=("other 1.0+npu.1.g0123456 is empty by design, and other-npu", "was uninstalled without it"),
         repaired_by=False,
     ),
     Damage(name="two companions", do=_companion_twice, kinds={"companion twice"}),

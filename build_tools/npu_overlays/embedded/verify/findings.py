@@ -27,6 +27,7 @@ KINDS = {
     "companion missing": "the empty distribution under upstream's name is not there",
     "companion replaced": "upstream's own distribution, or another build, stands where the companion belongs",
     "companion twice": "several distributions under upstream's name",
+    "companion alone": "an empty distribution whose patched one is not there",
     "pair missing": "the patched distribution this one was built for is not there",
     "pair of another build": "the patched distribution this one was built for has another version",
     "unregistered": "no metadata beside the files, so installers do not know them",

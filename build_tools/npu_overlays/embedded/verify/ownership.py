@@ -25,6 +25,7 @@ def check(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
     yield from _others(subject)
     yield from _own(subject)
     yield from _pairs(subject, places)
+    yield from _alone(subject, places)
 
 
 def _companion(subject: Subject) -> Iterator[Finding]:
@@ -139,10 +140,9 @@ def _changed_metadata(own: Dist) -> list[str]:
 
 
 def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
-    requirements = subject.changes.get("requires", []) if subject.changes else []
-    for requirement in requirements if isinstance(requirements, list) else ():
-        name, _, version = str(requirement).partition("==")
-        repairs = subject.installer.other(str(requirement))
+    for requirement in _requirements(subject):
+        name, _, version = requirement.partition("==")
+        repairs = subject.installer.other(requirement)
         found = next((one for one in subject.dists if one.key == normal_name(name)), None)
         place = next((one for one in places if normal_name(one.distribution) == normal_name(name)), None)
         if place is None:
@@ -154,6 +154,31 @@ def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
         elif (actual := _built(place) or (found.version if found else "unknown")) != version:
             what = f"{subject.name} was built for {requirement}; installed is {actual}"
             yield _finding(subject, "pair of another build", what, "one was upgraded without the other", repairs)
+
+
+def _alone(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
+    """Yield companions of distributions that are gone; of those that only lost their metadata more is said elsewhere.
+
+    So it is of those that this one requires.
+    """
+    required = [requirement.partition("==")[0] for requirement in _requirements(subject)]
+    keys = {one.key for one in subject.dists}
+    keys |= {normal_name(name) for name in (*required, *(place.distribution for place in places))}
+    for one in subject.dists:
+        patched = f"{one.key}-npu"
+        ours = _OURS in one.version and not one.key.endswith("-npu")
+        if ours and patched not in keys and all(path.startswith(one.info) for path in one.record):
+            what = (
+                f"{one.name} {one.version} is empty by design, and {patched}, which holds its files, is not installed"
+            )
+            repairs = subject.installer.other(f"{patched}=={one.version}")
+            yield _finding(subject, "companion alone", what, f"{patched} was uninstalled without it", repairs)
+
+
+def _requirements(subject: Subject) -> list[str]:
+    """Return the exact requirements on paired distributions; a damaged summary may hold anything."""
+    requirements = subject.changes.get("requires", []) if subject.changes else []
+    return [str(one) for one in requirements] if isinstance(requirements, list) else []
 
 
 def _built(place: Place) -> str:
