@@ -130,3 +130,4 @@ def test_user_site(empty: Cell) -> None:
     assert there.verify() == (1, {"companion replaced", "added", "modified"})
     there.repair()
     assert there.start() == "npu+upstream"
+    assert all(empty.venv.folder / "user" in Path(one["root"]).parents for one in there.report()["distributions"])
