@@ -7,17 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import npu_overlays.embedded
+from support.pythons import SUPPORTED, some_python
 
 from .machine import SMI, Machine
 
 SOURCE = Path(npu_overlays.embedded.__file__).parent
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 PROGRAM = """
 import sys
 from verl_npu_summary.cli import main
@@ -25,24 +24,9 @@ sys.exit(main(["--doctor", *sys.argv[1:]], package="verl_npu_summary"))
 """
 
 
-@cache
-def interpreter(version: str) -> str | None:
-    name = shutil.which(f"python{version}")
-    if name is None:
-        return None
-    asked = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return name if answer.stdout.strip() == version else None
-
-
-@pytest.fixture(params=["this one", *VERSIONS])
+@pytest.fixture(params=["this one", *SUPPORTED])
 def python(request: pytest.FixtureRequest) -> str:
-    if request.param == "this one":
-        return sys.executable
-    found = interpreter(request.param)
-    if found is None:
-        pytest.skip(f"no working python{request.param} on PATH")
-    return found
+    return sys.executable if request.param == "this one" else some_python(request.param)
 
 
 def run(python: str, folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from functools import cache
@@ -15,6 +14,7 @@ from npu_overlays.embedded.doctor import data
 from npu_overlays.embedded.doctor.stacks import Stack
 from npu_overlays.installs import page as install_page
 from npu_overlays.installs import stacks as installs
+from support.pythons import find_uv
 
 KNOWLEDGE = data.load()
 STACKS = list(KNOWLEDGE.stacks)
@@ -160,14 +160,13 @@ def compiled(
 
 
 def uv(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([find_uv() or "uv", *arguments], capture_output=True, text=True, check=False)
 
 
 @cache
 def unreachable() -> str:
     """Return why the index cannot be asked, empty when it can."""
-    if not (shutil.which("uv") or Path(sys.executable).with_name("uv").is_file()):
+    if find_uv() is None:
         return "uv is not installed"
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "index", "versions", "torch-npu"], capture_output=True, text=True, check=False
