@@ -88,7 +88,8 @@ def torch_environment() -> Torch:
 
 
 def _torch_for(python: Path) -> Torch:
-    version = _run(python, "-c", "import sys; print(sys.version, sys.prefix)")
+    # Of a virtual environment only the Python it was made from matters: every clone of the project uses one copy.
+    version = _run(python, "-c", "import sys; print(sys.version, sys.base_prefix)")
     digest = hashlib.sha256("\n".join((version, *REQUIREMENTS)).encode()).hexdigest()[:12]
 
     def make(folder: Path) -> None:
