@@ -144,6 +144,20 @@ def test_pins_of_another_stack_are_broken_with_the_command_that_installs_them(ma
     assert vllm.fix.endswith("'git+https://github.com/vllm-project/vllm@v0.7.3'")
 
 
+@pytest.mark.parametrize(
+    ("python", "level"),
+    [("3.10.4", "matched"), ("3.11.9", "compatible"), ("3.12.1", "broken"), ("3.8.20", "broken")],
+)
+def test_another_python_than_the_stacks_will_do_where_every_table_allows_it(
+    machine: Machine, python: str, level: str
+) -> None:
+    # torch 2.7.1 is published for 3.9 to 3.13, vllm-ascend 0.11.0rc1 for 3.9 to 3.11 only.
+    machine.python = python
+    found = row(machine.report("vllm-0.11"), "python", "stack.pins")
+    assert found.level == level
+    assert ("vllm_ascend" in found.expected) == (level == "compatible")
+
+
 def test_an_unknown_stack_is_refused_with_those_there_are(machine: Machine) -> None:
     with pytest.raises(data.DataError, match=r"no stack `x`; there are: mindspeed-rl-2\.3, "):
         machine.report("x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .. import versions
 from ..context import Context
@@ -108,6 +108,32 @@ def _level(context: Context, table: Table, name: str, found: str, cells: list[st
 def _holds(context: Context, when: object) -> bool:
     conditions = dict(when) if isinstance(when, dict) else {}
     return all(any(_is(value, context.version(name)) for value in values) for name, values in conditions.items())
+
+
+def tables_that_allow(context: Context, name: str, found: str, pins: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the tables that put a component's version with the pinned ones; none where one of them does not.
+
+    Args:
+        context: holds the tables.
+        name: the component.
+        found: its version.
+        pins: versions by component.
+    """
+    published = {
+        table.name: choices
+        for table in context.knowledge.tables
+        if table.key in pins and (choices := _choices(table, name, pins[table.key]))
+    }
+    fits = all(any(versions.allows(choice, found) for choice in choices) for choices in published.values())
+    return tuple(published) if fits else ()
+
+
+def _choices(table: Table, name: str, key: str) -> list[str]:
+    """Return the versions and ranges of a component that a table puts with a version of its key."""
+    if name not in table.columns:
+        return []
+    cells = [row[table.columns.index(name)] for row in table.rows if _is(row[table.columns.index(table.key)], key)]
+    return [choice for cell in cells if cell for choice in cell.split(" | ")]
 
 
 def fix_of(name: str, wanted: str) -> str:

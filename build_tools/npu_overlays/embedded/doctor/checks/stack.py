@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .. import versions
 from ..context import Context
 from ..model import Level, Row
-from ..stacks import Pin
+from ..stacks import Pin, Stack
 from . import driver
-from .published import fix_of
+from .published import fix_of, tables_that_allow
 
 
 def presence(context: Context) -> Iterator[Row]:
@@ -24,11 +25,21 @@ def pins(context: Context) -> Iterator[Row]:
     """Yield one row for each pin of the chosen stack."""
     if context.stack is None:
         return
-    python = context.stack.python
-    at_hand = versions.allows(f"=={python}.*", context.system.python)
-    yield _row(context, "python", "matched" if at_hand else "broken", context.system.python, python)
+    yield _python(context, context.stack)
     for pin in context.stack.pins:
         yield from _pinned(context, pin)
+
+
+def _python(context: Context, stack: Stack) -> Row:
+    """Return how this Python stands; another than the stack's will do where the tables put it with the pins."""
+    found = context.system.python
+    if versions.allows(f"=={stack.python}.*", found):
+        return _row(context, "python", "matched", found, stack.python)
+    pins = {pin.name: pin.version for pin in stack.pins if pin.version}
+    tables = tables_that_allow(context, "python", found, pins)
+    expected = f"{stack.python}; allowed by the tables {', '.join(tables)}" if tables else stack.python
+    row = _row(context, "python", "compatible" if tables else "broken", found, stack.python)
+    return replace(row, expected=expected)
 
 
 def _pinned(context: Context, pin: Pin) -> Iterator[Row]:
