@@ -10,6 +10,7 @@ import pytest
 from npu_overlays.embedded.audit import definitions
 from npu_overlays.embedded.audit.compare import Comparison, Mismatch
 from npu_overlays.embedded.audit.layers import Origins
+from npu_overlays.embedded.audit.makers import Makers
 
 QUIET = {
     "decorators of the standard library": """
@@ -171,7 +172,7 @@ def compare(source: str, folder: Any, change: str = "") -> list[Mismatch]:
     exec(compile_(change, str(folder / "other.py")), {"m": module})  # noqa: S102 - as above
     scope = definitions.read(source.encode(), module="quiet", is_package=False)
     origins = Origins(modules={**Origins.now().modules, str(file): "quiet", str(folder / "other.py"): "other"})
-    return list(Comparison(module=module, scope=scope, origins=origins).mismatches())
+    return list(Comparison(makers=Makers(module=module, scope=scope, origins=origins)).mismatches())
 
 
 def compile_(source: str, name: str) -> Any:
@@ -223,7 +224,8 @@ def test_lazy_module_is_compared_with_the_homes_of_its_names(tmp_path: Any, monk
     scope = definitions.read(b"def __getattr__(name): ...\n", module="lazy", is_package=True)
 
     def mismatches() -> list[str]:
-        return [one.symbol for one in Comparison(module=module, scope=scope, origins=Origins.now()).mismatches()]
+        makers = Makers(module=module, scope=scope, origins=Origins.now())
+        return [one.symbol for one in Comparison(makers=makers).mismatches()]
 
     assert mismatches() == []
     placeholder = type("Thing", (), {"__qualname__": f"{Lazy.__qualname__}.__getattr__.<locals>.Placeholder"})

@@ -11,7 +11,7 @@ import pytest
 
 from support.environment import Environment
 from support.overlays import edit, write_overlay
-from support.pythons import find_uv
+from support.pythons import some_uv
 from support.upstreams import make_upstream
 from support.wheels import members, metadata
 
@@ -169,9 +169,7 @@ def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse:
 
 @pytest.mark.index
 def test_uv_builds_the_same_wheel(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
-    uv = find_uv()
-    if uv is None:
-        pytest.skip("there is no uv, neither in this environment nor on the search path")
+    uv = some_uv()
     arguments = ("build", "--python", sys.executable, "--out-dir", tmp_path / "out", sample.lib_overlay)
     environment = {"UV_FIND_LINKS": str(wheelhouse), "UV_CACHE_DIR": str(tmp_path / "uv-cache")}
     sample.environment.succeed(uv, *arguments, **environment, cwd=None)

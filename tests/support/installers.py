@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Environment
-from support.pythons import SUPPORTED, find_python, find_uv
+from support.pythons import SUPPORTED, find_python, some_uv
 from support.venvs import Venv, make_venv
 from support.wheelhouse import run_pip, why_not, write_reason
 
@@ -50,11 +50,9 @@ def make_installer(name: str, folder: Path, environment: Environment, pips: Path
 
 def copy_installer(name: str, template: Path, folder: Path, environment: Environment) -> Venv:
     """Copy a virtual environment that `make_installer` made; skips where there is no uv."""
-    uv = find_uv()
-    if name == "uv" and uv is None:
-        pytest.skip("there is no uv, neither in this environment nor on the search path")
+    uv = some_uv() if name == "uv" else ""
     shutil.copytree(template, folder, symlinks=True, dirs_exist_ok=True, copy_function=_link_pip)
-    installer = (str(uv), "pip") if name == "uv" else (str(folder / "bin" / "python"), "-m", "pip")
+    installer = (uv, "pip") if uv else (str(folder / "bin" / "python"), "-m", "pip")
     return Venv(folder=folder, environment=environment, installer=installer)
 
 

@@ -6,20 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_DYNAMIC = (
-    "authors",
-    "classifiers",
-    "dependencies",
-    "description",
-    "keywords",
-    "license",
-    "optional-dependencies",
-    "readme",
-    "requires-python",
-    "scripts",
-    "urls",
-    "version",
-)
+from npu_overlays.overlay.configuration import DYNAMIC_FIELDS
 
 _CONFIG = """\
 [build-system]
@@ -80,7 +67,7 @@ def write_overlay(  # noqa: PLR0913  # one argument for each part of the configu
     folder = root / f"{project}@{commit[:7]}"
     config = _CONFIG.format(
         project=project,
-        dynamic=json.dumps(_DYNAMIC),
+        dynamic=json.dumps(DYNAMIC_FIELDS),
         licences=json.dumps(["LICENSE", *(name for name in ("NOTICE",) if name in files)]),
         packages=json.dumps(list(packages)),
         repository=repository,

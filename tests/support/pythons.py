@@ -49,3 +49,11 @@ def find_uv() -> str | None:
     """Return uv from this environment or the search path, or None."""
     beside = Path(sys.executable).with_name("uv")
     return str(beside) if beside.is_file() else shutil.which("uv")
+
+
+def some_uv() -> str:
+    """Return uv; skips the test where there is none."""
+    found = find_uv()
+    if found is None:
+        pytest.skip("there is no uv, neither in this environment nor on the search path")
+    return found

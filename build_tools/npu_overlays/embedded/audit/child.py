@@ -14,6 +14,7 @@ from ..verify import distributions, subjects
 from . import definitions
 from .compare import Comparison
 from .layers import Origins
+from .makers import Makers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _loaded(ours: Iterable[Subject]) -> Iterator[tuple[Subject, str, ModuleType]
 def _compare(subject: Subject, path: str, module: ModuleType, origins: Origins) -> list[Mismatch]:
     is_package = path.endswith("/__init__.py")
     scope = definitions.read(subject.store.read(path), module=module.__name__, is_package=is_package)
-    return list(Comparison(module=module, scope=scope, origins=origins).mismatches())
+    return list(Comparison(makers=Makers(module=module, scope=scope, origins=origins)).mismatches())
 
 
 def _told(one: Mismatch, subject: Subject, path: str, module: ModuleType, ours: Iterable[Subject]) -> dict[str, Any]:

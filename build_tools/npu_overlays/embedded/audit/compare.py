@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import cached_property
 from types import FunctionType, ModuleType
 
-from .layers import Origins, Source, accessors, bare, code_of, functions_in, path_to
+from .layers import Source, accessors, bare, code_of, functions_in, path_to
 from .makers import DESCRIPTORS, Makers
 
 TYPE_CHECKING = False
@@ -44,45 +43,37 @@ class Comparison:
     """Compares one module.
 
     Args:
-        module: the module as imported.
-        scope: what its file defines.
-        origins: finds where code comes from.
+        makers: the module as imported, what its file defines, and who may have made what it holds.
     """
 
-    module: ModuleType
-    scope: Scope
-    origins: Origins
-
-    @cached_property
-    def _makers(self) -> Makers:
-        return Makers(module=self.module, scope=self.scope, origins=self.origins)
+    makers: Makers
 
     def mismatches(self) -> Iterator[Mismatch]:
         """Yield every mismatch of the module and, nested, of its classes."""
-        lazy = getattr(self.module, "_class_to_module", None)
-        if type(self.module) is not ModuleType and isinstance(lazy, dict):
+        lazy = getattr(self.makers.module, "_class_to_module", None)
+        if type(self.makers.module) is not ModuleType and isinstance(lazy, dict):
             yield from self._lazy(lazy)
             return
-        yield from self._names(vars(self.module), self.scope, "", frozenset())
-        if not self.scope.star:
-            yield from self._added(vars(self.module), self.scope, "", self._makers.reachable)
+        yield from self._names(vars(self.makers.module), self.makers.scope, "", frozenset())
+        if not self.makers.scope.star:
+            yield from self._added(vars(self.makers.module), self.makers.scope, "", self.makers.reachable)
 
     def _lazy(self, homes: Mapping[str, str]) -> Iterator[Mismatch]:
         """Compare a module that fetches its names on first use: each must be what its home holds."""
-        for name, value in list(vars(self.module).items()):
-            home = sys.modules.get(f"{self.module.__name__}.{homes.get(name, '')}")
+        for name, value in list(vars(self.makers.module).items()):
+            home = sys.modules.get(f"{self.makers.module.__name__}.{homes.get(name, '')}")
             held = vars(home).get(name, _MISSING) if home is not None else _MISSING
             if held is _MISSING or held is value or not isinstance(value, (type, FunctionType)):
                 continue
             # Where a library is missing, the lazy module makes a placeholder by itself.
-            if not value.__qualname__.startswith(f"{type(self.module).__qualname__}."):
-                yield Mismatch(symbol=name, how=self._how(value, held), by=self.origins.of(value))
+            if not value.__qualname__.startswith(f"{type(self.makers.module).__qualname__}."):
+                yield Mismatch(symbol=name, how=self._how(value, held), by=self.makers.origins.of(value))
 
     def _names(
         self, namespace: Mapping[str, object], scope: Scope, prefix: str, tolerated: frozenset[str]
     ) -> Iterator[Mismatch]:
         for name, bindings in scope.names.items():
-            if name in scope.fluid or "*" in scope.fluid or (not prefix and name in self.scope.fluid):
+            if name in scope.fluid or "*" in scope.fluid or (not prefix and name in self.makers.scope.fluid):
                 continue
             symbol = f"{prefix}{name}"
             value = namespace.get(name, _MISSING)
@@ -96,8 +87,8 @@ class Comparison:
             for binding in bindings:
                 if binding.scope is not None and None in found:
                     # `Model = register(Model)` below the class: whatever this file can reach may have made it.
-                    rebound = self._makers.reachable if any(one.kind == "value" for one in bindings) else frozenset()
-                    makers = rebound | self._makers.packages(binding.decorators)
+                    rebound = self.makers.reachable if any(one.kind == "value" for one in bindings) else frozenset()
+                    makers = rebound | self.makers.packages(binding.decorators)
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
 
     def _must_exist(self, bindings: list[Binding]) -> bool:
@@ -112,10 +103,10 @@ class Comparison:
         makers |= {type(real).__module__.partition(".")[0]} - {"builtins", "abc"}
         yield from self._names(vars(real), scope, prefix, makers)
         bases = {base.__module__.partition(".")[0] for base in getattr(real, "__mro__", ())}
-        yield from self._added(vars(real), scope, prefix, makers | bases | self._makers.own)
+        yield from self._added(vars(real), scope, prefix, makers | bases | self.makers.own)
 
     def _is_own(self, kind: type, qualname: str) -> bool:
-        return kind.__qualname__ == qualname and kind.__module__ == self.module.__name__
+        return kind.__qualname__ == qualname and kind.__module__ == self.makers.module.__name__
 
     def _mismatch(
         self, symbol: str, value: object, binding: Binding, bindings: list[Binding], tolerated: frozenset[str]
@@ -133,21 +124,21 @@ class Comparison:
     ) -> Mismatch | None:
         codes = [one.code for one in bindings if one.code is not None]
         made = [one for one in binding.decorators if one.rpartition(".")[2] not in DESCRIPTORS]
-        allowed = tolerated | (self._makers.packages(binding.decorators) | self._makers.own if made else frozenset())
+        allowed = tolerated | (self.makers.packages(binding.decorators) | self.makers.own if made else frozenset())
         for part in accessors(value):
             path = path_to(part, lambda one: code_of(one) in codes)
             outer = path[:-1] if path else functions_in(part) or [part]
-            strangers = [one for one in outer if not allowed or not self._makers.made(one, allowed)]
+            strangers = [one for one in outer if not allowed or not self.makers.made(one, allowed)]
             if strangers:
-                return Mismatch(symbol=symbol, how="wrapped" if path else "replaced", by=self._makers.who(strangers))
+                return Mismatch(symbol=symbol, how="wrapped" if path else "replaced", by=self.makers.who(strangers))
         return None
 
     def _replaced_class(self, symbol: str, value: object, binding: Binding) -> Mismatch | None:
         if isinstance(value, type) and self._is_own(value, symbol):
             return None
-        if binding.decorators and self._makers.made(value, self._makers.packages(binding.decorators)):
+        if binding.decorators and self.makers.made(value, self.makers.packages(binding.decorators)):
             return None
-        return Mismatch(symbol=symbol, how=self._how(value, None), by=self.origins.of(value))
+        return Mismatch(symbol=symbol, how=self._how(value, None), by=self.makers.origins.of(value))
 
     def _import(self, symbol: str, value: object, binding: Binding, *, alone: bool) -> Mismatch | None:
         module, name = binding.source
@@ -158,17 +149,17 @@ class Comparison:
             return self._value(symbol, value)  # the import failed, and another statement gave the name its value
         if held is None or value is held or value is submodule or not isinstance(value, (type, FunctionType)):
             return None
-        packages = {module.partition(".")[0], self.origins.of(bare(held)).package}
-        if self.origins.of(value).package in packages:
+        packages = {module.partition(".")[0], self.makers.origins.of(bare(held)).package}
+        if self.makers.origins.of(value).package in packages:
             return None
-        return Mismatch(symbol=symbol, how=self._how(value, held), by=self.origins.of(value))
+        return Mismatch(symbol=symbol, how=self._how(value, held), by=self.makers.origins.of(value))
 
     def _value(self, symbol: str, value: object) -> Mismatch | None:
         """Compare what an expression gave: all that can be said is whether the file imports its package."""
         if not isinstance(value, (type, FunctionType)):
             return None
-        source = self.origins.of(value)
-        if source.package in self._makers.reachable | _LIBRARY or not source.module:
+        source = self.makers.origins.of(value)
+        if source.package in self.makers.reachable | _LIBRARY or not source.module:
             return None
         return Mismatch(symbol=symbol, how="replaced", by=source)
 
@@ -180,7 +171,7 @@ class Comparison:
             if name in scope.names or name in scope.fluid or "*" in scope.fluid:
                 continue
             for part in accessors(value):
-                source = self.origins.of(part) if code_of(part) is not None else None
+                source = self.makers.origins.of(part) if code_of(part) is not None else None
                 if source and source.file and source.module and source.package not in allowed | _LIBRARY:
                     yield Mismatch(symbol=f"{prefix}{name}", how="added", by=source)
                     break
