@@ -137,8 +137,8 @@ def _answer(ray: Any, task: Any, node: Mapping[str, Any], *, answered: bool, sec
     try:
         answers = ray.get(task, timeout=_FETCH)
     except Exception as error:  # Ray has a dozen unrelated types for a node that goes away
-        reason = (str(error).strip().splitlines() or [""])[-1]
-        return Node(name=name, address=address, identity=identity, problem=f"{type(error).__name__}: {reason}")
+        problem = f"{type(error).__name__}: {_last_line(str(error))}"
+        return Node(name=name, address=address, identity=identity, problem=problem)
     reports: dict[str, Any] = {}
     problems = []
     for asked, (code, out, err) in answers.items():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from importlib.machinery import ModuleSpec
 
+    from .findings import Level
     from .subjects import Subject
 
 
@@ -114,7 +115,7 @@ def _lines(file: str) -> set[str]:
 
 
 def _finding(  # noqa: PLR0913 - the fields of a finding
-    subject: Subject, what: str, cause: str, remedy: str, found: str = "", *, level: str = "damage"
+    subject: Subject, what: str, cause: str, remedy: str, found: str = "", *, level: Level = "damage"
 ) -> Finding:
     told = "; ".join(filter(None, [cause, f"to repair, {remedy}" if remedy else ""]))
     return Finding(
@@ -123,5 +124,5 @@ def _finding(  # noqa: PLR0913 - the fields of a finding
         what=what,
         cause=told,
         paths=(found,) if found else (),
-        level="unknown" if level == "unknown" else "damage",
+        level=level,
     )
