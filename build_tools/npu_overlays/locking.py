@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from npu_overlays import source
-from npu_overlays.changes.record import installed_path
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.lock.contracts import Contract, broken, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
@@ -13,7 +12,7 @@ from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.pin import Archive
+from npu_overlays.pin import Archive, installed_path
 from npu_overlays.pipeline import acquire, apply_checked
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree

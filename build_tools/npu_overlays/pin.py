@@ -49,3 +49,11 @@ class Pin:
     def short(self) -> str:
         """The first seven digits of the commit, as overlay folders are named."""
         return self.commit[:7]
+
+
+def installed_path(pin: Pin, path: str) -> str:
+    """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
+    for package in pin.packages:
+        if path.startswith(f"{package}/"):
+            return package.rpartition("/")[2] + path[len(package) :]
+    return ""

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from npu_overlays import source
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
-from npu_overlays.changes.record import installed_path, summary_record
+from npu_overlays.changes.record import summary_record
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
@@ -23,6 +23,7 @@ from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.pin import installed_path
 from npu_overlays.progress import step
 from npu_overlays.tree import PatchedTree, SourceTree
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from _pytest.terminal import TerminalReporter
 
-from npu_overlays.changes.record import installed_path
 from npu_overlays.errors import OverlayError
 from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.pin import installed_path
 from npu_overlays.source import Mode, acquire
 from npu_overlays.tree import SourceTree
 

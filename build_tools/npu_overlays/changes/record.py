@@ -15,19 +15,11 @@ from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedF
 from npu_overlays.lock.lockfile import ArchiveRecord
 from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content
-from npu_overlays.pin import Pin
+from npu_overlays.pin import Pin, installed_path
 from npu_overlays.tree import Origin, PatchedTree
 
 SCHEMA = 1
 MANIFEST_SCHEMA = 1
-
-
-def installed_path(pin: Pin, path: str) -> str:
-    """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
-    for package in pin.packages:
-        if path.startswith(f"{package}/"):
-            return package.rpartition("/")[2] + path[len(package) :]
-    return ""
 
 
 def summary_record(  # noqa: PLR0913  # one argument for each part of the summary
