@@ -12,7 +12,7 @@ from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.pin import Archive, installed_path
+from npu_overlays.pin import Archive
 from npu_overlays.pipeline import acquire, apply_checked
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
@@ -33,7 +33,7 @@ def make_lock(overlay: Overlay) -> Lock:
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
     step("asking upstream's build backend for its metadata")
     lock = Lock(
-        commit=overlay.pin.commit,
+        commit=overlay.pin.identity,
         metadata=upstream_metadata(tree),
         archives=archives,
         contracts=(*contracts(content, tree), *_kept(content, known, absent)),
@@ -65,8 +65,8 @@ def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock 
     step(f"comparing {archive.file} with the commit")
     pin = replace(overlay.pin, archives=(archive,))
     unpacked = source.acquire(pin, mode="archive", progress=step)
-    ours = {path: entry.blob for path, entry in tree.entries.items() if installed_path(pin, path)}
-    theirs = {path: entry.blob for path, entry in unpacked.entries.items() if installed_path(pin, path)}
+    ours = {path: entry.blob for path, entry in tree.entries.items() if pin.place(path)}
+    theirs = {path: entry.blob for path, entry in unpacked.entries.items() if pin.place(path)}
     different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
     if different:
         what = f"{len(different)} files of {archive.file} differ from the commit: {', '.join(different[:10])}"

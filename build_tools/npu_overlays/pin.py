@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The one folder that stands between a repository's root and its packages without being part of their names.
+_SOURCE_ROOT = "src/"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A release archive on a package index that holds the pinned commit's packages.
+    """A release archive on a package index that holds the pinned packages.
 
     Args:
         distribution: name to ask the index for.
@@ -24,36 +27,51 @@ class Archive:
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
-    """An upstream commit and where its bytes may come from.
+    """An upstream commit, or a release alone, and where its bytes may come from.
 
     Args:
         project: upstream's distribution name, e.g. ``transformers``.
-        repository: the canonical repository URL.
+        repository: the canonical repository URL; empty where only a release archive is known.
         mirrors: further repository URLs, tried in order after `repository`.
-        commit: the full commit id, 40 hex digits.
+        commit: the full commit id, 40 hex digits; empty for a release of which only the archive is known.
         tag: the release tag of that commit, or empty.
-        archives: release archives that may stand in for the commit.
-        packages: repository folders that are shipped, e.g. ``src/transformers``; the last
-            component is the import name and the folder inside a wheel.
+        archives: release archives that may stand in for the commit. Without a commit there is exactly one, and
+            its digest is what is pinned.
+        packages: repository folders that are shipped, e.g. ``src/transformers``.
+        imports: where a package is imported as something else than its path says: its path, and its place in
+            upstream's wheel, ``("python/lib", "lib")``.
     """
 
     project: str
-    repository: str
+    repository: str = ""
     mirrors: tuple[str, ...] = ()
-    commit: str
+    commit: str = ""
     tag: str = ""
     archives: tuple[Archive, ...] = ()
     packages: tuple[str, ...]
+    imports: tuple[tuple[str, str], ...] = ()
 
     @property
     def short(self) -> str:
-        """The first seven digits of the commit, as overlay folders are named."""
-        return self.commit[:7]
+        """What overlay folders are named by: the first seven digits of the commit, or the release's version."""
+        return self.commit[:7] or (self.archives[0].version if self.archives else "")
+
+    @property
+    def identity(self) -> str:
+        """What is pinned, for locks and messages: the commit, or the digest of the one archive."""
+        return self.commit or (f"sha256:{self.archives[0].sha256}" if self.archives else "")
+
+    @property
+    def homes(self) -> tuple[tuple[str, str], ...]:
+        """Each shipped folder of the repository, and the folder of the wheel that holds it."""
+        explicit = dict(self.imports)
+        return tuple((path, explicit.get(path) or path.removeprefix(_SOURCE_ROOT)) for path in self.packages)
+
+    def place(self, path: str) -> str:
+        """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
+        return next((home + path[len(top) :] for top, home in self.homes if path.startswith(f"{top}/")), "")
 
 
 def installed_path(pin: Pin, path: str) -> str:
     """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
-    for package in pin.packages:
-        if path.startswith(f"{package}/"):
-            return package.rpartition("/")[2] + path[len(package) :]
-    return ""
+    return pin.place(path)

@@ -23,7 +23,6 @@ from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.pin import installed_path
 from npu_overlays.progress import step
 from npu_overlays.tree import PatchedTree, SourceTree
 
@@ -62,7 +61,7 @@ class Prepared:
     def shipped(self) -> dict[str, str]:
         """Return every shipped repository path and where it lies in the wheel."""
         pin = self.content.overlay.pin
-        places = ((path, installed_path(pin, path)) for path in self.tree.paths())
+        places = ((path, pin.place(path)) for path in self.tree.paths())
         return {path: place for path, place in places if place}
 
 
@@ -83,7 +82,7 @@ def acquire(overlay: Overlay) -> SourceTree:
     tree = source.acquire(
         overlay.pin, mode=source_mode(), local=source.local_override(overlay.pin.project), progress=step
     )
-    links = [path for path in tree.links if installed_path(overlay.pin, path)]
+    links = [path for path in tree.links if overlay.pin.place(path)]
     _check_shipped(overlay, tree)
     if links:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
@@ -126,7 +125,7 @@ def prepare(overlay: Overlay) -> Prepared:
     content = load_content(overlay)
     lock = load_lock(overlay)
     tree = acquire(overlay)
-    source.verify(tree, [path for path in tree.entries if installed_path(overlay.pin, path)])
+    source.verify(tree, [path for path in tree.entries if overlay.pin.place(path)])
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())
     step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")

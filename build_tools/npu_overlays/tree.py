@@ -31,7 +31,7 @@ class Origin:
     Args:
         kind: ``git`` (the commit's blobs) or ``archive`` (a release archive whose sha256 is pinned).
         repository: the pinned repository URL.
-        commit: the full pinned commit.
+        commit: the full pinned commit; empty where a release alone is pinned.
         archive: file name of the archive, for kind ``archive``.
         sha256: the archive's sha256, for kind ``archive``.
     """
@@ -62,6 +62,7 @@ class SourceTree:
         origin: where the bytes came from.
         metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
         entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
+        wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
     """
 
     root: Path
@@ -70,6 +71,7 @@ class SourceTree:
     links: frozenset[str] = frozenset()
     metadata: str = ""
     entry_points: str = ""
+    wheel: str = ""
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries

@@ -12,7 +12,6 @@ from _pytest.terminal import TerminalReporter
 from npu_overlays.errors import OverlayError
 from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import installed_path
 from npu_overlays.source import Mode, acquire
 from npu_overlays.tree import SourceTree
 
@@ -47,7 +46,7 @@ def modules(pin: Pinned) -> Modules:
     listed = pinned()
     earlier = [_acquired(other) for other in listed[: listed.index(pin)]]
     seen = {entry.blob for other in earlier if isinstance(other, SourceTree) for entry in other.entries.values()}
-    paths = [path for path in tree.entries if path.endswith(".py") and installed_path(overlay.pin, path)]
+    paths = [path for path in tree.entries if path.endswith(".py") and overlay.pin.place(path)]
     new = [path for path in paths if tree.entries[path].blob not in seen]
     return Modules(count=len(paths), contents={path: tree.read(path) for path in new})
 

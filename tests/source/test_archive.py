@@ -154,7 +154,7 @@ UNSAFE = {
 def test_unsafe_member_of_a_wheel_is_refused(tmp_path: Path, path: str, reason: str) -> None:
     make_wheel(tmp_path, {"pkg/a.py": b"", path: b""})
     with pytest.raises(SourceError, match=reason):
-        read(tmp_path / "index/demo-1.0-py3-none-any.whl", "demo-1.0-py3-none-any.whl", ("pkg",))
+        read(tmp_path / "index/demo-1.0-py3-none-any.whl", "demo-1.0-py3-none-any.whl", (("pkg", "pkg"),))
 
 
 @pytest.mark.parametrize(("path", "reason"), UNSAFE.items())
@@ -162,7 +162,7 @@ def test_unsafe_member_of_an_sdist_is_refused(tmp_path: Path, path: str, reason:
     name = path if path.startswith("/") else f"demo-1.0/{path}"
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b"", name: b"", "demo-1.0/PKG-INFO": PKG_INFO})
     with pytest.raises(SourceError, match=reason):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", ("pkg",))
+        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
@@ -172,7 +172,7 @@ def test_link_or_device_in_an_sdist_is_refused(tmp_path: Path, kind: bytes) -> N
     link.linkname = "demo-1.0/pkg/a.py"
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b"", "demo-1.0/PKG-INFO": PKG_INFO}, link)
     with pytest.raises(SourceError, match=r"pkg/link.py' is a link or a device"):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", ("pkg",))
+        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
 
 
 def test_link_in_a_wheel_is_refused(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_link_in_a_wheel_is_refused(tmp_path: Path) -> None:
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
     with pytest.raises(SourceError, match=r"pkg/link.py' is a symbolic link"):
-        read(tmp_path / "w.whl", "w.whl", ("pkg",))
+        read(tmp_path / "w.whl", "w.whl", (("pkg", "pkg"),))
 
 
 def test_name_is_judged_as_it_is_stored(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_name_is_judged_as_it_is_stored(tmp_path: Path) -> None:
         archive.writestr("pkg/a_b.py", b"")
     (tmp_path / "w.whl").write_bytes((tmp_path / "w.whl").read_bytes().replace(b"a_b.py", b"a\0b.py"))
     with pytest.raises(SourceError, match="not printable"):
-        read(tmp_path / "w.whl", "w.whl", ("pkg",))
+        read(tmp_path / "w.whl", "w.whl", (("pkg", "pkg"),))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -198,10 +198,10 @@ def test_contradicting_members_are_refused(tmp_path: Path) -> None:
         for name in ("pkg/a.py", "pkg/a.py", "pkg/b", "pkg/b/c.py"):
             archive.writestr(name, b"")
     with pytest.raises(SourceError, match=r"'pkg/a.py' occurs twice, 'pkg/b' is a file and a folder"):
-        read(tmp_path / "w.whl", "w.whl", ("pkg",))
+        read(tmp_path / "w.whl", "w.whl", (("pkg", "pkg"),))
     made = make_wheel(tmp_path, {"pkg/a.py": b"", "demo-1.0.dist-info/licenses/pkg/a.py": b""})
     with pytest.raises(SourceError, match=r"'pkg/a.py' occurs twice"):
-        read(tmp_path / "index" / made.file, made.file, ("pkg",))
+        read(tmp_path / "index" / made.file, made.file, (("pkg", "pkg"),))
 
 
 def test_archive_without_the_packages_or_metadata_is_refused(tmp_path: Path, cache: Path) -> None:
@@ -210,10 +210,10 @@ def test_archive_without_the_packages_or_metadata_is_refused(tmp_path: Path, cac
         acquire(archive_pin(made), mode="archive", cache=cache)
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b""})
     with pytest.raises(SourceError, match="has no PKG-INFO"):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", ("pkg",))
+        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b"", "other/b.py": b""})
     with pytest.raises(SourceError, match=r"one top folder, this has demo-1.0, other"):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", ("pkg",))
+        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
 
 
 def test_local_version_of_the_same_release_is_not_taken(tmp_path: Path, cache: Path) -> None:
@@ -317,3 +317,31 @@ def test_total_failure_lists_every_attempt(upstream: Upstream, tmp_path: Path, c
         acquire(pin(upstream, COMMIT, mirrors=(gone,), archives=(made,)), cache=cache)
     assert [problem.where for problem in caught.value.problems] == [upstream.url, gone, made.file, f"demo {COMMIT}"]
     assert "--source archive" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_a_package_below_a_namespace_keeps_its_place(tmp_path: Path, cache: Path, kind: str) -> None:
+    files = {"space/core/a.py": b"", "space/other/b.py": b""}
+    if kind == "wheel":
+        made = make_wheel(tmp_path, files)
+    else:
+        top = {"pyproject.toml": PROJECT, "backend.py": BACKEND, "PKG-INFO": PKG_INFO, **files}
+        make_sdist(tmp_path / "index" / "demo-1.0.tar.gz", {f"demo-1.0/{path}": text for path, text in top.items()})
+        made = serve(tmp_path, "demo-1.0.tar.gz")
+    pinned = archive_pin(made, packages=("space/core",))
+    tree = acquire(pinned, mode="archive", cache=cache)
+    assert "space/core/a.py" in tree
+    assert pinned.place("space/core/a.py") == "space/core/a.py"
+    assert pinned.place("space/other/b.py") == ""
+
+
+def test_a_release_alone_is_had_from_its_archive_only(tmp_path: Path, cache: Path) -> None:
+    made = make_wheel(tmp_path, {"pkg/a.py": b""})
+    pinned = Pin(project="demo", packages=("pkg",), archives=(made,))
+    assert (pinned.short, pinned.identity) == ("1.0", f"sha256:{made.sha256}")
+    tree = acquire(pinned, cache=cache)
+    assert (tree.origin.kind, tree.origin.commit, tree.origin.sha256) == ("archive", "", made.sha256)
+    with pytest.raises(SourceError, match="only a release archive is pinned"):
+        acquire(pinned, mode="git", cache=cache)
+    with pytest.raises(SourceError, match="leave out --upstream"):
+        acquire(pinned, local=tmp_path, cache=cache)

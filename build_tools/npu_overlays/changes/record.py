@@ -15,7 +15,7 @@ from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedF
 from npu_overlays.lock.lockfile import ArchiveRecord
 from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content
-from npu_overlays.pin import Pin, installed_path
+from npu_overlays.pin import Pin
 from npu_overlays.tree import Origin, PatchedTree
 
 SCHEMA = 1
@@ -80,7 +80,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
 def _file(pin: Pin, entry: ExplainedFile) -> dict[str, Any]:
     return {
         "path": entry.file.path,
-        "installed": installed_path(pin, entry.file.path),
+        "installed": pin.place(entry.file.path),
         "action": entry.file.action,
         "before": entry.file.before,
         "after": entry.file.after,

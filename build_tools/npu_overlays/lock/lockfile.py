@@ -59,8 +59,8 @@ def load_lock(overlay: Overlay) -> Lock:
     if values.get("lock-version") != LOCK_VERSION:
         what = f"its layout is version {values.get('lock-version')}, this is npu-overlays for version {LOCK_VERSION}"
         raise ConfigError(Problem(where=str(file), what=what, fix=f"use the npu-overlays that made it, or {again}"))
-    if values.get("commit") != overlay.pin.commit:
-        what = f"made for commit {values.get('commit')}, the pin is {overlay.pin.commit}"
+    if values.get("commit") != overlay.pin.identity:
+        what = f"made for commit {values.get('commit')}, the pin is {overlay.pin.identity}"
         raise ConfigError(Problem(where=str(file), what=what, fix=again))
     try:
         return _from_values(values)

@@ -104,8 +104,8 @@ def _declare(path: str, symbol: str, operation: str, reason: Reason, overlay: st
 
 def _refuse_unshipped(applier: _Applier, paths: Iterable[str], where: str) -> None:
     """Refuse a change that no wheel would hold, and that its summary would tell of all the same."""
-    packages = applier.content.overlay.pin.packages
-    outside = [path for path in paths if not any(path.startswith(f"{package}/") for package in packages)]
+    pin = applier.content.overlay.pin
+    outside = [path for path in paths if not pin.place(path)]
     if outside:
         what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
         raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))

@@ -56,6 +56,8 @@ def acquire(
     """
     pin = _checked(pin)
     folder = (cache or cache_root()).absolute()
+    if not pin.commit:
+        return _release(pin, mode, local, folder, progress)
     if local is not None and mode == "archive":
         what = f"a local clone ({local}) and release archives are both asked for"
         raise SourceError(Problem(where=git.where(pin), what=what, fix="drop one of the two"))
@@ -75,6 +77,15 @@ def acquire(
         note.parent.mkdir(parents=True, exist_ok=True)
         note.touch()
         return tree
+
+
+def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: Progress) -> SourceTree:
+    """Return the files of a pin that is a release archive alone."""
+    if local is not None or mode == "git":
+        what = "only a release archive is pinned, no commit that a repository could be asked for"
+        fix = f"leave out {'--upstream' if local else '--source git'}, or pin the commit: tool.overlay.upstream.commit"
+        raise SourceError(Problem(where=git.where(pin), what=what, fix=fix))
+    return _from_archives(pin, folder, progress, ())
 
 
 def override_variable(project: str) -> str:
@@ -123,7 +134,7 @@ def _next(pin: Pin) -> Problem:
 
 def _checked(pin: Pin) -> Pin:
     # Both become parts of cache paths.
-    if not re.fullmatch("[0-9a-f]{40}", pin.commit):
+    if not re.fullmatch("[0-9a-f]{40}", pin.commit) and (pin.commit or not pin.archives):
         what = f"{pin.commit!r} is not a full commit id of 40 hex digits"
         raise SourceError(Problem(where=pin.project, what=what, fix="pin the full commit"))
     return replace(pin, project=canonicalize_name(pin.project))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from npu_overlays.errors import Problem, SourceError
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from npu_overlays.pin import Archive, Pin
     from npu_overlays.source.cache import Progress
 
+_SPECIAL = ("METADATA", "WHEEL", "entry_points.txt")
+
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
     """Return the files of a pinned archive from the cache, downloading it first where it is not there.
 
     Args:
-        pin: the pin, for the package folders a wheel's folders stand for.
+        pin: the pin, for the repository folders that a wheel's folders stand for.
         archive: one of the pin's archives.
         cache: the cache folder.
         progress: told what is being waited for.
@@ -44,7 +47,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
 def entry_folder(pin: Pin, archive: Archive, cache: Path) -> Path:
     """Return where the cache keeps the unpacked archive."""
     # One archive is unpacked anew for other packages: they decide its repository paths.
-    digest = hashlib.sha256("\0".join((archive.sha256, *pin.packages)).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join((archive.sha256, *chain.from_iterable(pin.homes))).encode()).hexdigest()
     return cache / "archive" / f"{archive.distribution}-{archive.version}-{digest[:16]}"
 
 
@@ -53,13 +56,13 @@ def kept(cache: Path, sha256: str) -> Path:
     return cache / "archives" / sha256
 
 
-def read(file: Path, name: str, packages: tuple[str, ...]) -> tuple[list[entries.File], entries.Extras]:
+def read(file: Path, name: str, homes: entries.Homes) -> tuple[list[entries.File], entries.Extras]:
     """Return what an archive holds, under repository paths.
 
     Args:
         file: the archive.
         name: its file name, which says whether it is a wheel.
-        packages: the shipped package folders.
+        homes: the shipped folders of the repository, and the folder of a wheel that holds each.
 
     Raises:
         SourceError: it is truncated, holds unsafe paths, links or none of the packages.
@@ -68,13 +71,15 @@ def read(file: Path, name: str, packages: tuple[str, ...]) -> tuple[list[entries
         members = (read_wheel if name.endswith(".whl") else read_sdist)(file)
         _refuse([member.path for member in members])
         sort = _sort_wheel if name.endswith(".whl") else _sort_sdist
-        files, extras = sort(members, packages)
+        files, extras = sort(members, homes)
         _refuse([item.path for item in files])
     except UnpackError as error:
         problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
         raise SourceError(problem) from error
-    if not any(item.path.startswith(f"{package}/") for item in files for package in packages):
-        raise SourceError(Problem(where=name, what=f"holds none of the shipped packages: {listing(packages)}"))
+    lacking = [path for path, _ in homes if not any(item.path.startswith(f"{path}/") for item in files)]
+    if len(lacking) == len(homes):
+        what, fix = f"holds none of the shipped packages: {listing(lacking)}", f"it has: {listing(_tops(members))}"
+        raise SourceError(Problem(where=name, what=what, fix=fix))
     return files, extras
 
 
@@ -87,7 +92,7 @@ def _make(pin: Pin, archive: Archive, cache: Path, folder: Path, progress: Progr
             got = download(archive, work, progress)
             _check_digest(archive, got)
             caching.publish_file(got, file)
-    files, extras = read(file, archive.file, pin.packages)
+    files, extras = read(file, archive.file, pin.homes)
     with caching.workspace(cache) as work:
         entries.write(work / "entry", files, extras)
         caching.publish(work / "entry", folder)
@@ -110,31 +115,42 @@ def _refuse(paths: list[str]) -> None:
         raise UnpackError(f"holds paths that cannot be unpacked: {listing(wrong)}")
 
 
-def _sort_wheel(members: list[Member], packages: tuple[str, ...]) -> tuple[list[entries.File], entries.Extras]:
-    homes = {package.rpartition("/")[2]: package for package in packages}
+def _tops(members: list[Member]) -> list[str]:
+    folders = {member.path.rpartition("/")[0] for member in members if member.path.endswith(".py")}
+    return sorted(folder for folder in folders if folder.count("/") <= 1) or ["no Python module"]
+
+
+def _sort_wheel(members: list[Member], homes: entries.Homes) -> tuple[list[entries.File], entries.Extras]:
     special: dict[str, str] = {}
     files: list[entries.File] = []
     for member in members:
         top, _, rest = member.path.partition("/")
-        if top in homes and rest:
-            files.append(member.file(f"{homes[top]}/{rest}"))
+        if path := _repository_path(member.path, homes):
+            files.append(member.file(path))
         elif top.endswith(".dist-info") and rest.startswith("licenses/"):
             files.append(member.file(rest.removeprefix("licenses/")))
         elif top.endswith(".dist-info"):
-            special[rest] = member.text() if rest in ("METADATA", "entry_points.txt") else ""
+            special[rest] = member.text() if rest in _SPECIAL else ""
     return files, entries.Extras(
-        metadata=_required(special, "METADATA"), entry_points=special.get("entry_points.txt", ""), packages=packages
+        metadata=_required(special, "METADATA"),
+        entry_points=special.get("entry_points.txt", ""),
+        wheel=_required(special, "WHEEL"),
+        homes=homes,
     )
 
 
-def _sort_sdist(members: list[Member], packages: tuple[str, ...]) -> tuple[list[entries.File], entries.Extras]:
+def _repository_path(place: str, homes: entries.Homes) -> str:
+    return next((path + place[len(home) :] for path, home in homes if place.startswith(f"{home}/")), "")
+
+
+def _sort_sdist(members: list[Member], homes: entries.Homes) -> tuple[list[entries.File], entries.Extras]:
     tops = {member.path.partition("/")[0] for member in members}
     if len(tops) != 1:
         raise UnpackError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
     rest = {member.path.partition("/")[2]: member for member in members}
     texts = {path: member.text() for path, member in rest.items() if path == "PKG-INFO"}
     files = [member.file(path) for path, member in rest.items() if path != "PKG-INFO"]
-    return files, entries.Extras(metadata=_required(texts, "PKG-INFO"), packages=packages)
+    return files, entries.Extras(metadata=_required(texts, "PKG-INFO"), homes=homes)
 
 
 def _required(texts: dict[str, str], name: str) -> str:

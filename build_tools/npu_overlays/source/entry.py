@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from npu_overlays.source.cache import Progress
 
-_SCHEMA = 1
+_SCHEMA = 2
+# Shipped folders of the repository, and the folder of upstream's wheel that holds each.
+Homes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +44,16 @@ class Extras:
         submodules: paths of submodules, which are not written either.
         metadata: text of an archive's ``METADATA`` or ``PKG-INFO``.
         entry_points: text of a wheel's ``entry_points.txt``.
-        packages: for an archive, the package folders its paths were mapped to.
+        wheel: text of a wheel's ``WHEEL`` file.
+        homes: for an archive, the folders its paths were mapped to.
     """
 
     links: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
     metadata: str = ""
     entry_points: str = ""
-    packages: tuple[str, ...] = ()
+    wheel: str = ""
+    homes: Homes = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +74,7 @@ class Entry:
             links=frozenset((*extras.links, *extras.submodules)),
             metadata=extras.metadata,
             entry_points=extras.entry_points,
+            wheel=extras.wheel,
         )
 
 
@@ -97,7 +102,8 @@ def write(folder: Path, files: Iterable[File], extras: Extras) -> None:
         "submodules": sorted(extras.submodules),
         "metadata": extras.metadata,
         "entry_points": extras.entry_points,
-        "packages": list(extras.packages),
+        "wheel": extras.wheel,
+        "homes": [list(home) for home in extras.homes],
     }
     manifest = json.dumps({"sha256": _digest(body), "body": body}, indent=0)
     (folder / "manifest.json").write_text(manifest, encoding="utf-8")
@@ -126,7 +132,8 @@ def load(folder: Path) -> Entry | None:
         submodules=tuple(body["submodules"]),
         metadata=body["metadata"],
         entry_points=body["entry_points"],
-        packages=tuple(body["packages"]),
+        wheel=body["wheel"],
+        homes=tuple((path, home) for path, home in body["homes"]),
     )
     return Entry(folder=folder, files=files, extras=extras)
 

@@ -148,7 +148,7 @@ def command(repository: Path, *arguments: str, stdin: bytes | None = None) -> by
 
 def where(pin: Pin) -> str:
     """Return how a pin is called in messages."""
-    return f"{pin.project} {pin.commit}"
+    return f"{pin.project} {pin.commit or pin.short}"
 
 
 def _refuse_submodules(pin: Pin, submodules: Sequence[str]) -> None:

@@ -77,7 +77,7 @@ def _from_git(tree: SourceTree, damaged: list[str]) -> Iterator[bytes]:
 
 def _from_archive(tree: SourceTree, damaged: list[str]) -> Iterator[bytes]:
     entry = entries.load(tree.root.parent)
-    packages = entry.extras.packages if entry else ()
-    files, _ = archive.read(archive.kept(_cache(tree), tree.origin.sha256), tree.origin.archive, packages)
+    homes = entry.extras.homes if entry else ()
+    files, _ = archive.read(archive.kept(_cache(tree), tree.origin.sha256), tree.origin.archive, homes)
     content = {file.path: file.content for file in files}
     return (content.get(path, b"") for path in damaged)
