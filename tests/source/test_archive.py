@@ -138,7 +138,7 @@ def test_archive_pinned_while_truncated_is_refused(tmp_path: Path, cache: Path, 
     with pytest.raises(SourceError, match=name):
         acquire(wanted, mode="archive", cache=cache)
     with pytest.raises(SourceError, match=r"is not a whole (wheel|sdist)"):
-        read(file, name, ("src/pkg",))
+        read(file, name, (("src/pkg", "pkg"),))
 
 
 UNSAFE = {
