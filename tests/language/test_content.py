@@ -154,12 +154,61 @@ def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_dropping_a_whole_file_leaves_the_drops_of_the_overlays_in_between_in_effect(tmp_path: Path) -> None:
+    base = write(tmp_path, BASE)
+    new = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/a.py:f"]\n')
+    config = f'extends = "{new}"\ndrop = ["pkg/a.py"]\n'
+    assert load(tmp_path, write(tmp_path, {}, name="newest", config=config)).operations == ()
+
+
+def test_a_dropped_file_need_not_be_sound(tmp_path: Path) -> None:
+    base = write(tmp_path, {**BASE, "tree/pkg/b.py": "def f(): pass\n"})
+    name = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/b.py"]\n')
+    assert [one.symbol for one in load(tmp_path, name).operations] == ["f", "g"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tree/pkg/a.py~",
+        "tree/pkg/a.py.orig",
+        "tree/pkg/a.py.REJ",
+        "tree/pkg/a.bak",
+        "tree/pkg/#a.py#",
+        "tree/pkg/a.py.swp",
+        "tree/pkg/.ipynb_checkpoints/a.py",
+        "shared/s.py~",
+        "patches/0.patch.orig",
+    ],
+)
+def test_what_an_editor_or_a_merge_left_behind_is_refused_by_name(tmp_path: Path, path: str) -> None:
+    name = write(tmp_path, {"tree/pkg/new.py": b"x = 1\n", path: b"x = 2\n"})
+    with pytest.raises(MergeError) as caught:
+        load(tmp_path, name)
+    assert mistakes(caught.value) == [
+        (
+            f"{name}/{path}: is by its name what an editor or a merge left behind;"
+            " delete it; if it is meant, give it another name"
+        )
+    ]
+
+
 def test_what_tools_leave_behind_is_no_content(tmp_path: Path) -> None:
     name = write(tmp_path, {"tree/pkg/new.py": b"x = 1\n"})
     digest = load(tmp_path, name).digest
-    for path in ("tree/pkg/__pycache__/new.cpython-311.pyc", "tree/.ruff_cache/x", "tree/pkg/other.pyc"):
+    for path in (
+        "tree/pkg/__pycache__/new.cpython-311.pyc",
+        "tree/.ruff_cache/x",
+        "tree/pkg/other.pyc",
+        "tree/.DS_Store",
+        "tree/pkg/Thumbs.db",
+        "tree/pkg/desktop.ini",
+        "tree/pkg/.new.py.swp",
+        "shared/.s.py.swo",
+    ):
         (tmp_path / name / path).parent.mkdir(exist_ok=True)
         (tmp_path / name / path).write_bytes(b"x")
+    (tmp_path / name / "tree" / "pkg" / ".#new.py").symlink_to("me@machine.1234")  # Emacs: the file is being edited
     content = load(tmp_path, name)
     assert [file.path for file in content.files] == ["pkg/new.py"]
     assert content.digest == digest

@@ -55,7 +55,7 @@ def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
         "4: a merge module holds only imports, classes and marked definitions;"
         " mark it with added(…, why=…) or another marker, or leave it out",
         "5: `f` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
-        "7: `g` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
+        "7: `g` has no marker: the marker `added` gives no reason; write added(…, why=…)",
         "8: class `A` only says where its operations belong; its bases and decorators would be lost;"
         " write `class NAME:`, or mark the class with @added or @replaced",
         "10: `C` is a class and cannot be wrapped; wrap its methods, or replace the class",
@@ -207,3 +207,83 @@ def test_an_overlay_file_in_crlf_reads_like_one_in_lf() -> None:
     plain = operations(overlay)
     content = ("from npu_overlays.markers import added\n" + overlay).replace("\n", "\r\n").encode()
     assert read_operations("o.py", content, overlay="o", target=plain[0].path) == plain
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        ('@wraped(why="w")\ndef f(): pass\n', "3: `f` has no marker: `wraped` is no marker; nearest: `wrapped`"),
+        (
+            '@Replaced(why="w")\nclass A(B): pass\n',
+            "3: `A` has no marker: `Replaced` is no marker; nearest: `replaced`",
+        ),
+        ("@m.edit(why='w')\ndef f(): ...\n", "3: `f` has no marker: `edit` is no marker; nearest: `edited`"),
+        (
+            "@wrapped\ndef f(): pass\n",
+            "3: `f` has no marker: the marker `wrapped` gives no reason; write wrapped(…, why=…)",
+        ),
+        ("A = aded(1, why='w')\n", "2: `aded` is no marker; nearest: `added`"),
+        ("delete('a', why='w')\n", "2: `delete` is no marker; nearest: `deleted`"),
+        ("class A:\n    B: int = replace(1, why='w')\n", "3: `replace` is no marker; nearest: `replaced`"),
+        (
+            "from npu_overlays.markers import wraped\n@wraped(why='w')\ndef f(): pass\n",
+            "2: npu_overlays.markers has no `wraped`; nearest: `wrapped`",
+        ),
+        (
+            "from npu_overlays.markers import nothing\n@added(why='w')\ndef f(): pass\n",
+            "2: npu_overlays.markers has no `nothing`; it has added, replaced, wrapped, edited, deleted, upstream",
+        ),
+    ],
+)
+def test_a_misspelt_marker_is_named_with_the_nearest(overlay: str, message: str) -> None:
+    refused(NOTHING, overlay, message)
+
+
+def test_a_marker_that_is_not_imported_is_named() -> None:
+    content = b"from npu_overlays.markers import added\n@wrapped(why='w')\ndef f(): pass\n"
+    with pytest.raises(
+        MergeError, match=r"`f` has no marker: the marker `wrapped` is not imported\n    fix: from npu_ov"
+    ):
+        read_operations("o.py", content, overlay="o", target="a.py")
+
+
+def test_upstream_exists_only_in_a_wrapped_definition() -> None:
+    refused(
+        NOTHING,
+        """
+        @replaced(why="w")
+        def f(x):
+            if x:
+                return upstream(x)
+        A = added([upstream], why="w")
+        @edited(("1", "upstream(1)"), why="w")
+        def g(): ...
+        """,
+        "5: `upstream(…)` calls the original of a @wrapped; what is replaced has none;"
+        " use @wrapped, or write upstream's code out",
+        "6: `upstream(…)` calls the original of a @wrapped; what is added has none;"
+        " use @wrapped, or write upstream's code out",
+        "8: `upstream(…)` calls the original of a @wrapped; what is edited has none;"
+        " use @wrapped, or write upstream's code out",
+    )
+
+
+def test_a_marker_inside_a_body_is_refused() -> None:
+    refused(
+        "def f(): pass\n",
+        """
+        @wrapped(why="w")
+        def f():
+            a = added(1, why="w")
+            return upstream()
+        """,
+        "4: the marker `added` means nothing inside a definition; take it out",
+    )
+
+
+def test_a_name_of_ones_own_may_be_that_of_a_marker() -> None:
+    check(
+        "def f(upstream): pass\n",
+        "@replaced(why='w')\ndef f(upstream):\n    added = upstream\n    return added\n",
+        "# replaced: w\ndef f(upstream):\n    added = upstream\n    return added\n",
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from npu_overlays.errors import MergeError, OverlayError, Problem
-from npu_overlays.overlay.inputs import inputs_digest, is_ignored
+from npu_overlays.overlay.inputs import inputs_digest, is_ignored, is_left_over
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.marks import uses_markers
 from npu_overlays.overlay.merge_modules import read_operations
@@ -82,12 +82,16 @@ def load_content(overlay: Overlay) -> Content:
         for path in edit.paths
     ]
     dropping = _Dropping(chain)
-    merged, plain = _split(dropping.kept(tree, lambda file: file.path))
+    merged, plain = _split(tree)
+    kept = dropping.kept(merged, lambda file: file.path)
+    # Read for their names only: what an overlay in between drops of a file is not without effect because a later one
+    # drops all of it.
+    dropping.kept_operations(_read_all([file for file in merged if file not in kept], [], []))
     content = Content(
         overlay=overlay,
         lineage=tuple(one.name for one in chain[:-1]),
-        operations=tuple(dropping.kept_operations(_read_all(merged, shared, problems))),
-        files=tuple(plain),
+        operations=tuple(dropping.kept_operations(_read_all(kept, shared, problems))),
+        files=tuple(dropping.kept(plain, lambda file: file.path)),
         patches=tuple(dropping.kept(patches, lambda file: file.path)),
         edits=tuple(dropping.kept(edits, lambda edit: edit.path)),
         digest=inputs_digest(chain),
@@ -107,6 +111,9 @@ def _files(overlay: Overlay, kind: str, problems: list[Problem]) -> Iterator[Ove
             continue
         if path.is_symlink() or not path.is_file() or not is_plain_path(relative):
             problems.append(Problem(where=label, what="is not a regular file", fix="put the file itself there"))
+        elif is_left_over(path, root):
+            fix = "delete it; if it is meant, give it another name"
+            problems.append(Problem(where=label, what="is by its name what an editor or a merge left behind", fix=fix))
         elif kind == "shared" and path.suffix != ".py":
             problems.append(Problem(where=label, what="shared/ holds Python definitions", fix="move it to tree/"))
         elif kind == "patches" and path.suffix != ".patch":

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from npu_overlays.overlay.marks import Reader, read_arguments, read_edits
+from npu_overlays.overlay.misuse import misplaced
 from npu_overlays.overlay.operations import ImportedName, Operation, TargetKind
 from npu_overlays.syntax.texts import names_in
 
@@ -35,6 +36,8 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
     action = reader.action(call)
     reason, targets = read_arguments(reader, call)
     edits = tuple(read_edits(reader, call)) if action == "edited" else ()
+    for misuse in misplaced(reader, node, call, edits):
+        reader.problem(*misuse)
     operation = Operation(
         action=action,
         path=reader.target,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,12 +12,26 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 LOCK_FILE = "overlay.lock"
 LICENCE_FILES = ("LICENSE", "NOTICE")
 CONTENT_FOLDERS = ("tree", "shared", "patches")
-_IGNORED_PARTS = frozenset({"__pycache__", ".ruff_cache", ".mypy_cache", ".DS_Store"})
+# What tools and desktops write as they go, and editors while a file is open. Nobody means a file by such a name.
+_IGNORED = re.compile(
+    r"__pycache__|\.(ruff|mypy|pytest)_cache|\.hypothesis|.*\.pyc"
+    r"|\.ds_store|\._.*|thumbs\.db|desktop\.ini|\.directory|\..*\.sw[a-px]|\.#.*|\.~lock\..*#",
+    re.IGNORECASE,
+)
+# Copies that editors, merges and patches leave when they are done. Somebody could have meant one, so each is named.
+_LEFT_OVER = re.compile(
+    r".*~|#.*#|.*\.(orig|rej|bak|old|save|tmp|swp|swo)|\.ipynb_checkpoints|\.idea|\.vscode", re.IGNORECASE
+)
 
 
 def is_ignored(path: Path, root: Path) -> bool:
-    """Return whether a file below `root` is only what tools leave behind."""
-    return path.suffix == ".pyc" or bool(_IGNORED_PARTS & set(path.relative_to(root).parts))
+    """Return whether a file below `root` is only what tools write as they go, and is no content."""
+    return any(map(_IGNORED.fullmatch, path.relative_to(root).parts))
+
+
+def is_left_over(path: Path, root: Path) -> bool:
+    """Return whether a file below `root` is, by its name, a copy that an editor or a merge has left."""
+    return any(map(_LEFT_OVER.fullmatch, path.relative_to(root).parts))
 
 
 def input_files(overlay: Overlay) -> Iterator[tuple[str, Path]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from npu_overlays.syntax.tokens import significant
 MARKERS_MODULE = "npu_overlays.markers"
 _TOOL = "npu_overlays"
 _TEXTS = ("why", "forwarded", "drop_when")
+MARKERS = (*ACTIONS, "upstream")
 
 
 @dataclass(kw_only=True)
@@ -88,6 +90,10 @@ def read_import(reader: Reader, node: ast.Import | ast.ImportFrom) -> None:
     module = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     if module == MARKERS_MODULE and all(alias.name != "*" for alias in node.names):
         reader.markers.update({bound_name(node, alias): alias.name for alias in node.names})
+        for alias in node.names:
+            if alias.name not in MARKERS:
+                fix = nearest_marker(alias.name) or f"it has {', '.join(MARKERS)}"
+                reader.problem(node, f"{MARKERS_MODULE} has no `{alias.name}`", fix)
         return
     if module == "__future__":
         reader.problem(node, "a __future__ import would change all of the upstream module", "take it out")
@@ -101,6 +107,12 @@ def read_import(reader: Reader, node: ast.Import | ast.ImportFrom) -> None:
         as_name = f" as {alias.asname}" if alias.asname else ""
         statement = f"from {module} import {alias.name}{as_name}" if module else f"import {alias.name}{as_name}"
         reader.imports.append(ImportedName(name=bound_name(node, alias), statement=statement))
+
+
+def nearest_marker(name: str) -> str:
+    """Return the marker a name was probably meant as, as a fix; empty where none is near."""
+    close = difflib.get_close_matches(name.lower(), MARKERS, n=1, cutoff=0.6)
+    return f"nearest: `{close[0]}`" if close else ""
 
 
 def read_arguments(reader: Reader, call: ast.Call) -> tuple[Reason, object]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.emitting import emit
 from npu_overlays.overlay.marks import Reader, read_import
+from npu_overlays.overlay.misuse import imported_wrongly, misspelt
 from npu_overlays.overlay.operations import Operation, TargetKind
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.symbols import Module
@@ -53,6 +54,8 @@ def _read_statement(reader: Reader, node: ast.stmt, *, parent: str) -> None:
         _read_assignment(reader, node, call, parent)
     elif isinstance(node, ast.Expr) and (call := reader.marked(node.value)):
         _read_deletion(reader, node, call, parent)
+    elif found := misspelt(reader, getattr(node, "value", None)):
+        reader.problem(node, *found)
     else:
         reader.problem(
             node,
@@ -75,7 +78,11 @@ def _is_ignored(node: ast.stmt) -> bool:
 def _read_definition(reader: Reader, node: FunctionNode | ast.ClassDef, parent: str) -> None:
     calls = [call for decorator in node.decorator_list if (call := reader.marked(decorator))]
     name = f"{parent}.{node.name}" if parent else node.name
-    if not calls:
+    if not calls and imported_wrongly(reader, node.decorator_list):
+        return
+    if not calls and (found := misspelt(reader, *node.decorator_list)):
+        reader.problem(node, f"`{name}` has no marker: {found[0]}", found[1])
+    elif not calls:
         _read_container(reader, node, name)
     elif len(calls) > 1:
         reader.problem(node, f"`{name}` is marked {len(calls)} times", "one operation for one symbol")
