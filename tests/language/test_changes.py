@@ -189,6 +189,8 @@ def test_conditional_definitions_are_compared_in_order() -> None:
         ("if a: f()\nelse: g()", "if a: g()\nelse: f()"),
         ("if a: f()", "if a: pass\nelse: f()"),
         ("match a:\n    case 1: X = 1", "match a:\n    case 2: X = 1"),
+        ("match a:\n    case b if c: X = 1", "match a:\n    case b if d: X = 1"),
+        ("match a:\n    case 1: f()", "match a:\n    case 1: g()"),
         ("del a", "del b"),
         ("a[0] = 1", "a[0] = 2"),
         ("a().b = 1", "a().b = 2"),
@@ -199,6 +201,11 @@ def test_conditional_definitions_are_compared_in_order() -> None:
 def test_code_that_binds_nothing_is_compared_as_statements(one: str, other: str) -> None:
     found = changes(f"{one}\n", f"{other}\n")
     assert [line.split()[:2] for line in found] == [["added", "statement"], ["deleted", "statement"]]
+
+
+def test_definitions_in_the_arms_of_a_match_are_told_by_name() -> None:
+    arms = "match a:\n    case 1:\n        def f(): return 1\n    case _:\n        def f(): return {}\n"
+    assert changes(arms.format(2), arms.format(3)) == ["replaced method f:5"]
 
 
 def test_relative_imports_are_compared_by_where_they_lead() -> None:

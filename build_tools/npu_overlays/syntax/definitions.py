@@ -64,6 +64,9 @@ def blocks(node: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
             yield field, getattr(node, field, [])
         for handler in getattr(node, "handlers", []):
             yield "handlers", handler.body
+    elif isinstance(node, ast.Match):
+        for case in node.cases:
+            yield "cases", case.body
 
 
 def _bindings(node: ast.stmt) -> Iterator[tuple[SymbolKind, str]]:
@@ -79,19 +82,27 @@ def _bindings(node: ast.stmt) -> Iterator[tuple[SymbolKind, str]]:
 
 def stored_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names an assignment binds, ``Class.method`` for a monkey patch; none for any other statement."""
+    if type(node).__name__ == "TypeAlias":  # Python 3.12 knows it
+        yield node.name.id  # type: ignore[attr-defined]  # likewise
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for part in ast.walk(target):
                 if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-                    yield from _dotted(part)
+                    yield from dotted_names(part)
 
 
-def _dotted(node: ast.expr) -> Iterator[str]:
+def dotted_names(node: ast.expr) -> Iterator[str]:
     """Yield the name a target is written as, where it is a name or attributes of one."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):
-        yield from (f"{owner}.{node.attr}" for owner in _dotted(node.value))
+        yield from (f"{owner}.{node.attr}" for owner in dotted_names(node.value))
+
+
+def is_typing_only(node: ast.If) -> bool:
+    """Return whether the body of an ``if`` is for type checkers and never runs."""
+    test = node.test
+    return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")) == "TYPE_CHECKING"
 
 
 def bound_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

@@ -73,10 +73,12 @@ def _branches(node: ast.stmt) -> Iterator[str]:
     """Yield the parts of an ``if``, ``try``, … that bind no name: its head, its handlers, the statements in it."""
     yield type(node).__name__
     for name, value in ast.iter_fields(node):
-        if name not in ("body", "orelse", "finalbody", "handlers"):
+        if name not in ("body", "orelse", "finalbody", "handlers", "cases"):
             yield from (fingerprint.dump(part) for part in (value if isinstance(value, list) else [value]))
     for handler in getattr(node, "handlers", []):
         yield fingerprint.dump(handler.type) + str(handler.name) if handler.type else "except"
+    for case in getattr(node, "cases", []):
+        yield fingerprint.dump(case.pattern) + (fingerprint.dump(case.guard) if case.guard else "")
     for branch, block in blocks(node):
         yield from (f"{branch}:{text}" for child in block if (text := _skeleton(child)))
 

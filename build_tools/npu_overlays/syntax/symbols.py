@@ -14,6 +14,8 @@ from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
+from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.syntax.scoping import read_scopes
 
 _BY_PATCH = "change this file by a patch under patches/"
 _SPACE = rb"(?:[ \t\f]|\\\r?\n)+"
@@ -47,6 +49,11 @@ class Module:
         for definition in definitions_of(self.tree):
             found.setdefault(definition.name, []).append(definition)
         return found
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """What binds and reads every name."""
+        return read_scopes(self.tree)
 
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:

@@ -1,0 +1,124 @@
+"""Scopes: which name is bound and read where in a module, and which binding each read gets.
+
+It answers what the compiler answers, by the same rules, but for every place in the text, and alike on every Python.
+What is bound by ``exec``, ``globals()`` or ``setattr`` cannot be seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+How: TypeAlias = Literal["definition", "for", "with", ":=", "case", "except", "del", "global", "parameter"]
+
+
+class Binding(NamedTuple):
+    """One place that binds a name.
+
+    `node` is the statement of an import or a definition, otherwise what names the name; `direct` says that it stands
+    in the module's own list of statements, `typing_only` that it stands under ``if TYPE_CHECKING:``.
+    """
+
+    node: ast.AST
+    how: How
+    direct: bool = False
+    typing_only: bool = False
+
+    @property
+    def line(self) -> int:
+        """The 1-based line."""
+        return getattr(self.node, "lineno", 1)
+
+
+class Load(NamedTuple):
+    """One place that reads a name; `at` is the node whose position holds on every Python: of an f-string, all of it."""
+
+    name: str
+    at: ast.expr
+    eager: bool
+
+
+@dataclass(eq=False, kw_only=True)
+class Scope:
+    """A module, class or function body, or a comprehension.
+
+    Args:
+        kind: what it is; a comprehension is a function too.
+        parent: the scope around it.
+        name: qualified name of a class that can be reached from the module; otherwise empty.
+        deferred: whether its code runs later than the module is imported.
+        transparent: whether ``:=`` in it binds outside, as in a comprehension.
+    """
+
+    kind: Literal["module", "class", "function"]
+    parent: Scope | None = None
+    name: str = ""
+    deferred: bool = False
+    transparent: bool = False
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    loads: list[Load] = field(default_factory=list)
+    outer: dict[str, Literal["global", "nonlocal"]] = field(default_factory=dict)
+
+    def bind(self, name: str, binding: Binding) -> None:
+        """Note a binding."""
+        self.bindings.setdefault(name, []).append(binding)
+
+    def owner(self, name: str) -> Scope:
+        """Return the scope whose binding a load here gets; the module for globals, builtins and undefined names."""
+        scope = self
+        while scope.parent is not None:
+            declared = scope.outer.get(name)
+            if declared == "global":
+                return scope.module
+            if not declared and name in scope.bindings and (scope is self or scope.kind == "function"):
+                return scope
+            scope = scope.parent
+        return scope
+
+    @property
+    def module(self) -> Scope:
+        """The outermost scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+class Scopes:
+    """The scopes of a module, or of a piece of one: the module's own, all of them, and the star imports."""
+
+    def __init__(self) -> None:
+        self.module = Scope(kind="module")
+        self.all = [self.module]
+        self.stars: list[Binding] = []
+
+    @cached_property
+    def classes(self) -> dict[str, list[Scope]]:
+        """The class scopes by qualified name; more than one where a class is defined more than once."""
+        found: dict[str, list[Scope]] = {}
+        for scope in self.all:
+            if scope.kind == "class" and scope.name:
+                found.setdefault(scope.name, []).append(scope)
+        return found
+
+    @cached_property
+    def global_loads(self) -> dict[str, list[Load]]:
+        """Every read of a name that is, or may be, the module's or a builtin."""
+        found: dict[str, list[Load]] = {}
+        for scope in self.all:
+            for load in scope.loads:
+                # In a class body a name is the module's until the class binds it.
+                beyond = scope.parent if scope.kind == "class" and scope.parent else scope
+                if scope.owner(load.name) is self.module or beyond.owner(load.name) is self.module:
+                    found.setdefault(load.name, []).append(load)
+        return found
+
+    def bound(self, symbol: str) -> list[Binding]:
+        """Return every binding of a name of the module, or of ``Class.name``, whatever binds it, in order."""
+        parent, _, leaf = symbol.rpartition(".")
+        scopes = self.classes.get(parent, []) if parent else [self.module]
+        bindings = [binding for scope in scopes for binding in scope.bindings.get(leaf, [])]
+        bindings += self.module.bindings.get(symbol, []) if parent else []
+        return sorted(bindings, key=lambda binding: binding.line)
