@@ -41,7 +41,7 @@ def run(
     command: Sequence[str],
     *,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     stdin: bytes | None = None,
     timeout: float | None = None,
 ) -> bytes:
@@ -50,7 +50,7 @@ def run(
     Args:
         command: argument list; no shell is involved.
         cwd: working folder.
-        env: variables to add to the inherited environment.
+        env: variables to add to the inherited environment; None takes one out of it.
         stdin: bytes for standard input; nothing is inherited.
         timeout: seconds after which the command is killed.
 
@@ -58,11 +58,12 @@ def run(
         ProcessError: with the command's own words, when it fails in any way.
     """
     inherited = {name: value for name, value in os.environ.items() if name not in _GIT_CONTEXT}
+    variables = {**inherited, "LC_ALL": "C.UTF-8", **(env or {})}
     try:
         done = subprocess.run(
             list(command),
             cwd=cwd,
-            env={**inherited, "LC_ALL": "C.UTF-8", **(env or {})},
+            env={name: value for name, value in variables.items() if value is not None},
             input=stdin if stdin is not None else b"",
             capture_output=True,
             timeout=timeout,

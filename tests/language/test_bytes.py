@@ -174,3 +174,41 @@ def test_columns_count_bytes() -> None:
         """,
         "# replaced: w\nα = 'ω'; β = '日本'\n# edited: w\ndef γ(ε): return 'è', ε\n".encode(),
     )
+
+
+def test_a_reason_names_no_encoding() -> None:
+    """On the first two lines `coding: x` would be read by Python, wherever in a comment it stands."""
+    check(
+        b"def f(): return 1\n",
+        "@replaced(why='Faster decoding: fast; encoding=latin-1.')\ndef f(): return 2\n",
+        b"# replaced: Faster decoding : fast; encoding =latin-1.\ndef f(): return 2\n",
+    )
+
+
+def test_a_comment_of_the_overlays_names_no_encoding() -> None:
+    check(
+        b"def f(): return 1\n",
+        "@replaced(why='w')\n# encoding: latin-1\ndef f(): return 2  # coding: x\n",
+        b"# replaced: w\n# encoding : latin-1\ndef f(): return 2  # coding: x\n",
+    )
+    refused(
+        b"X = 1\n",
+        "X = edited(('X', '# encoding: latin-1\\nX'), ('1', '2'), why='w')\n",
+        "2: a comment of the overlay would stand in the first two lines and name an encoding;"
+        " write it without `coding:` or `coding=`",
+    )
+
+
+def test_files_that_declare_ascii_get_nothing_else() -> None:
+    before = b"# coding: ascii\ndef f(): return 1\n"
+    check(
+        before,
+        "@replaced(why='更快 é')\ndef f(): return '\\u66f4'\n",
+        b"# coding: ascii\n# replaced: \\u66f4\\u5feb \\xe9\ndef f(): return '\\u66f4'\n",
+    )
+    refused(
+        before,
+        "@replaced(why='w')\ndef f(): return '更'\n",
+        "3: puts characters that are not ASCII into pkg/module.py, which declares the encoding ASCII;"
+        " write them as escapes in strings (\\u4e2d), or use a patch",
+    )

@@ -358,3 +358,43 @@ def test_methods_of_classes_that_may_hold_no_further_name_cannot_be_wrapped(base
         """,
         f"4: `A` is a {kind}, whose methods cannot be wrapped; use @replaced",
     )
+
+
+def test_where_several_classes_end_additions_go_from_the_innermost_out() -> None:
+    """However they are written: the next operation's text begins at the same byte."""
+    check(
+        """
+        class O:
+            class I:
+                z = 1
+        def f(): pass
+        """,
+        """
+        X = added(1, why="m")
+        @wrapped(why="w")
+        def f(): return upstream()
+        class O:
+            @added(why="o")
+            def y(self): pass
+            class I:
+                x = added(1, why="i")
+        """,
+        """
+        class O:
+            class I:
+                z = 1
+                # added: i
+                x = 1
+
+            # added: o
+            def y(self): pass
+        # added: m
+        X = 1
+
+        # wrapped: w
+        def f(): return _upstream_f()
+
+
+        def _upstream_f(): pass
+        """,
+    )

@@ -287,3 +287,37 @@ def test_a_name_of_ones_own_may_be_that_of_a_marker() -> None:
         "@replaced(why='w')\ndef f(upstream):\n    added = upstream\n    return added\n",
         "# replaced: w\ndef f(upstream):\n    added = upstream\n    return added\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("why", "named"),
+    [
+        (r"half \ud800", "U+D800"),
+        (r"\x1b[31mred", "U+001B"),
+        (r"nul \0", "U+0000"),
+        (r"left \u202e right", "U+202E"),
+        (r"next line \x85", "U+0085"),
+    ],
+)
+def test_reasons_hold_plain_text(why: str, named: str) -> None:
+    refused(
+        NOTHING,
+        f"@added(why='''{why}''', forwarded='{why}')\ndef f(): pass\n",
+        f"2: `why` holds the character {named}; write plain text",
+        f"2: `forwarded` holds the character {named}; write plain text",
+    )
+
+
+def test_halves_of_characters_are_refused_wherever_a_marker_is_given_them() -> None:
+    whole = "holds U+DC80, half a character; write the whole one"
+    refused(
+        NOTHING,
+        """
+        deleted("\\udc80", why="w")
+        @edited(("a", "\\udc80"), why="w")
+        def f(): ...
+        X = added("\\udc80", why="w")
+        """,
+        f"2: {whole}",
+        f"3: {whole}",
+    )

@@ -295,3 +295,91 @@ def test_a_patch_that_breaks_the_syntax_is_refused(tmp_path: Path, environment: 
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"def f(:\n"})
     with pytest.raises(MergeError, match=r"pkg/a\.py: line 1 of the patched module"):
         apply_files(tmp_path, UPSTREAM, {"patches/0.patch": HEADER.encode() + diff})
+
+
+TWINS = b"class A:\n    def forward(self, x):\n        y = x + 1\n        z = y + 1\n        return z\n\n\n"
+TWO = {"pkg/a.py": TWINS + TWINS.replace(b"A", b"B") + b"# end\n" * 5}
+CHANGED = {"pkg/a.py": TWINS + TWINS.replace(b"A", b"B").replace(b"y + 1", b"y + 2") + b"# end\n" * 5}
+
+
+def test_a_hunk_that_fits_in_several_places_is_refused(tmp_path: Path, environment: Environment) -> None:
+    """Carried to a commit on which the twin stands at the old line, it would change the twin."""
+    assert _refused(tmp_path, git_diff(environment, TWO, CHANGED, "-U2"), TWO) == [
+        (
+            "the hunk at line 9 fits in 2 places of pkg/a.py (lines 2, 9); "
+            "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
+        )
+    ]
+    assert _apply(tmp_path / "2", git_diff(environment, TWO, CHANGED, "-U20"), TWO) == CHANGED
+
+
+def test_a_hunk_at_the_beginning_or_the_end_of_a_file_fits_there_only(tmp_path: Path, environment: Environment) -> None:
+    before = {"pkg/x.txt": b"a\nb\na\nb\na\nb"}
+    first, last = {"pkg/x.txt": b"c\nb\na\nb\na\nb"}, {"pkg/x.txt": b"a\nb\na\nb\na\nc"}
+    assert _apply(tmp_path / "1", git_diff(environment, before, first, "-U1"), before) == first
+    assert _apply(tmp_path / "2", git_diff(environment, before, last, "-U1"), before) == last
+    before, middle = {"pkg/x.txt": b"a\nb\n" * 3}, {"pkg/x.txt": b"a\nb\nc\nb\na\nb\n"}
+    assert "fits in 2 places" in _refused(tmp_path / "3", git_diff(environment, before, middle, "-U1"), before)[0]
+
+
+@pytest.mark.parametrize("option", ["mnemonicPrefix", "noprefix"])
+def test_patches_made_with_other_prefixes_are_taken(option: str, tmp_path: Path, environment: Environment) -> None:
+    (environment.folder / "gitconfig").write_text(f"[diff]\n\t{option} = true\n")
+    before = {**UPSTREAM, "a/b.py": b"x = 1\n", "pkg/a b é.txt": b"1\n", "pkg/empty": b""}
+    after = {
+        "pkg/a.py": b"x = 1\n",
+        "pkg/gone.yaml": None,
+        "pkg/empty": None,
+        "pkg/new.yaml": b"new\n",
+        "a/b.py": b"x = 2\n",
+        "pkg/b.yaml": None,
+        "pkg/renamed.yaml": LINES + b"more\n",
+        "pkg/a b é.txt": b"2\n",
+    }
+    diff = git_diff(environment, before, after, "--find-renames")
+    assert b" b/pkg/a.py" not in diff
+    assert set(read_patch(_patch(diff)).paths) == set(after)
+    assert _apply(tmp_path, diff, before) == after
+
+
+@pytest.mark.parametrize("options", [("--src-prefix=old/", "--dst-prefix=new/"), ("--dst-prefix=", "--src-prefix=a/")])
+def test_patches_with_prefixes_of_ones_own_are_refused_with_the_way_to_make_them(
+    options: tuple[str, ...], environment: Environment
+) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"}, *options)
+    with pytest.raises(MergeError, match=r"neither as a/PATH.*\n    fix: make it with git diff --src-prefix=a/"):
+        read_patch(_patch(diff))
+
+
+def test_a_coloured_patch_is_refused(environment: Environment) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"}, "--color")
+    with pytest.raises(MergeError, match=r"is coloured\n    fix: make it with git diff --no-color"):
+        read_patch(_patch(diff))
+
+
+def test_a_reason_with_control_characters_is_refused(environment: Environment) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
+    with pytest.raises(MergeError, match=r"holds the character U\+001B in its reason"):
+        read_patch(_patch(diff, header="Why: \x1b[31mred\n"))
+
+
+@pytest.mark.parametrize("place", ["variables", "parameters", "attributes"])
+def test_no_configuration_reaches_git_by_another_way(
+    place: str, tmp_path: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if place == "variables":
+        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+        monkeypatch.setenv("GIT_CONFIG_KEY_0", "apply.ignorewhitespace")
+        monkeypatch.setenv("GIT_CONFIG_VALUE_0", "change")
+    elif place == "parameters":
+        monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'apply.ignorewhitespace'='change'")
+    diff = git_diff(environment, UPSTREAM, {"pkg/b.yaml": LINES.replace(b"line 10\n", b"line ten\n")})
+    if place == "attributes":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        (tmp_path / "git").mkdir()
+        (tmp_path / "git" / "attributes").write_text("* text eol=crlf\n")
+        after = LINES.replace(b"line 10\n", b"line ten\n")
+        assert _apply(tmp_path / "x", diff) == {"pkg/b.yaml": after}
+    else:
+        loose = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
+        assert _refused(tmp_path, diff, loose)[0].startswith("does not apply")

@@ -56,7 +56,8 @@ def _member(site: Site, parent: str, name: str) -> list[Splice]:
     last = owner.body[-1]
     end = site.module.line_end(last.end_lineno or last.lineno)
     text = _text(site, name, site.module.indentation(owner.body[0]))
-    return [site.insertion(end, f"{_line_end(site.module, end)}{gap}{text}\n")]
+    depth = site.operation.symbol.count(".")
+    return [site.insertion(end, f"{_line_end(site.module, end)}{gap}{text}\n", ends=depth)]
 
 
 def _member_of_one_line(site: Site, owner: ast.ClassDef, name: str, gap: str) -> list[Splice]:

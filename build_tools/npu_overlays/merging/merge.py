@@ -5,7 +5,7 @@ Pure text work. Every byte no operation names stays as upstream has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.additions import added
@@ -18,7 +18,7 @@ from npu_overlays.merging.substitutions import edited
 from npu_overlays.merging.wrapping import private_name, wrapped
 from npu_overlays.overlay.operations import Action, Operation, Reason
 from npu_overlays.syntax.splices import Splice, overlapping, splice
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.symbols import Module, encoding_of
 
 _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
     "added": added,
@@ -60,12 +60,34 @@ def merge(
         Problem(where=second.where, what=f"changes the same lines as {first.where}", fix="join the two operations")
         for first, second in overlapping(splices)
     ]
+    problems += _not_ascii(module, splices)
     if problems:
         raise MergeError(dict.fromkeys(problems))
+    result = splice(module.content, splices, newline=module.newline)
+    if not _keeps_encoding(module, result):
+        what = "a comment of the overlay would stand in the first two lines and name an encoding"
+        raise MergeError(Problem(where=operations[0].where, what=what, fix="write it without `coding:` or `coding=`"))
     declared = [_declared(operation) for operation in operations]
     users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
     declared += [_declared_import(path, imported.name, users[imported]) for imported in imports]
-    return module.bom + splice(module.content, splices, newline=module.newline), tuple(declared)
+    return module.bom + result, tuple(declared)
+
+
+def _keeps_encoding(module: Module, result: bytes) -> bool:
+    try:
+        return encoding_of(result) == encoding_of(module.content)
+    except SyntaxError:
+        return False
+
+
+def _not_ascii(module: Module, splices: Iterable[Splice]) -> Iterator[Problem]:
+    """Yield a problem for every text that Python would refuse in a file that declares to be ASCII."""
+    for change in splices if module.is_ascii else ():
+        if not change.text.isascii():
+            what = f"puts characters that are not ASCII into {module.path}, which declares the encoding ASCII"
+            yield Problem(
+                where=change.where, what=what, fix="write them as escapes in strings (\\u4e2d), or use a patch"
+            )
 
 
 def _declared(operation: Operation) -> Declared:

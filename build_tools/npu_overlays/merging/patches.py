@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from npu_overlays import proc
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.patches import PatchFile
+from npu_overlays.overlay.sections import Hunk
 from npu_overlays.tree import PatchedTree
 
 
@@ -21,10 +24,13 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
         absent: paths this source is known to lack; the patch's hunks for them are left out.
 
     Raises:
-        MergeError: where a hunk does not fit, the patch is already upstream, or it changes nothing.
+        MergeError: where a hunk does not fit or fits more than once, the patch is already upstream, or it changes
+            nothing.
     """
     paths = [path for path in patch.paths if path not in absent]
     before = {path: tree.after(path) for path in paths}
+    if problems := [problem for hunk in patch.hunks for problem in _ambiguous(patch, hunk, before.get(hunk.path))]:
+        raise MergeError(problems)
     with tempfile.TemporaryDirectory(prefix="npu-overlays-patch-") as folder:
         root = Path(folder)
         for path, content in before.items():
@@ -40,16 +46,46 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
     return changed
 
 
+def _ambiguous(patch: PatchFile, hunk: Hunk, content: bytes | None) -> Iterator[Problem]:
+    """Yield a problem where a hunk fits in several places, of which git would take the one nearest by line number."""
+    lines = [line for line in re.split(rb"(?<=\n)", content or b"") if line]
+    places = _places(hunk, lines)
+    if len(places) > 1:
+        listed = ", ".join(str(place + 1) for place in places)
+        what = f"the hunk at line {hunk.line} fits in {len(places)} places of {hunk.path} (lines {listed})"
+        fix = "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
+        yield Problem(where=patch.source.file, what=what, fix=fix)
+
+
+def _places(hunk: Hunk, lines: list[bytes]) -> list[int]:
+    """Return the 0-based lines at which git could apply a hunk without fuzz."""
+    size = len(hunk.before)
+    at_start, at_end = hunk.line <= 1, not hunk.trailing
+    return [
+        place
+        for place in range(len(lines) - size + 1)
+        if (not at_start or place == 0)
+        and (not at_end or place + size == len(lines))
+        and lines[place : place + size] == list(hunk.before)
+    ]
+
+
 def _git_apply(patch: PatchFile, root: Path, excluded: list[str]) -> None:
+    # The user's configuration, whether in files, attributes or variables, could make git ignore white space
+    # (apply.ignoreWhitespace) or convert line ends, so none is read.
     # Without a ceiling git would take a repository around the temporary folder for its own.
-    # The user's configuration could make git ignore white space (apply.ignoreWhitespace), so none is read.
-    env = {
+    env: dict[str, str | None] = {
+        name: None for name in os.environ if name.startswith("GIT_") and name != "GIT_EXEC_PATH"
+    }
+    env |= {
         "GIT_CEILING_DIRECTORIES": str(root.parent),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
     }
-    settings = ["-c", "core.autocrlf=false", "-c", "core.fileMode=false"]
-    command = ["git", *settings, "apply", "--whitespace=nowarn", *excluded, "-"]
+    settings = [f"core.attributesFile={os.devnull}", "core.autocrlf=false", "core.fileMode=false"]
+    options = [f"-p{patch.strip}", "--whitespace=nowarn", *excluded]
+    command = ["git", *(word for setting in settings for word in ("-c", setting)), "apply", *options, "-"]
     try:
         proc.run(command, cwd=root, env=env, stdin=patch.source.content)
     except proc.ProcessError as error:

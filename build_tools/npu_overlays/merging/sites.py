@@ -11,6 +11,7 @@ from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import Definition, first_line
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import naming_no_encoding
 
 _WIDTH = 119
 
@@ -43,13 +44,15 @@ class Site:
         """Return a replacement of bytes on behalf of the operation."""
         return Splice(start=start, end=end, text=text, where=self.operation.where)
 
-    def insertion(self, offset: int, text: str) -> Splice:
-        """Return an insertion on behalf of the operation."""
-        return self.splice(offset, offset, text)
+    def insertion(self, offset: int, text: str, *, ends: int = 0) -> Splice:
+        """Return an insertion on behalf of the operation; `ends` as in `Splice`."""
+        return Splice(start=offset, end=offset, text=text, where=self.operation.where, ends=ends)
 
     def notice(self, indentation: str) -> str:
         """Return the comment that marks a changed place, as the Apache licence (section 4b) asks for."""
-        why = " ".join(self.operation.reason.why.split())
+        why = naming_no_encoding(" ".join(self.operation.reason.why.split()))
+        if self.module.is_ascii:
+            why = why.encode("ascii", "backslashreplace").decode()
         gone = f" {self.operation.symbol.rpartition('.')[2]}" if self.operation.action == "deleted" else ""
         prefix = f"{indentation}# "
         lines = textwrap.wrap(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from npu_overlays.errors import Problem
-from npu_overlays.overlay.operations import ACTIONS, Action, Edit, ImportedName, Operation, Reason
+from npu_overlays.overlay.operations import ACTIONS, Action, Edit, ImportedName, Operation, Reason, unwritable
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.tokens import significant
 
 MARKERS_MODULE = "npu_overlays.markers"
 _TOOL = "npu_overlays"
+_HALF = re.compile("[\ud800-\udfff]")
 _TEXTS = ("why", "forwarded", "drop_when")
 MARKERS = (*ACTIONS, "upstream")
 
@@ -117,6 +119,7 @@ def nearest_marker(name: str) -> str:
 
 def read_arguments(reader: Reader, call: ast.Call) -> tuple[Reason, object]:
     """Return the reason a marker call gives and its ``targets``, None where it names none."""
+    _check_whole(reader, call)
     values: dict[str, object] = {}
     for keyword in call.keywords:
         if keyword.arg not in (*_TEXTS, "targets"):
@@ -130,9 +133,22 @@ def read_arguments(reader: Reader, call: ast.Call) -> tuple[Reason, object]:
     for name in _TEXTS:
         if not isinstance(values.get(name, ""), str):
             reader.problem(call, f"`{name}` is not a text", f'{name}="…"')
+    for name in _TEXTS:
+        if found := unwritable(str(values.get(name, ""))):
+            reader.problem(call, f"`{name}` holds {found}", "write plain text")
     if not str(values.get("why", "")).strip():
         reader.problem(call, "`why` is missing", 'why="the reason, one sentence for a user of the wheel"')
     return Reason(**{name: str(values.get(name, "")) for name in _TEXTS}), values.get("targets")
+
+
+def _check_whole(reader: Reader, call: ast.Call) -> None:
+    """Note halves of surrogate pairs in a marker's texts, which can be neither written to a file nor printed."""
+    is_value = reader.action(call) in ("added", "replaced")
+    texts = [*(() if is_value else call.args), *(one.value for one in call.keywords if one.arg not in _TEXTS)]
+    for constant in (node for text in texts for node in ast.walk(text)):
+        value = constant.value if isinstance(constant, ast.Constant) else ""
+        if isinstance(value, str) and not value.isascii() and (half := _HALF.search(value)):
+            reader.problem(constant, f"holds U+{ord(half.group()):04X}, half a character", "write the whole one")
 
 
 def read_edits(reader: Reader, call: ast.Call) -> Iterator[Edit]:
@@ -152,5 +168,5 @@ def read_edits(reader: Reader, call: ast.Call) -> Iterator[Edit]:
             reader.problem(argument, "find and replace must be texts, and find must hold code", "")
         elif not isinstance(count, int) or isinstance(count, bool) or count < 1:
             reader.problem(argument, f"{count!r} is not how often `{find}` can occur", "a whole number from 1")
-        else:
+        elif not _HALF.search(find + replace):
             yield Edit(find=find, replace=replace, count=count)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
 Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
 TargetKind = Literal["function", "class", "attribute"]
 
+_TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 ACTIONS: tuple[Action, ...] = ("added", "replaced", "wrapped", "edited", "deleted")
 
 
@@ -18,6 +20,19 @@ class Reason:
     why: str
     forwarded: str = ""
     drop_when: str = ""
+
+
+def unwritable(text: str) -> str:
+    """Return the name of the first character that cannot stand in a comment or on a terminal; empty if there is none.
+
+    Those are halves of surrogate pairs, which no file can hold, control characters, and what turns the direction of
+    the text around it.
+    """
+    for character in text:
+        turns = unicodedata.bidirectional(character) in _TURNING
+        if (unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\n\r") or turns:
+            return f"the character U+{ord(character):04X}"
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)

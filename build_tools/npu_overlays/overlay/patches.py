@@ -8,100 +8,90 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.content import OverlayFile
-from npu_overlays.overlay.operations import Reason
+from npu_overlays.overlay.operations import Reason, unwritable
 from npu_overlays.overlay.project import is_plain_path
+from npu_overlays.overlay.sections import Hunk, Section, sections
 
 _HEADER = re.compile(rb"^diff --git ", re.MULTILINE)
-_HUNK = re.compile(rb"@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
-_NAME = re.compile(rb"(?:--- |\+\+\+ |rename (?:from|to) |copy (?:from|to) )(?P<name>.+)")
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
-_ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 _FIELD = re.compile(r"^(Why|Description|Forwarded|Drop-when):\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _SYMLINK = re.compile(
     rb"^(?:new file mode|new mode|old mode|deleted file mode) 120000|^index \S+ 120000$", re.MULTILINE
 )
 
+# Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
+_AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
 _MODE = re.compile(rb"^(?:new file mode 100755|new mode 100[0-7]{3})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchFile:
-    """A parsed patch: the repository paths it touches and the reason its header gives."""
+    """A parsed patch.
+
+    Args:
+        source: the file.
+        paths: the repository paths it touches.
+        strip: how many folders its names have in front of those paths, as ``git apply -p`` counts.
+        hunks: its hunks.
+        reason: the reason its header gives.
+    """
 
     source: OverlayFile
     paths: tuple[str, ...]
+    strip: int
+    hunks: tuple[Hunk, ...]
     reason: Reason
 
 
 def read_patch(file: OverlayFile) -> PatchFile:
     """Check a patch file and return what it touches; raises `MergeError` with every mistake."""
-    problems: list[Problem] = []
-
-    def problem(what: str, fix: str) -> None:
-        problems.append(Problem(where=file.file, what=what, fix=fix))
-
     start = _HEADER.search(file.content)
     if start is None:
-        raise MergeError(
-            Problem(where=file.file, what="holds no `diff --git`", fix="export it with git diff, or delete it")
-        )
-    if re.search(rb"^(?:diff --git|@@) .*\r$", file.content, re.MULTILINE):
-        problem("has CRLF line ends, with which no hunk can fit", "convert it to LF (git config core.autocrlf false)")
-    if _SYMLINK.search(file.content):
-        problem("makes or changes a symbolic link, which a wheel cannot hold", "leave that file out")
-    if _MODE.search(file.content):
-        problem(
-            "changes whether a file is executable, which is not carried over",
-            "put the file under tree/, which keeps modes, or take the mode's lines out",
-        )
-    paths = _touched(file.content)
+        coloured = b"\x1b[" in file.content
+        what = "is coloured" if coloured else "holds no `diff --git`"
+        fix = "make it with git diff --no-color" if coloured else "export it with git diff, or delete it"
+        raise MergeError(Problem(where=file.file, what=what, fix=fix))
+    listed = sections(file.content)
+    strips = {section.strip() for section in listed}
+    strip = 0 if strips == {0} else 1
+    paths = _paths(listed, strip)
+    reason = _reason(file.content[: start.start()].decode("utf-8", errors="replace"))
+    mistakes = [*_unfit(file.content), *_misnamed(strips, paths), *_unreasoned(reason)]
+    if mistakes:
+        raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
+    hunks = tuple(hunk for section in listed for hunk in section.expected(strip))
+    return PatchFile(source=file, paths=paths, strip=strip, hunks=hunks, reason=reason)
+
+
+def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
+    names = {name for section in listed for name in section.paths(strip)} - {b""}
+    return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
+
+
+def _unfit(content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (what is wrong, what to do) for what a wheel cannot hold, or no hunk can fit."""
+    if re.search(rb"^(?:diff --git|@@) .*\r$", content, re.MULTILINE):
+        yield "has CRLF line ends, with which no hunk can fit", "convert it to LF (git config core.autocrlf false)"
+    if _SYMLINK.search(content):
+        yield "makes or changes a symbolic link, which a wheel cannot hold", "leave that file out"
+    if _MODE.search(content):
+        what = "changes whether a file is executable, which is not carried over"
+        yield what, "put the file under tree/, which keeps modes, or take the mode's lines out"
+
+
+def _misnamed(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if strips not in ({0}, {1}):
+        yield "names its files neither as a/PATH and b/PATH nor both as PATH", _AS_GIT_DOES
     for path in paths:
         if not is_plain_path(path):
-            problem(f"touches `{path}`, which is not a plain path inside the repository", "leave that file out")
-    reason = _reason(file.content[: start.start()].decode("utf-8", errors="replace"))
+            yield f"touches `{path}`, which is not a plain path inside the repository", "leave that file out"
+
+
+def _unreasoned(reason: Reason) -> Iterator[tuple[str, str]]:
     if not reason.why:
-        problem("gives no reason", "write a line `Why: …` above the first `diff --git`")
-    if problems:
-        raise MergeError(problems)
-    return PatchFile(source=file, paths=paths, reason=reason)
-
-
-def _touched(content: bytes) -> tuple[str, ...]:
-    """Return the repository paths a patch names in its headers; what stands in its hunks is text."""
-    found: set[bytes] = set()
-    left = [0, 0]
-    for line in content.split(b"\n"):
-        hunk = _HUNK.match(line)
-        if any(left):
-            left = [left[0] - (line[:1] in (b"-", b" ", b"")), left[1] - (line[:1] in (b"+", b" ", b""))]
-        elif hunk:
-            left = [int(hunk.group(name) or 1) for name in ("old", "new")]
-        elif line.startswith(b"diff --git "):
-            found.update(_named_twice(line.removeprefix(b"diff --git ")))
-        elif match := _NAME.fullmatch(line):
-            name = _unquoted(match.group("name").rstrip(b"\r").partition(b"\t")[0])
-            found.add(re.sub(rb"^[ab]/", b"", name, count=1) if line[:1] in b"-+" else name)
-    return tuple(sorted(path.decode("utf-8", errors="replace") for path in found - {b"/dev/null", b""}))
-
-
-def _named_twice(names: bytes) -> Iterator[bytes]:
-    """Yield the path in ``a/PATH b/PATH``, which is all that names an empty file; of a renamed file, nothing."""
-    half = len(names.rstrip(b"\r")) // 2
-    old, new = (_unquoted(name) for name in (names[:half], names.rstrip(b"\r")[half + 1 :]))
-    if old.startswith(b"a/") and new.startswith(b"b/") and old[2:] == new[2:]:
-        yield old[2:]
-
-
-def _unquoted(name: bytes) -> bytes:
-    """Return a path as git writes it, without quotes and escapes."""
-    if not (name.startswith(b'"') and name.endswith(b'"')):
-        return name
-    return _ESCAPE.sub(_character, name[1:-1])
-
-
-def _character(match: re.Match[bytes]) -> bytes:
-    code = match.group(1)
-    return bytes([int(code, 8)]) if code.isdigit() else _ESCAPED.get(code, code)
+        yield "gives no reason", "write a line `Why: …` above the first `diff --git`"
+    for text in (reason.why, reason.forwarded, reason.drop_when):
+        if found := unwritable(text):
+            yield f"holds {found} in its reason", "write plain text"
 
 
 def _reason(header: str) -> Reason:

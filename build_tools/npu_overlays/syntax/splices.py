@@ -8,12 +8,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Splice:
-    """Replace bytes `start` to `end` of a file by `text`; `where` names who asked for it."""
+    """Replace bytes `start` to `end` of a file by `text`.
+
+    Args:
+        start: where the replaced bytes begin.
+        end: where they end; for an insertion, `start`.
+        text: what stands there instead.
+        where: who asked for it.
+        ends: how deep the class is whose last line an insertion becomes; 0 for every other splice.
+    """
 
     start: int
     end: int
     text: str
     where: str
+    ends: int = 0
 
 
 def overlapping(splices: Iterable[Splice]) -> list[tuple[Splice, Splice]]:
@@ -33,7 +42,7 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
 
     Args:
         content: the original bytes, UTF-8.
-        splices: replacements that do not overlap; insertions at one place keep their order.
+        splices: replacements that do not overlap; insertions at one place keep their order, but for ends of classes.
         newline: what ``\n`` in the inserted texts is written as.
     """
     parts: list[bytes] = []
@@ -45,5 +54,8 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
 
 
 def _in_order(splices: Iterable[Splice]) -> list[Splice]:
-    """Sort by place; an insertion goes in front of a replacement that starts at the same byte."""
-    return sorted(splices, key=lambda change: (change.start, change.end))
+    """Sort by place; an insertion goes in front of a replacement that starts at the same byte.
+
+    Where classes end, what becomes the last line of the innermost goes first and what follows all of them last.
+    """
+    return sorted(splices, key=lambda change: (change.start, change.end, -change.ends))

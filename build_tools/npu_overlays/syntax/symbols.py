@@ -43,6 +43,11 @@ class Module:
         self._starts = _offsets(self._lines)
 
     @cached_property
+    def is_ascii(self) -> bool:
+        """Whether the file declares that it holds nothing but ASCII, in which case Python takes nothing else."""
+        return encoding_of(self.content) == "ascii"
+
+    @cached_property
     def definitions(self) -> dict[str, list[Definition]]:
         """Every definition by qualified name; more than one where a name is bound more than once."""
         found: dict[str, list[Definition]] = {}
@@ -155,7 +160,7 @@ class Module:
 def _parse(path: str, content: bytes) -> ast.Module:
     try:
         content.decode("utf-8")
-        encoding = codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name
+        encoding = encoding_of(content)
         if encoding not in ("utf-8", "ascii"):
             what = f"declares the encoding {encoding}, not UTF-8"
             raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
@@ -169,6 +174,11 @@ def _parse(path: str, content: bytes) -> ast.Module:
         line = getattr(error, "lineno", None)
         what, fix = f"not valid Python: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else ""), ""
     raise MergeError(Problem(where=path, what=what, fix=fix))
+
+
+def encoding_of(content: bytes) -> str:
+    """Return the name of the encoding a file declares; raises `SyntaxError` where there is no such encoding."""
+    return codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name
 
 
 def _offsets(lines: Sequence[bytes]) -> list[int]:

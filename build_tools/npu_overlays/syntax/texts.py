@@ -6,6 +6,7 @@ Lines that begin inside a string literal are content and never change.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from npu_overlays.syntax.definitions import FunctionNode, first_line
@@ -45,7 +46,13 @@ def definition_text(module: Module, node: FunctionNode | ast.ClassDef, mark: ast
     start = first_line(node)
     before = module.lines(start, mark.lineno - 1) if mark.lineno > start else ""
     text = before + module.lines((mark.end_lineno or mark.lineno) + 1, node.end_lineno or node.lineno)
-    return reindent(text, old=module.indentation(node), new="")
+    head = len(text) - len(re.sub(r"\A(?:[ \t\f]*(?:#.*)?\n)+", "", text))
+    return reindent(naming_no_encoding(text[:head]) + text[head:], old=module.indentation(node), new="")
+
+
+def naming_no_encoding(comment: str) -> str:
+    """Return a comment in a form in which Python does not read `coding: x` as the encoding of the file or the text."""
+    return re.sub(r"(?<=coding)(?=[:=])", " ", comment)
 
 
 def value_text(module: Module, node: ast.expr) -> str:

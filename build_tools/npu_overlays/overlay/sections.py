@@ -1,0 +1,134 @@
+"""Sections: a git patch's bytes in, what it says of each file and in what form it names it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import permutations
+
+_HUNK = re.compile(rb"@@ -(?P<line>\d+)(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
+_NAME = re.compile(rb"(?:--- |\+\+\+ |rename (?:from|to) |copy (?:from|to) )(?P<name>.+)")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+# What git writes in front of the two names: by itself, with diff.mnemonicPrefix, and with --no-index.
+_PREFIXES = tuple(letter + b"/" for letter in (b"a", b"b", b"c", b"i", b"o", b"w", b"1", b"2"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hunk:
+    """One hunk of a patch.
+
+    Args:
+        path: the repository path of the file as it was.
+        line: the 1-based line it was made at.
+        before: the lines it must find, with their ends.
+        trailing: whether unchanged lines follow the last changed one; if not, it belongs at the end of the file.
+    """
+
+    path: str
+    line: int
+    before: tuple[bytes, ...]
+    trailing: bool
+
+
+@dataclass(kw_only=True)
+class Section:
+    """What a patch says of one file: its header, the names below it, the hunks; as it is written."""
+
+    header: bytes
+    sides: list[bytes] = field(default_factory=list)
+    moved: list[bytes] = field(default_factory=list)
+    hunks: list[_Body] = field(default_factory=list)
+
+    def strip(self) -> int | None:
+        """Return how many folders the names have in front of the path, as ``git apply -p`` counts; None if unclear."""
+        if self.moved:
+            if self.header == b" ".join(self.moved):
+                return 0
+            moves = (b" ".join(map(_prefixed, self.moved, pair)) for pair in permutations(_PREFIXES, 2))
+            return 1 if self.header in moves else None
+        old, new = self._halves()
+        if old == new:
+            return 0
+        pair = (old[:2], new[:2])
+        return 1 if old[2:] == new[2:] and pair in permutations(_PREFIXES, 2) else None
+
+    def paths(self, strip: int) -> Iterator[bytes]:
+        """Yield every path the section names."""
+        if not self.moved:
+            yield self._halves()[0][2 * strip :]
+        yield from map(_unquoted, self.moved)
+        yield from (self._path(side, strip) for side in self.sides)
+
+    def expected(self, strip: int) -> Iterator[Hunk]:
+        """Yield the hunks, with the path of the file as it was."""
+        path = self._path(self.sides[0], strip).decode("utf-8", errors="replace") if self.sides else ""
+        for hunk in self.hunks:
+            yield Hunk(path=path, line=hunk.line, before=tuple(hunk.before), trailing=hunk.trailing)
+
+    def _halves(self) -> tuple[bytes, bytes]:
+        """Return the two names of a header that names one path twice."""
+        half = len(self.header) // 2
+        return _unquoted(self.header[:half]), _unquoted(self.header[half + 1 :])
+
+    def _path(self, side: bytes, strip: int) -> bytes:
+        name = _unquoted(side.partition(b"\t")[0])
+        return b"" if name == b"/dev/null" else name[2 * strip :]
+
+
+@dataclass(kw_only=True)
+class _Body:
+    """A hunk as it is read: its line, how many lines each side still lacks, and the lines so far."""
+
+    line: int
+    left: list[int]
+    before: list[bytes] = field(default_factory=list)
+    trailing: bool = False
+    last: bytes = b""
+
+    def take(self, line: bytes) -> None:
+        """Take in one line: context, taken out, put in, or the remark that the last one has no line end."""
+        self.last, last = line[:1] or b" ", self.last
+        if self.last == b"\\":
+            if last in b" -":
+                self.before[-1] = self.before[-1].removesuffix(b"\n")
+            return
+        self.left = [self.left[0] - (self.last in b" -"), self.left[1] - (self.last in b" +")]
+        self.trailing = self.last == b" "
+        if self.last in b" -":
+            self.before.append(line[1:] + b"\n")
+
+
+def sections(content: bytes) -> list[Section]:
+    """Return what a patch says, file by file; what stands in its hunks is text."""
+    found: list[Section] = []
+    for line in content.split(b"\n"):
+        body = found[-1].hunks[-1] if found and found[-1].hunks else None
+        if body and (any(body.left) or line.startswith(b"\\")):
+            body.take(line)
+        elif line.startswith(b"diff --git "):
+            found.append(Section(header=line.removeprefix(b"diff --git ").rstrip(b"\r")))
+        elif found and (hunk := _HUNK.match(line)):
+            left = [int(hunk.group(name) or 1) for name in ("old", "new")]
+            found[-1].hunks.append(_Body(line=int(hunk.group("line")), left=left))
+        elif found and (match := _NAME.fullmatch(line.rstrip(b"\r"))):
+            (found[-1].sides if line[:1] in b"-+" else found[-1].moved).append(match.group("name"))
+    return found
+
+
+def _prefixed(name: bytes, prefix: bytes) -> bytes:
+    """Return a path as a header writes it behind a prefix, inside the quotes where it has some."""
+    return b'"' + prefix + name[1:] if name.startswith(b'"') else prefix + name
+
+
+def _unquoted(name: bytes) -> bytes:
+    """Return a path as git writes it, without quotes and escapes."""
+    if not (name.startswith(b'"') and name.endswith(b'"')):
+        return name
+    return _ESCAPE.sub(_character, name[1:-1])
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    code = match.group(1)
+    return bytes([int(code, 8)]) if code.isdigit() else _ESCAPED.get(code, code)
