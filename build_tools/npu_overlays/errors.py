@@ -40,6 +40,12 @@ class OverlayError(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+class UsageError(OverlayError):
+    """The command line, or a variable that stands for one of its options, is wrong."""
+
+    exit_code = 2
+
+
 class ConfigError(OverlayError):
     """An overlay's ``pyproject.toml``, the stacks file or a command-line name is wrong."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hatchling.plugin import hookimpl
 
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.pipeline import prepare
+from npu_overlays.scratch import scratch, temporaries
 from npu_overlays.wheels.staging import project_table, sdist_files, stage_wheel
 
 
@@ -24,7 +25,8 @@ class OverlayMetadataHook(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set every dynamic field of an overlay's metadata."""
-        metadata.update(project_table(prepare(load_overlay(Path(self.root)))))
+        with temporaries():
+            metadata.update(project_table(prepare(load_overlay(Path(self.root)))))
 
 
 class OverlayBuildHook(BuildHookInterface[Any]):
@@ -39,10 +41,13 @@ class OverlayBuildHook(BuildHookInterface[Any]):
         if self.target_name == "sdist":
             build_data["force_include"].update(sdist_files(overlay))
         elif version == "standard":
-            staging = Path(tempfile.mkdtemp(prefix="npu-overlays-stage-"))
+            with temporaries():
+                prepared = prepare(overlay)
+            opened = ExitStack()
             # Also when the build fails: then hatchling does not call `finalize`.
-            self._clean = weakref.finalize(self, shutil.rmtree, staging, ignore_errors=True)
-            build_data["force_include"].update(stage_wheel(prepare(overlay), staging))
+            self._clean = weakref.finalize(self, opened.close)
+            staging = opened.enter_context(scratch(Path(tempfile.gettempdir())))
+            build_data["force_include"].update(stage_wheel(prepared, staging))
             build_data["pure_python"] = True
         else:
             msg = "an overlay has no editable wheel: its files exist only once they are merged; build a wheel"

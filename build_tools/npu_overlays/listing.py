@@ -7,18 +7,19 @@ import argparse
 from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.lookup import find_overlay, load_all
+from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.report import Console
+from npu_overlays.selection import named, root
 
 
 def list_overlays(options: argparse.Namespace, console: Console) -> int:
     """List overlays and stacks."""
-    root = options.overlays.absolute()
-    stacks = load_stacks(root)
-    overlays = load_all(root)
+    folder = root(options)
+    stacks = load_stacks(folder)
+    overlays = load_all(folder)
     stacks_of = {one.name: [stack for stack, names in stacks.members.items() if one.name in names] for one in overlays}
     versions = {one.name: _upstream_version(one) for one in overlays}
     if options.json:
@@ -54,7 +55,7 @@ def _upstream_version(overlay: Overlay) -> str:
 
 def show(options: argparse.Namespace, console: Console) -> int:
     """Show one overlay's pin and operations."""
-    content = load_content(find_overlay(options.overlays.absolute(), options.overlay[0]))
+    content = load_content(named(options, options.overlay[0]))
     if options.json:
         console.json(_values(content))
         return 0
@@ -62,19 +63,31 @@ def show(options: argparse.Namespace, console: Console) -> int:
     console.line(f"{overlay.name}: {overlay.distribution}, revision {overlay.revision}", style="bold")
     console.line(f"{overlay.pin.repository} at {overlay.pin.commit} {overlay.pin.tag}".rstrip())
     for path in dict.fromkeys(one.path for one in content.operations):
-        console.line(f"\n{path}")
+        _heading(console, path)
         for one in content.operations:
             if one.path == path:
                 console.line(f"  {one.action:<9} {one.symbol}  [{one.overlay}]")
-                console.line(f"            {one.reason.why}", style="dim")
+                _reason(console, one.reason.why)
     for file in content.files:
-        console.line(f"\n{file.path}\n  file      [{file.overlay}]")
+        _heading(console, file.path)
+        console.line(f"  file      [{file.overlay}]")
     for edit in content.edits:
-        console.line(f"\n{edit.path}\n  edit      [{edit.overlay}]")
-        console.line(f"            {edit.edit.why}", style="dim")
+        _heading(console, edit.path)
+        console.line(f"  edit      [{edit.overlay}]")
+        _reason(console, edit.edit.why)
     for patch in content.patches:
-        console.line(f"\n{patch.path}\n  patch     [{patch.overlay}]")
+        _heading(console, patch.path)
+        console.line(f"  patch     [{patch.overlay}]")
     return 0
+
+
+def _heading(console: Console, path: str) -> None:
+    console.line("")
+    console.line(path)
+
+
+def _reason(console: Console, why: str) -> None:
+    console.line(f"            {' '.join(why.split())}", style="dim")
 
 
 def _values(content: Content) -> dict[str, object]:

@@ -6,16 +6,16 @@ Overlay ─► SourceTree ─► PatchedTree ─► Changes ─► what the whee
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from npu_overlays import source
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
-from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
+from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem, UsageError
 from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.lock.pairing import partner_requirements
@@ -23,8 +23,10 @@ from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.progress import step
+from npu_overlays.progress import about, step
 from npu_overlays.tree import PatchedTree, SourceTree
+
+T = TypeVar("T")
 
 SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
 
@@ -66,13 +68,13 @@ class Prepared:
 
 
 def source_mode() -> source.Mode:
-    """Return the kind of source asked for by the environment; raises `ConfigError` for an unknown one."""
+    """Return the kind of source asked for by the environment; raises `UsageError` for an unknown one."""
     mode = os.environ.get(SOURCE_VARIABLE, "auto")
     known: tuple[source.Mode, ...] = get_args(source.Mode)
     for one in known:
         if one == mode:
             return one
-    raise ConfigError(
+    raise UsageError(
         Problem(where=SOURCE_VARIABLE, what=f"`{mode}` is not a source", fix=f"one of: {', '.join(known)}")
     )
 
@@ -107,16 +109,36 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
 
 def prepare_all(overlays: Iterable[Overlay]) -> list[Prepared]:
     """Prepare several overlays; raises the first one's family of `OverlayError`, with the mistakes of all."""
-    prepared: list[Prepared] = []
+    prepared, errors = each(overlays, prepare)
+    if errors:
+        raise joined(errors)
+    return prepared
+
+
+def each(overlays: Iterable[Overlay], work: Callable[[Overlay], T]) -> tuple[list[T], list[OverlayError]]:
+    """Return what work on each overlay gave, and the error of each for which it could not be done."""
+    done: list[T] = []
     errors: list[OverlayError] = []
     for overlay in overlays:
         try:
-            prepared.append(prepare(overlay))
+            with about(overlay.name):
+                done.append(work(overlay))
         except OverlayError as error:
             errors.append(error)
-    if errors:
-        raise type(errors[0])(dict.fromkeys(problem for error in errors for problem in error.problems))
-    return prepared
+    return done, errors
+
+
+def joined(errors: Sequence[OverlayError]) -> OverlayError:
+    """Return one error of the first one's family that lists the problems of all, each once."""
+    return type(errors[0])(dict.fromkeys(problem for error in errors for problem in error.problems))
+
+
+def preview(overlay: Overlay) -> PatchedTree:
+    """Apply an overlay that has no lock yet, hence without looking at contracts; raises `OverlayError`."""
+    content = load_content(overlay)
+    tree = acquire(overlay)
+    source.verify(tree, [path for path in tree.entries if overlay.pin.place(path)])
+    return apply_overlay(content, tree, absent=frozenset()).tree
 
 
 @cache

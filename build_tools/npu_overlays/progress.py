@@ -1,6 +1,6 @@
 """Progress: what is being waited for, told to whoever watches.
 
-A context variable rather than an argument, because hatchling calls the hooks
+Context variables rather than arguments, because hatchling calls the hooks
 in the middle of a build and passes nothing on.
 """
 
@@ -11,13 +11,25 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+_SUBJECT: ContextVar[str] = ContextVar("subject", default="")
 
 
 def step(message: str) -> None:
     """Tell the listener, if there is one, what is done next, in one line."""
     listener = _LISTENER.get()
     if listener is not None:
-        listener(message)
+        subject = _SUBJECT.get()
+        listener(f"{subject}: {message}" if subject else message)
+
+
+@contextmanager
+def about(subject: str) -> Iterator[None]:
+    """Name what the steps told while the block runs are about, e.g. an overlay."""
+    token = _SUBJECT.set(subject)
+    try:
+        yield
+    finally:
+        _SUBJECT.reset(token)
 
 
 @contextmanager

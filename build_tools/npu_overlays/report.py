@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console as RichConsole
-from rich.status import Status
 from rich.text import Text
 
-from npu_overlays.errors import Problem
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.watch import Lines, Spinner
+
+
+class _Plain(RichConsole):
+    """A console that leaves a reader who has gone to its caller; rich would end the process with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class Console:
     """Standard output for results, standard error for progress and problems.
 
-    Progress shows on a terminal only; rich leaves colours out where NO_COLOR is
-    set or nobody looks.
+    Whatever is printed for people holds no character that a terminal obeys
+    instead of showing it: names and reasons are other people's text. A reader
+    of the result who has seen enough (``| head``) does not stop the work.
+    Rich leaves colours out where NO_COLOR is set or nobody looks.
 
     Args:
         json_output: whether the result is JSON, and problems too.
@@ -27,51 +39,52 @@ class Console:
 
     def __init__(self, *, json_output: bool) -> None:
         self._json = json_output
-        self._out = RichConsole(highlight=False, soft_wrap=True)
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True)
-        self._status: Status | None = None
+        self._out = _Plain(highlight=False, soft_wrap=True)
+        self._err = _Plain(stderr=True, highlight=False, soft_wrap=True)
+        self._watch: Spinner | Lines | None = None
 
     def __enter__(self) -> Console:
         if self._err.is_terminal:
-            self._status = self._err.status("")
-            self._status.start()
+            self._watch = Spinner(self._err)
+        elif not self._json:  # there standard error holds JSON or nothing
+            self._watch = Lines(lambda message: self._tell(Text(message)))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        self._quiet()
+        self._watch = None
 
     def step(self, message: str) -> None:
-        """Show what is being done now, where somebody looks."""
-        if self._status is not None:
-            self._status.update(Text(message))
+        """Show what is being done now, where it takes long enough to be seen."""
+        if self._watch is not None:
+            self._watch.step(readable(message))
 
     def line(self, text: str, *, style: str = "") -> None:
         """Print one line of a result."""
-        self._out.print(Text(text, style=style))
+        self._quiet()
+        self._result(lambda: self._out.print(Text(readable(text), style=style)))
 
     def notice(self, text: str) -> None:
         """Print something worth knowing, apart from the result."""
-        self._err.print(Text(text, style="yellow"))
+        self._quiet()
+        self._tell(Text(readable(text), style="yellow"))
 
     def raw(self, text: str) -> None:
-        """Print a result as it is, in UTF-8 whatever the terminal says."""
-        if self._status is not None:
-            self._status.stop()
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", errors="surrogateescape"))
-        sys.stdout.flush()
+        """Print a result as it is, in UTF-8 whatever the terminal says; on a terminal without what that would obey."""
+        if sys.stdout is not None and sys.stdout.isatty():
+            text = readable(text, keep="\n\t")
+        self._quiet()
+        self._result(lambda: _write(text))
 
     def json(self, value: Any) -> None:  # whatever JSON holds
         """Print a result as JSON."""
-        self.raw(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        self.raw(_json(value))
 
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Print a table without borders, as wide as its content: a name cut short could not be copied."""
-        lines = [tuple(headings), *map(tuple, rows)]
+        lines = [tuple(headings), *(tuple(map(readable, row)) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for number, cells in enumerate(lines):
             text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
@@ -79,10 +92,81 @@ class Console:
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Print what went wrong, on standard error."""
+        self._quiet()
         listed = list(problems)
         if self._json:
             values = [{"where": one.where, "what": one.what, "fix": one.fix} for one in listed]
-            print(json.dumps({"problems": values}, ensure_ascii=False, indent=2), file=sys.stderr)  # noqa: T201  # this is the place that prints
+            self._tell(Text(_json({"problems": values}).rstrip("\n")))
             return
         for problem in listed:
-            self._err.print(Text.assemble(("error: ", "bold red"), str(problem)))
+            self._tell(Text.assemble(("error: ", "bold red"), _shown(problem)))
+
+    def _quiet(self) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+
+    def _tell(self, text: Text) -> None:
+        """Print to standard error; where that cannot be written, nobody can be told."""
+        try:
+            self._err.print(text)
+        except OSError:
+            _discard(sys.stderr)
+
+    def _result(self, write: Callable[[], None]) -> None:
+        """Write a part of the result; raises `OutputError` where it is lost although somebody waits for it."""
+        try:
+            write()
+        except BrokenPipeError:
+            _discard(sys.stdout)
+        except OSError as error:
+            _discard(sys.stdout)
+            what = f"cannot be written: {error.strerror or error}"
+            raise OutputError(Problem(where="standard output", what=what, fix="send it elsewhere")) from error
+
+
+def readable(text: str, *, keep: str = "") -> str:
+    """Return a text with escapes for what a terminal does not show: controls, marks of direction, stray bytes.
+
+    Args:
+        text: anything, names of files as Python decodes them among it.
+        keep: characters to leave as they are.
+    """
+    with suppress(UnicodeError):
+        # Where the locale knows only ASCII, Python keeps each other byte of a name as a surrogate.
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8")
+    if text.isprintable():
+        return text
+    return "".join(char if char in keep or _visible(char) else ascii(char)[1:-1] for char in text)
+
+
+def _visible(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def _shown(problem: Problem) -> str:
+    text = str(Problem(where=readable(problem.where), what=problem.what, fix=problem.fix))
+    return readable(text, keep="\n")
+
+
+def _json(value: Any) -> str:  # whatever JSON holds
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    with suppress(UnicodeError):
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8")
+    return "".join(char if char == "\n" or _visible(char) else json.dumps(char)[1:-1] for char in text) + "\n"
+
+
+def _write(text: str) -> None:
+    if sys.stdout is None:  # closed by the caller: `>&-`
+        return
+    sys.stdout.flush()
+    if hasattr(sys.stdout, "buffer"):
+        sys.stdout.buffer.write(text.encode("utf-8", errors="surrogateescape"))
+    else:
+        sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _discard(stream: Any) -> None:
+    """Point a stream at nothing, so that Python's own flush at exit stays silent."""
+    with suppress(OSError, ValueError, AttributeError):  # no file, hence nothing to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

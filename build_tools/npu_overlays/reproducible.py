@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import os
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.scratch import PREFIX, scratch
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+UNWRITABLE = _FULL | {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def canonical_json(value: Any) -> bytes:  # whatever JSON holds
@@ -17,21 +22,34 @@ def canonical_json(value: Any) -> bytes:  # whatever JSON holds
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it; raises `OutputError` and leaves the old one on failure."""
-    temporary = ""
-    try:
+    """Write a file beside its place and rename it; raises `OutputError` and leaves the old one on failure."""
+    with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        Path(temporary).chmod(0o644)
-        os.replace(temporary, file)  # noqa: PTH105  # replace is the atomic step this function exists for
+        with scratch(file.parent) as folder:
+            made = folder / file.name
+            made.write_bytes(content)
+            made.chmod(0o644)
+            made.replace(file)
+
+
+@contextmanager
+def writing(place: Path, *, option: str = "") -> Iterator[None]:
+    """Turn a failure to write into an `OutputError` that names the folder which is full, or closed to us.
+
+    Args:
+        place: what is written, where the failure does not say it.
+        option: how the user chooses another place, e.g. ``--out``; empty where there is no other.
+    """
+    try:
+        yield
     except OSError as error:
-        Path(temporary).unlink(missing_ok=True) if temporary else None
-        raise cannot_write(file, error) from error
+        raise cannot_write(Path(error.filename or place), error, option=option) from error
 
 
-def cannot_write(file: Path, error: OSError) -> OutputError:
-    """Return the error for a file that cannot be written."""
-    fix = "free some space or name another folder with --out"
-    return OutputError(Problem(where=str(file), what=f"cannot be written: {error.strerror or error}", fix=fix))
+def cannot_write(file: Path, error: OSError, *, option: str = "") -> OutputError:
+    """Return the error for a file that cannot be written; a temporary one is named by the folder it lies in."""
+    hidden = next((parent for parent in (file, *file.parents) if parent.name.startswith(PREFIX)), None)
+    place = hidden.parent if hidden else file
+    fix = "free some space there" if error.errno in _FULL else "see that this user may write there"
+    fix += f", or name another folder with {option}" if option else ""
+    return OutputError(Problem(where=str(place), what=f"cannot be written: {error.strerror or error}", fix=fix))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -28,12 +29,38 @@ def test_without_stacks_an_overlay_must_be_named(sample: Sample) -> None:
     refused(sample, done, 3, "stacks.toml", "name an overlay")
 
 
-def test_an_empty_folder_of_overlays_is_said_so(sample: Sample) -> None:
-    for command in ("list", "matrix", "check"):
-        more = ("--all",) if command == "check" else ()
-        done = sample.environment.cli(command, *more, "--overlays", sample.folder / "nowhere")
-        assert done.code == 3
-        assert "holds no overlay" in done.err
+@pytest.mark.parametrize("command", ["list", "matrix", "check", "build"])
+def test_a_folder_that_holds_no_overlays_is_said_so(sample: Sample, command: str) -> None:
+    def ask(folder: Path) -> str:
+        more = ("--all",) if command in ("check", "build") else ()
+        done = sample.environment.cli(command, *more, "--overlays", folder)
+        assert (done.code, done.out) == (3, "")
+        return done.err
+
+    (sample.folder / "empty").mkdir()
+    assert "holds no overlay" in ask(sample.folder / "empty")
+    assert "there is no such folder of overlays" in ask(sample.folder / "nowhere")
+    assert "is a file" in ask(sample.lib_overlay / "LICENSE")
+    one = ask(sample.lib_overlay)
+    assert "is an overlay, not a folder of overlays" in one
+    assert f"fix: --overlays {sample.overlays}, and name {sample.lib_name}" in one
+
+
+def test_an_overlay_is_found_by_its_folder(sample: Sample) -> None:
+    for path in (
+        f"./overlays/{sample.lib_name}",
+        f"overlays/{sample.lib_name}/",
+        sample.lib_overlay / "pyproject.toml",
+    ):
+        done = sample.environment.ok("show", path)
+        assert done.out.startswith(f"{sample.lib_name}: ")
+    built = sample.environment.ok("build", sample.lib_overlay, "--out", sample.folder / "there/../out", "--json")
+    assert built.json()[0]["wheel"].startswith(f"{out(sample)}/lib_npu-")
+
+
+@pytest.mark.parametrize(("path", "text"), [("./lib@0000000", "no such folder"), ("./overlays", "holds no pyproject")])
+def test_a_path_without_an_overlay_is_said_so(sample: Sample, path: str, text: str) -> None:
+    refused(sample, build(sample, path), 3, f"{path}: ", text, "npu-overlays list")
 
 
 def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) -> None:
@@ -41,7 +68,7 @@ def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) ->
 
 
 def test_an_unknown_source_in_the_environment_names_the_known(sample: Sample) -> None:
-    refused(sample, build(sample, NPU_OVERLAYS_SOURCE="ftp"), 3, "NPU_OVERLAYS_SOURCE", "one of: auto, git, archive")
+    refused(sample, build(sample, NPU_OVERLAYS_SOURCE="ftp"), 2, "NPU_OVERLAYS_SOURCE", "one of: auto, git, archive")
 
 
 @pytest.mark.parametrize(
@@ -54,6 +81,8 @@ def test_an_unknown_source_in_the_environment_names_the_known(sample: Sample) ->
         ('default = "a"\n[stacks]\na = "{lib}"\n', "stacks.a: must be a list"),
         ('default = "a"\n[stacks]\na = []\n', "stacks.a: is empty"),
         ('default = "a"\nstacks = 1\n', "stacks: must be a table"),
+        ('default = "a"\n[stack]\na = ["{lib}"]\n', "stack: unknown key fix: did you mean stacks?"),
+        ('default = "nope"\n[stacks]\na = ["{lib}"]\n', "`nope` is not one of the stacks fix: one of: a"),
         ('default = "a"\nstick = 1\n[stacks]\na = ["{lib}"]\n', "stick: unknown key"),
         ('default = "a"\n[stacks]\na = ["{lib}", "{lib}"]\n', "stacks.a: names two overlays of lib"),
     ],

@@ -13,7 +13,7 @@ import pytest
 
 from support.overlays import edit
 
-from .sample import Sample
+from .sample import LICENCE, Sample
 
 
 def wheel_of(folder: Path, name: str) -> Path:
@@ -282,13 +282,16 @@ def on_terminal(sample: Sample, *arguments: str | Path, **more: str) -> str:
     return shown.decode(errors="replace")
 
 
-def test_progress_shows_on_a_terminal_and_nowhere_else(sample: Sample) -> None:
-    shown = on_terminal(sample, "check", sample.lib_name, "--overlays", sample.overlays)
+def test_progress_shows_on_a_terminal(sample: Sample) -> None:
+    shown = on_terminal(sample, "check", "--all", "--overlays", sample.overlays)
     # Of a quick step the terminal may see nothing; the last one stays until the end.
-    assert "merging 7 operations" in shown
-    piped = sample.environment.ok("check", sample.lib_name, "--overlays", sample.overlays)
-    assert piped.err == ""
-    assert "\x1b" not in piped.out
+    assert f"{sample.lib_name}: " in shown
+
+
+@pytest.mark.parametrize("command", ["list", "show"])
+def test_what_is_over_at_once_leaves_the_cursor_alone(locked: Sample, command: str) -> None:
+    named = (locked.lib_name,) if command == "show" else ()
+    assert "\x1b" not in on_terminal(locked, command, *named, "--overlays", locked.overlays)
 
 
 def test_no_color_is_honoured(sample: Sample) -> None:
@@ -305,7 +308,114 @@ def test_reasons_print_on_a_terminal_that_knows_only_ascii(sample: Sample) -> No
     assert "\\u6607" in done.out
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(locked: Sample) -> None:
-    command = f"'{sys.executable}' -m npu_overlays diff {locked.lib_name} --overlays '{locked.overlays}' | true"
-    done = locked.environment.run("bash", "-o", "pipefail", "-c", command)
-    assert (done.code, done.out, done.err) == (0, "", "")
+@pytest.mark.parametrize(
+    "command", ["diff lib", "show lib", "list", "matrix", "list --json", "lock --all", "check --all"]
+)
+def test_a_reader_that_has_seen_enough_is_no_error(sample: Sample, command: str) -> None:
+    command = command.replace(" lib", f" {sample.lib_name}")
+    (sample.app_overlay / "overlay.lock").touch()
+    shell = f"'{sys.executable}' -m npu_overlays {command} --overlays '{sample.overlays}' | true"
+    done = sample.environment.run("bash", "-o", "pipefail", "-c", shell)
+    assert (done.code, done.out) == (0, "")
+    assert "rror" not in done.err
+
+
+def test_work_is_done_whoever_reads_about_it(sample: Sample) -> None:
+    for folder in (sample.lib_overlay, sample.app_overlay):
+        (folder / "overlay.lock").unlink()
+    shell = f"'{sys.executable}' -m npu_overlays lock --all --overlays '{sample.overlays}' | true"
+    assert sample.environment.run("bash", "-o", "pipefail", "-c", shell).code == 0
+    sample.environment.ok("lock", "--check", "--all", "--overlays", sample.overlays)
+
+
+@pytest.mark.parametrize("command", ["list", "list --json", "show lib", "matrix"])
+def test_a_result_that_cannot_be_written_is_an_error(locked: Sample, command: str) -> None:
+    command = command.replace(" lib", f" {locked.lib_name}")
+    shell = f"'{sys.executable}' -m npu_overlays {command} --overlays '{locked.overlays}' >/dev/full"
+    done = locked.environment.run("bash", "-c", shell)
+    assert done.code == 6
+    assert "standard output: cannot be written: No space left on device" in done.err
+    assert "Exception ignored" not in done.err
+
+
+def test_closed_outputs_are_no_error(locked: Sample) -> None:
+    for shell in (">&-", "2>&-", "2>/dev/full"):
+        command = f"'{sys.executable}' -m npu_overlays list --overlays '{locked.overlays}' {shell}"
+        assert locked.environment.run("bash", "-c", command).code == 0, shell
+
+
+def test_check_reports_what_is_right_beside_what_is_wrong(sample: Sample) -> None:
+    (sample.app_overlay / "overlay.lock").unlink()
+    (sample.lib_overlay / "LICENSE").write_text("mine")
+    done = sample.environment.cli("check", "--all", "--overlays", sample.overlays)
+    assert done.code == 3
+    assert f"{sample.app_name}/overlay.lock: missing" in done.err
+    assert "do not hold upstream's LICENSE" in done.err
+    (sample.lib_overlay / "LICENSE").write_bytes(LICENCE)
+    # lib requires app's version, which only its lock tells; alone it is right.
+    (sample.overlays / "stacks.toml").unlink()
+    done = sample.environment.cli("check", "--all", "--overlays", sample.overlays)
+    assert done.code == 3
+    assert f"{sample.lib_name}: 12 changes in 6 files, as declared" in done.out
+    assert f"{sample.app_name}/overlay.lock: missing" in done.err
+
+
+def test_check_finds_what_a_build_would(sample: Sample) -> None:
+    def refused(text: str) -> None:
+        for command in ("check", "build"):
+            done = sample.environment.cli(command, sample.lib_name, "--overlays", sample.overlays)
+            assert done.code in (3, 5), (command, done.out)
+            assert text in done.err, command
+
+    (sample.lib_overlay / "LICENSE").write_text("mine")
+    refused("do not hold upstream's LICENSE")
+    (sample.lib_overlay / "LICENSE").write_bytes(LICENCE)
+    edit(sample.lib_overlay / "pyproject.toml", "revision = 1\n", 'revision = 1\ndependencies = ["x @ file:///x"]\n')
+    refused("hatchling refuses it")
+
+
+def test_diff_shows_an_overlay_that_is_not_locked_yet(sample: Sample) -> None:
+    locked = sample.environment.ok("diff", sample.lib_name, "--overlays", sample.overlays)
+    (sample.lib_overlay / "overlay.lock").unlink()
+    done = sample.environment.ok("diff", sample.lib_name, "--overlays", sample.overlays)
+    assert done.out == locked.out
+    assert "what the operations depend on was not checked" in done.err
+    assert not (sample.lib_overlay / "overlay.lock").exists()
+
+
+def test_lock_check_names_each_file_that_is_out_of_date(sample: Sample) -> None:
+    (sample.lib_overlay / "README.md").unlink()
+    done = sample.environment.cli("lock", "--check", "--all", "--overlays", sample.overlays)
+    assert done.code == 3
+    assert f"error: {sample.lib_overlay}/README.md: is missing or out of date\n" in done.err
+    assert "overlay.lock" not in done.err
+    assert f"{sample.app_name}: up to date" in done.out
+
+
+def test_names_that_a_terminal_would_obey_are_escaped_there_and_whole_in_a_pipe(sample: Sample) -> None:
+    bad = "More \x1b[31mfits\u202e on an NPU."
+    edit(sample.lib_overlay / "tree/src/lib/core.py", "More fits on an NPU.", bad.encode("unicode_escape").decode())
+    edit(sample.lib_overlay / "tree/src/lib/npu.py", 'NAME = "npu"', f'NAME = "npu"  # {bad[:12]}')
+    shown = sample.environment.ok("show", sample.lib_name, "--overlays", sample.overlays).out
+    assert "\\x1b[31mfits\\u202e" in shown
+    values = sample.environment.ok("show", sample.lib_name, "--json", "--overlays", sample.overlays)
+    assert "\x1b" not in values.out
+    assert bad in [one["why"] for one in values.json()["operations"]]
+    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
+    assert "# More \x1b[31m" in sample.environment.ok("diff", sample.lib_name, "--overlays", sample.overlays).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(("bulid",), "build"), (("build", "--frce"), "--force"), (("build", "--source", "giit"), "git")],
+)
+def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ...], meant: str) -> None:
+    done = locked.environment.cli(*arguments)
+    assert done.code == 2
+    assert done.err.rstrip().endswith(f"did you mean {meant}?")
+
+
+def test_help_tells_of_each_command_in_a_whole_sentence(locked: Sample) -> None:
+    text = " ".join(locked.environment.ok("--help").out.split())
+    assert "check that wheels are whole and say the same everywhere, without installing them" in text
+    assert "exit codes" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +32,9 @@ class Stacks:
             what, fix = "there is no such file, hence no default stack", "name an overlay"
             raise ConfigError(Problem(where=str(self.file), what=what, fix=fix))
         if name not in self.members:
-            known = ", ".join(self.members)
-            raise ConfigError(Problem(where=name, what=f"no such stack in {self.file}", fix=f"one of: {known}"))
+            nearest = difflib.get_close_matches(name, self.members, n=1)
+            what = f"no such stack in {self.file}" + (f"; nearest: {nearest[0]}" if nearest else "")
+            raise ConfigError(Problem(where=name, what=what, fix=f"one of: {', '.join(self.members)}"))
         return self.members[name]
 
     def partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
@@ -62,7 +64,7 @@ def load_stacks(root: Path) -> Stacks:
     stacks = table.table("stacks", required=True)
     members = {name: stacks.texts(name, required=True) for name in stacks.keys()}  # noqa: SIM118  # a method of Table
     default = table.get("default", str)
-    if default and default not in members:
+    if default and members and default not in members:
         table.problem("default", f"`{default}` is not one of the stacks", f"one of: {', '.join(members)}")
     for name, overlays in members.items():
         for overlay in overlays:

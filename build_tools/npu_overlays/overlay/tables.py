@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -117,4 +118,5 @@ class Table:
         known = ", ".join(sorted(self._asked))
         for key in self._values:
             if key not in self._asked:
-                self.problem(key, "unknown key", f"known here: {known}")
+                nearest = difflib.get_close_matches(key, self._asked - self._values.keys(), n=1)
+                self.problem(key, "unknown key", f"did you mean {nearest[0]}?" if nearest else f"known here: {known}")

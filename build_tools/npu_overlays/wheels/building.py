@@ -15,12 +15,14 @@ from hatchling.builders.wheel import WheelBuilder
 from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name, stacks_of
+from npu_overlays.interrupts import held
 from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.lock.metadata import of_extras, rewritten_requires
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pipeline import Prepared, acquire, prepare, prepare_all, source_mode
-from npu_overlays.progress import step
-from npu_overlays.reproducible import cannot_write, write_atomically
+from npu_overlays.progress import about, step
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch, temporaries
 from npu_overlays.source import local_override
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.statement import inputs, sha256, up_to_date, write_statement
@@ -59,8 +61,15 @@ def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) ->
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
     """
     fresh = {overlay.name: found for overlay in overlays if not force and (found := _existing(overlay, out))}
-    prepare_all(overlay for overlay in overlays if overlay.name not in fresh)
-    return tuple(fresh.get(overlay.name) or _build(overlay, out) for overlay in overlays)
+    stale = [overlay for overlay in overlays if overlay.name not in fresh]
+    prepare_all(stale)
+    if stale:
+        with workspace(out) as folder:
+            made = {overlay.name: _build(overlay, folder, out) for overlay in stale}
+            with held(f"what was built lies in {out}, whole"):
+                for file in sorted(folder.iterdir()):
+                    file.replace(out / file.name)
+    return tuple(fresh.get(overlay.name) or made[overlay.name] for overlay in overlays)
 
 
 def _existing(overlay: Overlay, out: Path) -> Built | None:
@@ -89,53 +98,71 @@ def _existing(overlay: Overlay, out: Path) -> Built | None:
     )
 
 
-def _build(overlay: Overlay, out: Path) -> Built:
+def _build(overlay: Overlay, folder: Path, out: Path) -> Built:
+    """Write the files of an overlay into `folder` and return them as they will lie in `out`."""
     prepared = prepare(overlay)
     # What was read, not what may lie there by now.
     used = {**inputs(overlay), "overlay": prepared.content.digest}
-    with workspace(out) as folder:
+    with about(overlay.name):
         step(f"writing {overlay.distribution} {prepared.version}")
-        made = [_companion(prepared, folder), _hatch(overlay.folder, folder)]
-        companion, wheel = (file.replace(out / file.name) for file in made)
-        write_statement(wheel, companion, prepared.record, used)
-    _write_constraints(overlay, out)
+        companion, wheel = _companion(prepared, folder), _hatch(overlay.folder, folder)
+    write_statement(wheel, companion, prepared.record, used)
+    _write_constraints(overlay, folder)
     return Built(
         overlay=overlay.name,
-        wheel=wheel,
-        companion=companion,
+        wheel=out / wheel.name,
+        companion=out / companion.name,
         sha256=sha256(wheel),
         record=prepared.record,
         rebuilt=True,
     )
 
 
-def _write_constraints(overlay: Overlay, out: Path) -> None:
-    """Write the constraints of every stack that goes with an overlay beside its wheel."""
+def _write_constraints(overlay: Overlay, folder: Path) -> None:
+    """Write the constraints of every stack that goes with an overlay."""
     knowledge = load_knowledge()
     for stack in stacks_of([overlay.name], knowledge):
-        write_atomically(out / constraints_name(stack), constraints(stack, knowledge).encode())
+        (folder / constraints_name(stack)).write_bytes(constraints(stack, knowledge).encode())
 
 
 @contextmanager
 def workspace(out: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the results; failures to write become `OutputError`."""
-    try:
+    """Give a temporary folder beside the results, hatchling's own temporary files included; raises `OutputError`."""
+    with writing(out, option="--out"):
         out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out, prefix=".npu-overlays-") as folder:
-            yield Path(folder)
-    except OSError as error:
-        raise cannot_write(Path(error.filename or out), error) from error
+        with temporaries(out) as folder, scratch(folder) as made:
+            yield made
+
+
+def rehearse(overlay: Overlay) -> Prepared:
+    """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
+    prepared = prepare(overlay)
+    step(f"trying what {overlay.distribution} {prepared.version} will be")
+    with _companion_project(prepared) as companion, temporaries() as folder:
+        for project in (overlay.folder, companion):
+            with _refusals(project):
+                builder = WheelBuilder(str(project))
+                list(builder.build(directory=str(folder), versions=["standard"], hooks_only=True))
+                builder.config.core_metadata_constructor(builder.metadata)
+    return prepared
 
 
 def _hatch(project: Path, out: Path) -> Path:
     """Run hatchling's wheel builder on a project folder."""
     # Dates in the archive are hatchling's constant, or SOURCE_DATE_EPOCH where the user sets it.
-    try:
+    with _refusals(project):
         (wheel,) = WheelBuilder(str(project)).build(directory=str(out), versions=["standard"])
-    except (ValueError, TypeError) as error:  # how hatchling refuses a [project] table
-        problem = Problem(where=str(project / CONFIG_FILE), what=f"hatchling refuses it: {error}")
-        raise ConfigError(problem) from error
     return Path(wheel)
+
+
+@contextmanager
+def _refusals(project: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # how hatchling refuses a [project] table
+        fix = "mend the [project] and [tool.hatch] tables"
+        problem = Problem(where=str(project / CONFIG_FILE), what=f"hatchling refuses it: {error}", fix=fix)
+        raise ConfigError(problem) from error
 
 
 def companion_table(prepared: Prepared) -> dict[str, object]:
@@ -164,8 +191,14 @@ def companion_table(prepared: Prepared) -> dict[str, object]:
 
 
 def _companion(prepared: Prepared, out: Path) -> Path:
+    with _companion_project(prepared) as project:
+        return _hatch(project, out)
+
+
+@contextmanager
+def _companion_project(prepared: Prepared) -> Iterator[Path]:
     wheel = {"bypass-selection": True, "core-metadata-version": "2.4"}
     document = {"project": companion_table(prepared), "tool": {"hatch": {"build": {"targets": {"wheel": wheel}}}}}
     with tempfile.TemporaryDirectory(prefix="npu-overlays-companion-") as folder:
         Path(folder, "pyproject.toml").write_text(tomli_w.dumps(document), "utf-8")
-        return _hatch(Path(folder), out)
+        yield Path(folder)

@@ -17,7 +17,7 @@ from npu_overlays.lock.pairing import partner_requirements
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.reproducible import canonical_json, write_atomically
+from npu_overlays.reproducible import canonical_json
 
 BUILD_TYPE = "npu-overlays/wheel/1"
 _TOOL = Path(__file__).parents[1]
@@ -77,7 +77,7 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
             "runDetails": {"builder": {"id": "npu-overlays", "version": {"npu-overlays": version("npu-overlays")}}},
         },
     }
-    write_atomically(statement_file(wheel), canonical_json(value))
+    statement_file(wheel).write_bytes(canonical_json(value))
 
 
 def up_to_date(wheel: Path, companion: Path, used: dict[str, str], *, mode: str) -> bool:

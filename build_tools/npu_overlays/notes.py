@@ -1,0 +1,53 @@
+"""Notes: the record of a build in, what is worth saying about it beside its result out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def count_of(record: dict[str, Any]) -> str:
+    """Return how many changes a wheel holds; a file or class that came or went as a whole counts as one."""
+    files = record["files"]
+    number = sum(
+        len(file["module_changes"]) + sum(len(entry["changes"]) or 1 for entry in file["class_changes"]) or 1
+        for file in files
+    )
+    return f"{plural(number, 'change')} in {plural(len(files), 'file')}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number and what it counts."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def source_notes(record: dict[str, Any], *, verb: str) -> Iterator[str]:
+    """Yield, where the source is not the commit itself, what that means for the wheel, and what to do about it.
+
+    Args:
+        record: the content of ``changes.json``.
+        verb: ``built``, or ``would be built`` where nothing is written.
+    """
+    upstream, name = record["upstream"], record["overlay"]["name"]
+    if upstream["source"]["kind"] == "git":
+        return
+    yield f"{name}: {verb} from the release archive {upstream['source']['archive']}, not from git"
+    if upstream["missing"]:
+        yield f"{name}: {_lacks(record)}"
+    elif upstream["compared"]:
+        yield f"{name}: it holds every file of the commit, so nothing is lost"
+    else:
+        yield (
+            f"{name}: its bytes are the pinned ones; whether each is the commit's has not been compared yet, which"
+            f" `npu-overlays lock --source git {name}` does where the repository can be reached"
+        )
+
+
+def _lacks(record: dict[str, Any]) -> str:
+    missing, left_out = record["upstream"]["missing"], record["not_applied"]
+    tops = ", ".join(sorted({path.partition("/")[0] for path in missing}))
+    text = f"it lacks {plural(len(missing), 'file')} of the commit, in {tops}"
+    if left_out:
+        text += f", so {plural(len(left_out), 'operation')} on them are left out"
+    again = f"npu-overlays build --source git {record['overlay']['name']}"
+    return f"{text}; the rest is whole. To have those too, where the repository can be reached: {again}"

@@ -1,0 +1,61 @@
+"""Running: parse, call, report. Every error a user can cause is printed here and nowhere else."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from npu_overlays.arguments import parser
+from npu_overlays.commands import Command
+from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.pipeline import SOURCE_VARIABLE
+from npu_overlays.progress import told_to
+from npu_overlays.report import Console
+from npu_overlays.reproducible import UNWRITABLE, cannot_write
+from npu_overlays.source import override_variable
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run the command and return its exit code, documented in ``--help``; raises `Interrupted`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a reason in Chinese must not fail on an ASCII terminal
+    options = parser().parse_args(arguments)
+    console = Console(json_output=getattr(options, "json", False))
+    try:
+        _apply_source_options(options)
+        with told_to(console.step), console:
+            command: Command = options.run
+            return command(options, console)
+    except OverlayError as error:
+        return _failure(options, console, error)
+    except Exception as error:  # the boundary: anything else is a full disk, or a defect of ours, said in one line
+        return _failure(options, console, _unexpected(error))
+
+
+def _unexpected(error: Exception) -> OverlayError:
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        return cannot_write(Path(os.fsdecode(error.filename or tempfile.gettempdir())), error, option="TMPDIR")
+    what = f"unexpected {type(error).__name__}: {error}"
+    fix = "run it again with --verbose and report what it prints"
+    return OverlayError(Problem(where="npu-overlays", what=what, fix=fix))
+
+
+def _failure(options: argparse.Namespace, console: Console, error: OverlayError) -> int:
+    console.problems(error.problems)
+    if options.verbose:
+        traceback.print_exc()
+    return error.exit_code
+
+
+def _apply_source_options(options: argparse.Namespace) -> None:
+    """Pass the source options on the way a PEP 517 front end has to: through the environment."""
+    if getattr(options, "source", None):
+        os.environ[SOURCE_VARIABLE] = options.source
+    for name, path in getattr(options, "upstream", ()):
+        os.environ[override_variable(name)] = str(path)

@@ -1,0 +1,69 @@
+"""Selection: what a command line names goes in, the overlays it means come out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from npu_overlays.errors import ConfigError, OverlayError, Problem
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.lookup import find_overlay, load_all
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.stacks import load_stacks
+
+
+def root(options: argparse.Namespace) -> Path:
+    """Return the folder of overlays; raises `ConfigError` where there is none, or it is an overlay itself."""
+    folder: Path = options.overlays
+    if (folder / CONFIG_FILE).is_file() and "@" in folder.name:
+        fix = f"--overlays {folder.parent}, and name {folder.name}"
+        raise ConfigError(Problem(where=str(folder), what="is an overlay, not a folder of overlays", fix=fix))
+    if not folder.is_dir():
+        what = "is a file, not a folder of overlays" if folder.exists() else "there is no such folder of overlays"
+        fix = "run this where overlays/ lies, or name the folder with --overlays"
+        raise ConfigError(Problem(where=str(folder), what=what, fix=fix))
+    return folder
+
+
+def selected(options: argparse.Namespace) -> list[Overlay]:
+    """Return the overlays a command line names; raises `ConfigError` with every unknown one."""
+    overlays = load_all(root(options)) if options.all else _named(options)
+    known = {overlay.pin.project for overlay in overlays}
+    for name in dict(getattr(options, "upstream", ())):
+        if name not in known:
+            what, fix = "none of the chosen overlays is for that project", f"one of: {', '.join(sorted(known))}"
+            raise ConfigError(Problem(where=f"--upstream {name}", what=what, fix=fix))
+    return overlays
+
+
+def named(options: argparse.Namespace, name: str) -> Overlay:
+    """Return the overlay of a name, a tag or a path; raises `ConfigError` where there is none."""
+    folder = Path(name).expanduser()
+    if folder.name == CONFIG_FILE:
+        folder = folder.parent
+    if (folder / CONFIG_FILE).is_file():
+        return load_overlay(Path(os.path.realpath(folder)))
+    if os.sep in name:
+        there = "holds no pyproject.toml" if folder.is_dir() else "there is no such folder"
+        what, fix = f"{there}, so it is no overlay", "name an overlay as `npu-overlays list` does, or its folder"
+        raise ConfigError(Problem(where=name, what=what, fix=fix))
+    return find_overlay(root(options), name)
+
+
+def _named(options: argparse.Namespace) -> list[Overlay]:
+    names = list(options.overlay)
+    if options.stack or not names:
+        stacks = load_stacks(root(options))
+        names += stacks.get(options.stack or stacks.default)
+    overlays: dict[Path, Overlay] = {}
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            overlay = named(options, name)
+            overlays[overlay.folder.resolve()] = overlay
+        except OverlayError as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ConfigError(problems)
+    return list(overlays.values())
