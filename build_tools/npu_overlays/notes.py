@@ -48,6 +48,7 @@ def _lacks(record: dict[str, Any]) -> str:
     tops = ", ".join(sorted({path.partition("/")[0] for path in missing}))
     text = f"it lacks {plural(len(missing), 'file')} of the commit, in {tops}"
     if left_out:
-        text += f", so {plural(len(left_out), 'operation')} on them are left out"
+        verb = "is" if len(left_out) == 1 else "are"
+        text += f", so {plural(len(left_out), 'operation')} on them {verb} left out"
     again = f"npu-overlays build --source git {record['overlay']['name']}"
     return f"{text}; the rest is whole. To have those too, where the repository can be reached: {again}"

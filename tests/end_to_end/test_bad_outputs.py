@@ -62,5 +62,6 @@ def test_a_full_or_read_only_disk_leaves_nothing(sample: Sample, mount: str) -> 
         pytest.skip(f"this system lets no test mount a file system: {done.err.strip()}")
     assert done.code == 6, done.err
     reason = "No space left on device" if mount.startswith("size") else "Read-only file system"
-    assert f"cannot be written: {reason}" in done.err
+    # The folder that is full, and not the one for temporary files.
+    assert f"error: {folder / 'out'}: cannot be written: {reason}" in done.err
     assert done.out == "mounted\nleft:\n"

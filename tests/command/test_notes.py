@@ -1,0 +1,58 @@
+"""Notes on the source: whether it is bad, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from npu_overlays.notes import count_of, source_notes
+
+
+LACKS = (
+    "lib@0123456: it lacks 3 files of the commit, in a, b, so 1 operation on them is left out; the rest is whole. "
+    "To have those too, where the repository can be reached: npu-overlays build --source git lib@0123456"
+)
+
+
+def record(kind: str = "archive", *, compared: bool = True, missing: tuple[str, ...] = (), left: int = 0) -> Any:
+    return {
+        "overlay": {"name": "lib@0123456"},
+        "upstream": {"source": {"kind": kind, "archive": "lib.whl"}, "compared": compared, "missing": list(missing)},
+        "not_applied": [{}] * left,
+        "files": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "notes"),
+    [
+        (record("git"), []),
+        (
+            record(),
+            [
+                "lib@0123456: built from the release archive lib.whl, not from git",
+                "lib@0123456: it holds every file of the commit, so nothing is lost",
+            ],
+        ),
+        (
+            record(missing=("a/x", "b/y", "a/z"), left=1),
+            [
+                "lib@0123456: built from the release archive lib.whl, not from git",
+                LACKS,
+            ],
+        ),
+    ],
+)
+def test_notes_say_what_a_source_means(given: Any, notes: list[str]) -> None:
+    assert list(source_notes(given, verb="built")) == notes
+
+
+def test_notes_of_an_archive_nobody_compared_say_what_would() -> None:
+    first, second = source_notes(record(compared=False), verb="would be built")
+    assert first == "lib@0123456: would be built from the release archive lib.whl, not from git"
+    assert "npu-overlays lock --source git lib@0123456" in second
+
+
+def test_a_record_without_files_counts_none() -> None:
+    assert count_of(record()) == "0 changes in 0 files"

@@ -1,0 +1,92 @@
+"""What reaches a person: nothing a terminal would obey, names as they are, progress where it is needed."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+
+from npu_overlays.report import Console, readable
+from npu_overlays.watch import Lines
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, größer, 昇腾", "plain, größer, 昇腾"),
+        ("full\u3000width space", "full\u3000width space"),
+        ("red \x1b[31m", "red \\x1b[31m"),
+        ("one-byte \x9b31m", "one-byte \\x9b31m"),
+        ("turned \u202e round", "turned \\u202e round"),
+        ("two\nlines\r\n", "two\\nlines\\r\\n"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("name of bytes \udcc3\udcbc", "name of bytes ü"),
+        ("not UTF-8: \udcff", "not UTF-8: \\udcff"),
+        ("half a pair: \ud800", "half a pair: \\ud800"),
+    ],
+)
+def test_a_terminal_obeys_nothing_in_a_text(text: str, shown: str) -> None:
+    assert readable(text) == shown
+
+
+def test_json_holds_no_control_character_and_means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"why": "\x1b[31m \x9b \u202e 昇腾 \U000e0001", "name": "\udcc3\udcbc"}
+    Console(json_output=True).json(value)
+    out = capsys.readouterr().out
+    assert "".join(char for char in out if not char.isprintable()) == "\n" * out.count("\n")
+    assert "昇腾" in out
+    assert json.loads(out) == {**value, "name": "ü"}
+
+
+class Said:
+    """Collects lines, and waits for them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._more = threading.Condition()
+
+    def __call__(self, line: str) -> None:
+        with self._more:
+            self.lines.append(line)
+            self._more.notify()
+
+    def wait(self, number: int) -> list[str]:
+        with self._more:
+            assert self._more.wait_for(lambda: len(self.lines) >= number, timeout=60)
+            return self.lines
+
+
+def test_a_quick_step_says_nothing() -> None:
+    said = Said()
+    watch = Lines(said, after=60)
+    watch.step("quick")
+    watch.stop()
+    assert said.lines == []
+
+
+def test_a_long_step_is_said_once_and_again_later() -> None:
+    said = Said()
+    watch = Lines(said, after=0.01, again=0.05)
+    watch.step("long")
+    assert said.wait(2)[0] == "long"
+    assert said.lines[1].startswith("long (")
+    watch.stop()
+    number = len(said.lines)
+    time.sleep(0.1)
+    assert len(said.lines) == number
+
+
+def test_many_quick_steps_are_not_silent_together() -> None:
+    said = Said()
+    watch = Lines(said, after=0.05, again=60)
+    end = time.monotonic() + 60
+    for number in range(10_000):
+        watch.step(f"step {number}")
+        if said.lines or time.monotonic() > end:
+            break
+        time.sleep(0.001)
+    watch.stop()
+    assert len(said.lines) == 1
+    assert said.lines[0].startswith("step ")

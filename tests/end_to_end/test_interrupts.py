@@ -1,0 +1,116 @@
+"""Builds that are stopped at any moment: a word, the right exit code, and nothing left behind by the next one."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.wheels import record_problems
+
+from .refusals import out
+from .sample import Sample
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+def temporary(sample: Sample) -> Path:
+    folder = sample.folder / "temporary"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def stopped(sample: Sample, number: signal.Signals, after: float) -> subprocess.CompletedProcess[str]:
+    """Start a build, send it a signal some time after its first lines ran, and return how it ended."""
+    command = [sys.executable, "-m", "npu_overlays", "build", "--overlays", str(sample.overlays), "--out", "out"]
+    with subprocess.Popen(
+        command,
+        cwd=sample.folder,
+        env=sample.environment.variables(TMPDIR=str(temporary(sample))),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not _catches(process.pid):
+            time.sleep(0.01)
+        time.sleep(after)
+        process.send_signal(number)
+        said, told = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, said, told)
+
+
+def _catches(process: int) -> bool:
+    """Return whether a process has a handler for SIGTERM, as Linux tells it."""
+    status = Path(f"/proc/{process}/status").read_text("utf-8")
+    caught = next((line for line in status.splitlines() if line.startswith("SigCgt")), "SigCgt: 0").split()[1]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def left(sample: Sample, wheels: Path) -> Iterator[str]:
+    """Yield what does not belong there, in the folder of wheels and in that for temporary files."""
+    known = {path.name: path.read_bytes() for path in wheels.iterdir()}
+    for path in out(sample).iterdir() if out(sample).is_dir() else ():
+        if path.is_dir() or known.get(path.name) != path.read_bytes():
+            yield str(path)
+    yield from map(str, temporary(sample).iterdir())
+    tmp = sample.environment.cache / "tmp"
+    yield from map(str, tmp.iterdir() if tmp.is_dir() else ())
+
+
+def stop_and_build(sample: Sample, wheels: Path, moments: list[tuple[signal.Signals, float]]) -> list[int]:
+    """Stop builds at these moments, then build, and see that all is as if none had been stopped."""
+    codes = []
+    for number, after in moments:
+        done = stopped(sample, number, after)
+        codes.append(done.returncode)
+        assert "Traceback" not in done.stderr
+        if number != signal.SIGKILL:
+            # What has said its last word may still be ended the ordinary way.
+            assert done.returncode == 128 + number or done.stdout, (done.returncode, done.stderr)
+            assert done.stdout or done.stderr.splitlines()[-1].startswith("interrupted"), done.stderr
+            assert not [name for name in left(sample, wheels) if "/out/" not in name or "/.npu-overlays-" in name]
+        if out(sample).is_dir() and done.stdout:
+            for file in out(sample).iterdir():
+                file.unlink()
+    sample.environment.ok(
+        "build", "--force", "--overlays", sample.overlays, "--out", out(sample), TMPDIR=str(temporary(sample))
+    )
+    assert list(left(sample, wheels)) == []
+    assert {path.name for path in out(sample).iterdir()} == {path.name for path in wheels.iterdir()}
+    assert [problem for wheel in out(sample).glob("*.whl") for problem in record_problems(wheel)] == []
+    return codes
+
+
+def duration(sample: Sample) -> float:
+    """Return how long a whole build takes here and now."""
+    start = time.monotonic()
+    sample.environment.ok("build", "--overlays", sample.overlays, "--out", sample.folder / "timed")
+    return time.monotonic() - start
+
+
+def test_a_stopped_build_says_a_word_and_leaves_nothing(sample: Sample, wheels: Path) -> None:
+    half = duration(sample) / 3
+    codes = stop_and_build(sample, wheels, [(number, half) for number in SIGNALS])
+    assert codes == [130, 143, -9]
+
+
+def test_what_was_written_is_said_to_be_nothing(sample: Sample) -> None:
+    done = stopped(sample, signal.SIGTERM, 0)
+    assert done.returncode == 143
+    assert done.stderr in ("interrupted\n", f"interrupted: nothing was written to {out(sample)}\n")
+
+
+@pytest.mark.thorough
+def test_builds_stopped_at_fifty_random_moments_leave_nothing(sample: Sample, wheels: Path) -> None:
+    whole = duration(sample)
+    # Not for a secret: the moments of a failure can be had again.
+    chance = random.Random(50)  # noqa: S311
+    for _ in range(5):
+        moments = [(chance.choice(SIGNALS), chance.uniform(0, whole)) for _ in range(10)]
+        stop_and_build(sample, wheels, moments)
