@@ -23,13 +23,15 @@ def canonical_json(value: Any) -> bytes:  # whatever JSON holds
 
 def write_atomically(file: Path, content: bytes) -> None:
     """Write a file beside its place and rename it; raises `OutputError` and leaves the old one on failure."""
-    with writing(file.parent):
+    try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with scratch(file.parent) as folder:
             made = folder / file.name
             made.write_bytes(content)
             made.chmod(0o644)
             made.replace(file)
+    except OSError as error:
+        raise cannot_write(file, error) from error
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import pytest
 
 from npu_overlays.notes import count_of, source_notes
 
-
 LACKS = (
     "lib@0123456: it lacks 3 files of the commit, in a, b, so 1 operation on them is left out; the rest is whole. "
     "To have those too, where the repository can be reached: npu-overlays build --source git lib@0123456"

@@ -261,9 +261,8 @@ def test_the_archive_gives_the_same_bytes_for_every_file_both_hold(
     info = f"lib_npu-{sample.lib_version}.dist-info"
     told = {"changes.json", "changes.diff", "manifest.json"}
     assert differing == {f"lib_npu_summary/{name}" for name in told} | {f"{info}/RECORD", f"{info}/METADATA"}
-    assert f"built from {ARCHIVE}, not from git" in done.err
-    assert "it lacks 1 file of the commit, in src" in done.err
-    assert "1 operation on files it lacks left out" in done.err
+    assert f"built from the release archive {ARCHIVE}, not from git" in done.err
+    assert "it lacks 1 file of the commit, in src, so 1 operation on them is left out" in done.err
 
 
 def test_what_an_archive_build_leaves_out_is_recorded(sample: Sample, tmp_path: Path) -> None:
