@@ -10,6 +10,7 @@ import pytest
 
 from support.patched import Site
 from support.pythons import SUPPORTED, some_python
+from support.venvs import make_venv
 
 HEAD = "import functools, transformers.models.model as m\n\n\n"
 
@@ -311,3 +312,48 @@ def test_module_of_the_summary_without_its_dependency_is_no_failure(site: Site) 
     assert report["exit"] == 0
     done = site.python("-m", "verl_npu_summary", "--audit")
     assert "not audited: verl.trainer: absent_thing is not installed" in done.out
+
+
+def test_module_without_what_its_wheel_requires_cannot_be_told(site: Site) -> None:
+    file = site.info("verl_npu") / "METADATA"
+    file.write_text(file.read_text("utf-8").replace("\nName:", "\nRequires-Dist: absent-thing>=1\nName:", 1), "utf-8")
+    site.write("verl/trainer.py", b"import absent_thing\n")
+    report = audit(site)
+    assert report["exit"] == 2
+    assert [one["required"] for one in report["failures"]] == ["verl-npu"]
+    done = site.python("-m", "verl_npu_summary", "--audit")
+    assert "not audited: verl.trainer: absent_thing is not installed, which verl-npu requires\n" in done.out
+    assert "could not tell for all" in done.out
+
+
+def test_audit_that_could_look_at_little_says_so_in_one_line_for_each_reason(site: Site) -> None:
+    for path in ("verl/trainer.py", "transformers/models/model.py"):
+        site.write(path, b"import absent_thing\n")
+    site.write("verl/__init__.py", b"")
+    report = audit(site, "--import", "verl")  # what is asked for by name is there
+    assert report["exit"] == 0
+    done = site.python("-m", "verl_npu_summary", "--audit")
+    assert done.code == 2
+    (line,) = [line for line in done.out.splitlines() if "absent_thing" in line]
+    assert line == "not audited: transformers.models.model and 1 more: absent_thing is not installed"
+    assert "2 not: could not tell for all" in done.out
+
+
+def test_import_of_no_module_or_of_another_package_is_an_error(site: Site) -> None:
+    done = site.python("-m", "verl_npu_summary", "--audit", "--import", "nosuch", "--import", "verl")
+    assert done.code == 2
+    assert "error: nosuch: ModuleNotFoundError: No module named 'nosuch'\n" in done.out
+    other = site.python("-m", "verl_npu_summary", "--audit", "--import", "json")
+    assert other.code == 2
+    assert "error: nothing that was imported belongs to a patched distribution\n" in other.out
+
+
+def test_current_folder_is_kept_out_of_an_isolated_audit(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("print('mine'); raise SystemExit(0)\n")
+    # -I leaves PYTHONPATH out too, so the folder is named by the environment itself.
+    venv = make_venv(tmp_path / "venv", site.patched.environment)
+    (venv.site / "site.pth").write_text(f"{site.folder}\n")
+    done = site.patched.environment.run(venv.executable, "-I", "-m", "verl_npu_summary", "--audit", cwd=tmp_path)
+    assert "mine" not in done.out
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith("modules audited: everything is what its file defines\n")

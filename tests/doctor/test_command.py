@@ -149,3 +149,19 @@ def test_the_facts_of_a_machine_can_be_compared(machine: Machine) -> None:
     assert facts["cann_runtime"] == "8.0.0.1.235:8.3.RC1"
     assert facts["hdk"] == "25.3.rc1"
     assert facts["machine"] == "aarch64"
+
+
+@pytest.mark.parametrize("entry", ["", ".", "here", "./here"])
+def test_a_command_of_the_current_folder_is_never_run(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    (machine.bin / "npu-smi").unlink()
+    monkeypatch.chdir(machine.root)
+    for folder in (machine.root, machine.root / "here"):
+        folder.mkdir(exist_ok=True)
+        (folder / "npu-smi").write_text("#!/bin/sh\n/bin/touch ran\n")
+        (folder / "npu-smi").chmod(0o755)
+    machine.env["PATH"] = f"{machine.env['PATH']}:{entry}"
+    (found,) = [row for row in machine.report().rows if row.component == "npu-smi info"]
+    assert found.found == "npu-smi is not on PATH"
+    assert not (machine.root / "ran").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -244,3 +245,40 @@ def test_a_machine_without_torch_npu_is_broken_whatever_the_stack(machine: Machi
     machine.uninstall("torch-npu")
     assert row(machine.report(), "torch_npu", "stack.presence").level == "broken"
     assert row(machine.report("vllm-0.11"), "torch_npu", "stack.pins").level == "broken"
+
+
+def test_a_missing_torch_npu_comes_with_a_command_that_can_be_run(machine: Machine) -> None:
+    machine.uninstall("torch-npu")
+    fix = row(machine.report(), "torch_npu", "stack.presence").fix
+    assert fix.startswith("python -m pip install torch_npu==")
+    machine.uninstall("torch")
+    fix = row(machine.report(), "torch_npu", "stack.presence").fix
+    assert re.fullmatch(r"python -m pip install torch==[0-9.]+ torch_npu==[0-9.]+\S*", fix)
+
+
+def test_what_a_patched_wheel_requires_and_nobody_installed_is_named(machine: Machine) -> None:
+    machine.install(
+        "verl-npu",
+        "0.6.1+npu.1",
+        {"verl_npu_summary/changes.json": "{}"},
+        requires=[
+            "absent-thing[default] <3,>=2.0",
+            "torch",
+            "companion==0.6.1+npu.1",
+            "only-windows; sys_platform == 'win32'",
+            'wanted; extra == "vllm"',
+        ],
+    )
+    found = row(machine.report(), "requirements of verl-npu", "install.required")
+    assert (found.level, found.found) == ("broken", "not installed: absent-thing, companion")
+    assert found.fix == (
+        "python -m pip install --find-links wheels 'absent-thing[default]<3,>=2.0' companion==0.6.1+npu.1"
+    )
+    machine.install("absent-thing", "2.1")
+    machine.install("companion", "0.6.1+npu.1")
+    assert not [one for one in machine.report().rows if one.check == "install.required"]
+
+
+def test_what_another_package_requires_is_its_own_matter(machine: Machine) -> None:
+    machine.install("other", "1.0", requires=["absent-thing"])
+    assert not [one for one in machine.report().rows if one.check == "install.required"]

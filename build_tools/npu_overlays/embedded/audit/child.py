@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import platform
 import runpy
 import sys
 from types import ModuleType
 
 from .. import installed
+from ..doctor import requirements
 from ..verify import distributions, subjects
 from . import definitions
 from .compare import Comparison
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..changes import FileChange
+    from ..installed import Place
+    from ..verify.distributions import Dist
     from ..verify.subjects import Subject
     from .compare import Mismatch
 
@@ -41,6 +45,9 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     failures = list(_script(asked["script"], asked["arguments"])) if asked["script"] else []
     listed = asked["imports"] or ([] if asked["script"] else sorted(_listed(ours)))
     failures += [failure for name in listed if (failure := _imported(name, explicit=bool(asked["imports"])))]
+    required = _required(places, found)
+    for failure in failures:
+        failure["required"] = required.get(installed.normal_name(failure["absent"]), "")
     origins = Origins.now(asked["script"])
     audited = list(_loaded(ours))
     replacements = []
@@ -50,9 +57,29 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
                 _told(one, subject, path, module, ours) for one in _compare(subject, path, module, origins)
             ]
         except Exception as error:  # an attribute may run any code when it is looked at
-            failures.append({"module": module.__name__, "error": _first(error), "absent": "", "explicit": True})
+            told = {"module": module.__name__, "error": _first(error), "absent": "", "explicit": True}
+            failures.append({**told, "required": ""})
     problems = [] if ours else [installed.NOTHING]
-    return {"modules": len(audited), "replacements": replacements, "failures": failures, "problems": problems}
+    return {
+        "modules": len(audited),
+        "asked": len(listed),
+        "replacements": replacements,
+        "failures": failures,
+        "problems": problems,
+    }
+
+
+def _required(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
+    """Return, by the name of each distribution that ours require whatever the extras, which of ours does."""
+    ours = {installed.normal_name(place.distribution) for place in places}
+    environment = requirements.environment(python=platform.python_version(), machine=platform.machine())
+    required: dict[str, str] = {}
+    for dist in found:
+        for text in dist.requires if dist.key in ours else ():
+            wanted = requirements.parse(text)
+            if wanted and requirements.applies(wanted.marker, environment):
+                required.setdefault(installed.normal_name(wanted.name), dist.name)
+    return required
 
 
 def _script(file: str, arguments: list[str]) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,12 +50,14 @@ class Failure:
         error: the first error of the chain.
         absent: the package that is not installed, where that is why.
         explicit: whether it was asked for by name.
+        required: the patched distribution that requires that package; empty where none does.
     """
 
     module: str
     error: str
     absent: str
     explicit: bool
+    required: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +69,14 @@ class Audited:
         replacements: what is not as defined.
         failures: what could not be imported.
         problems: why nothing could be audited.
+        asked: how many modules were to be imported.
     """
 
     modules: int
     replacements: tuple[Replacement, ...]
     failures: tuple[Failure, ...]
     problems: tuple[str, ...] = ()
+    asked: int = 0
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Audited:
@@ -86,19 +90,22 @@ class Audited:
             replacements=tuple(Replacement(**one) for one in replacements),
             failures=tuple(Failure(**one) for one in answer["failures"]),
             problems=tuple(answer["problems"]),
+            asked=answer["asked"],
         )
 
     @property
     def exit_code(self) -> int:
         """0 all is as defined or expected, 1 something is not, 2 could not tell.
 
-        A module of the summary whose dependency is not installed cannot run
-        here either, so leaving it out leaves nothing untold.
+        A module of the summary that needs what is neither installed nor required
+        cannot run here, so leaving it out leaves nothing untold; but not where
+        that is most of them, or where what is required is absent.
         """
         if any(one.kind == "unexpected" for one in self.replacements):
             return 1
-        untold = any(one.explicit or not one.absent for one in self.failures)
-        return 2 if untold or self.problems or not self.modules else 0
+        untold = any(one.explicit or one.required or not one.absent for one in self.failures)
+        little = len(self.failures) * 2 > self.asked
+        return 2 if untold or little or self.problems or not self.modules else 0
 
     def to_json(self) -> str:
         """Render for machines; ASCII only."""
@@ -120,12 +127,35 @@ class Audited:
                 yield f"{title}: {len(found)}"
             for one in found:
                 yield from _shown(one)
-        for failure in self.failures:
-            why = f"{failure.absent} is not installed" if failure.absent else failure.error
-            yield f"not audited: {failure.module}: {why}"
+        yield from _left_out(self.failures)
         yield from (f"error: {problem}" for problem in self.problems)
-        state = {0: "everything is what its file defines", 1: "NOT everything is what its file defines"}
-        yield f"{self.modules} modules audited: {state.get(self.exit_code, 'could not tell for all')}"
+        if not (self.modules or self.failures or self.problems):
+            yield "error: nothing that was imported belongs to a patched distribution"
+        yield self._verdict()
+
+    def _verdict(self) -> str:
+        states = {0: "everything is what its file defines", 1: "NOT everything is what its file defines"}
+        state = states.get(self.exit_code, "could not tell for all")
+        audited = f"{self.modules} module{'' if self.modules == 1 else 's'} audited"
+        return f"{audited}{f', {len(self.failures)} not' if self.failures else ''}: {state}"
+
+
+def _left_out(failures: tuple[Failure, ...]) -> Iterator[str]:
+    """Yield one line for each reason why modules could not be audited, and what to do about it."""
+    modules: dict[Failure, list[str]] = {}
+    for failure in failures:
+        # What was asked for by name is told by name.
+        reason = (
+            failure if failure.explicit else replace(failure, module="", error="" if failure.absent else failure.error)
+        )
+        modules.setdefault(reason, []).append(failure.module)
+    for reason, names in modules.items():
+        needs = f", which {reason.required} requires" if reason.required else ""
+        why = f"{reason.absent} is not installed{needs}" if reason.absent and not reason.explicit else reason.error
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        yield f"{'error' if reason.explicit else 'not audited'}: {names[0]}{more}: {why}"
+        if reason.required:
+            yield "    fix: install what is required; `--doctor` prints the command"
 
 
 def _shown(one: Replacement) -> Iterator[str]:

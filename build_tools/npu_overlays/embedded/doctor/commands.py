@@ -66,11 +66,13 @@ def start(command: Sequence[str], *, env: Mapping[str, str], timeout: float) -> 
 
     Args:
         command: name and arguments; no shell is involved.
-        env: its variables; it is looked for on their PATH.
+        env: its variables; it is looked for on their PATH, but not in entries that mean the current folder.
         timeout: seconds from now after which it and its children are killed.
     """
     name = command[0].rpartition("/")[2]
-    program = shutil.which(command[0], path=env.get("PATH", ""))
+    # An empty entry, "." or "bin": whoever can write there would be run by who looks after a machine.
+    path = os.pathsep.join(filter(os.path.isabs, env.get("PATH", "").split(os.pathsep)))
+    program = shutil.which(command[0], path=path)
     if program is None:
         return Started(problem=f"{name} is not on PATH")
     try:

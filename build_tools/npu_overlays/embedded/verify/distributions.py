@@ -62,6 +62,12 @@ class Dist:
         """The version; empty where the metadata is damaged and the folder's name has none."""
         return self._header["Version"]
 
+    @cached_property
+    def requires(self) -> tuple[str, ...]:
+        """Its requirements as the metadata spell them."""
+        headers = self._text("METADATA", "PKG-INFO").partition("\n\n")[0].splitlines()
+        return tuple(line.partition(":")[2].strip() for line in headers if line.startswith("Requires-Dist:"))
+
     @property
     def installer(self) -> str:
         """What installed it: ``pip``, ``uv``; empty where it does not say."""

@@ -33,6 +33,7 @@ CHECKS: tuple[Check, ...] = (
     install.cpu_torch,
     install.engine_torch,
     install.development_pin,
+    install.required,
     install.requirements,
     install.limits,
     install.cann_modules,

@@ -1,12 +1,13 @@
 """What goes wrong while installing: versions that cannot work together, and packages that are missing."""
 
 # Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH112, PTH118, PTH119, PTH208
+# ruff: noqa: PTH112, PTH113, PTH118, PTH119, PTH208
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 
 from .. import requirements as language
@@ -64,6 +65,33 @@ def development_pin(context: Context) -> Iterator[Row]:
         base = wanted.specifier.lstrip("=~> ").partition(".dev")[0]
         level: Level = "matched" if answer else "compatible" if versions.same(base, found) else "broken"
         yield context.judge(3, "torch_npu for vllm-ascend", level, found or "not installed", wanted.specifier)
+
+
+def required(context: Context) -> Iterator[Row]:
+    """Yield, for each patched distribution, what it requires and nobody installed, as after ``--no-deps``."""
+    environment = language.environment(python=context.system.python, machine=context.system.machine)
+    for distribution in context.packages.by_name.values():
+        package = f"{distribution.name.replace('-', '_')}_summary"
+        if not os.path.isfile(os.path.join(distribution.root, package, "changes.json")):
+            continue
+        parsed = {text: language.parse(text) for text in dict.fromkeys(distribution.requires)}
+        absent = {
+            text.partition(";")[0].replace(" ", ""): one.name
+            for text, one in parsed.items()
+            if one and language.applies(one.marker, environment) and not context.packages.get(one.name)
+        }
+        if absent:
+            # Ours are on no index.
+            links = " --find-links wheels" if any("+" in text for text in absent) else ""
+            yield Row(
+                component=f"requirements of {distribution.name}",
+                level="broken",
+                found=f"not installed: {', '.join(absent.values())}",
+                expected="all installed",
+                why="what needs them cannot be imported; --no-deps leaves them out",
+                fix=f"python -m pip install{links} {' '.join(map(shlex.quote, absent))}",
+                see=(distribution.info,),
+            )
 
 
 def requirements(context: Context) -> Iterator[Row]:

@@ -16,9 +16,23 @@ from .published import fix_of, tables_that_allow
 def presence(context: Context) -> Iterator[Row]:
     """Yield that torch_npu is missing, without which nothing here could run; a stack says so itself."""
     if context.stack is None and not context.version("torch_npu"):
-        fix = "take one stack from the install page: pip install -c constraints-STACK.txt 'verl-npu[npu]'"
         why = "nothing runs on an NPU without it"
+        fix = f"python -m pip install {' '.join(_pair(context))}"
         yield Row(component="torch_npu", level="broken", found="not installed", expected="installed", why=why, fix=fix)
+
+
+def _pair(context: Context) -> Iterator[str]:
+    """Yield the requirements that give torch_npu: for the torch that is there, else those of the first stack."""
+    table = next(table for table in context.knowledge.tables if table.name == "torch_npu")
+    found = versions.public(context.version("torch"))
+    for row in table.rows:
+        if found and versions.same(row[table.columns.index("torch")], found):
+            yield f"torch_npu=={row[0]}"
+            return
+    wanted = next(stack for stack in context.knowledge.stacks if not stack.record and stack.pin("torch_npu"))
+    for name in ("torch", "torch_npu"):
+        if pin := wanted.pin(name):
+            yield f"{name}=={pin.version}"
 
 
 def pins(context: Context) -> Iterator[Row]:
