@@ -139,7 +139,7 @@ def test_a_merged_import_is_declared_with_what_needs_it() -> None:
 
 def test_an_import_that_would_mean_something_else_is_refused() -> None:
     fix = "import it under another name, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
-    otherwise = "which pkg/module.py already defines otherwise"
+    otherwise = "which pkg/module.py already defines otherwise (line {})"
     refused(
         "import os as re\nfrom a import b\ndef c(): pass\nif x:\n    import d\nimport e\ndef f(): pass\n",
         """
@@ -151,11 +151,11 @@ def test_an_import_that_would_mean_something_else_is_refused() -> None:
         @replaced(why="w")
         def f(): return re, b, c, d, e
         """,
-        f"8: `import re` would rebind `re`, {otherwise}; {fix}",
-        f"8: `from z import b` would rebind `b`, {otherwise}; {fix}",
-        f"8: `import c` would rebind `c`, {otherwise}; {fix}",
-        f"8: `import d as d` would rebind `d`, {otherwise}; {fix}",
-        f"8: `from e import e` would rebind `e`, {otherwise}; {fix}",
+        f"8: `import re` would rebind `re`, {otherwise.format(1)}; {fix}",
+        f"8: `from z import b` would rebind `b`, {otherwise.format(2)}; {fix}",
+        f"8: `import c` would rebind `c`, {otherwise.format(3)}; {fix}",
+        f"8: `import d as d` would rebind `d`, {otherwise.format(5)}; {fix}",
+        f"8: `from e import e` would rebind `e`, {otherwise.format(6)}; {fix}",
     )
     refused(
         "def f(): pass\n",

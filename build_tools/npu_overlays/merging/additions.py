@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from npu_overlays.merging.instances import hiding
 from npu_overlays.merging.sites import Site, find
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
@@ -15,11 +16,16 @@ _STEP = "    "
 
 def added(site: Site) -> list[Splice]:
     """Return the splices of an `added`."""
-    known = site.module.definitions.get(site.operation.symbol)
-    if known:
-        what = f"{site.module.path} already defines `{site.operation.symbol}` (line {known[0].node.lineno})"
-        raise site.error(what, "use @replaced, @wrapped or @edited")
-    parent, _, leaf = site.operation.symbol.rpartition(".")
+    symbol = site.operation.symbol
+    known = [one.node.lineno for one in site.module.definitions.get(symbol, [])]
+    others = [binding.line for binding in site.module.scopes.bound(symbol)]
+    if known or others:
+        what = f"{site.module.path} already defines `{symbol}` (line {min(known or others)})"
+        raise site.error(what, "use @replaced, @wrapped or @edited" if known else "add it under another name")
+    parent, _, leaf = symbol.rpartition(".")
+    if parent and (hidden := hiding(site.module, parent, leaf, always=site.operation.kind != "attribute")):
+        what = f"`{parent}` already gives every instance its own `{leaf}` (line {hidden}), which hides what is added"
+        raise site.error(what, "add it under another name, or operate on the method that sets it")
     return _member(site, parent, leaf) if parent else [_at_module_level(site, leaf)]
 
 

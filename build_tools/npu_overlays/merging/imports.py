@@ -3,91 +3,128 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from npu_overlays.errors import Problem
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.scopes import Binding
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
 
+RENAME = "import it under another name"
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_EITHER = f"{RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
 
-def missing_imports(module: Module, operations: Iterable[Operation]) -> tuple[list[ImportedName], list[Problem]]:
-    """Return the imports upstream's module lacks, in order, and those that would rebind one of its names."""
-    present = set(_statements(module))
+
+def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[list[ImportedName], list[Problem]]:
+    """Return the imports upstream's module lacks, in order, and those that would mean something else in it."""
+    added = {operation.symbol: operation for operation in operations if operation.action == "added"}
     wanted: dict[str, list[ImportedName]] = {}
     problems: list[Problem] = []
     for operation in operations:
         for imported in operation.imports:
             others = wanted.setdefault(imported.name, [])
-            if imported.statement in present or imported in others:
+            if imported in others:
                 continue
-            if _rebinds_upstream(module, imported):
-                problems.append(_conflict(operation, imported, f"{module.path} already defines otherwise"))
+            if imported.name in added:
+                what = f"the added `{imported.name}` of {added[imported.name].where} binds as well"
+                problems.append(_conflict(operation, imported, what, RENAME))
+            elif otherwise := _bound_otherwise(module, imported):
+                problems.append(_conflict(operation, imported, *otherwise))
             elif others and not (imported.binds_package and others[0].binds_package):
-                problems.append(_conflict(operation, imported, f"`{others[0].statement}` binds as well"))
-            else:
+                problems.append(_conflict(operation, imported, f"`{others[0].statement}` binds as well", _EITHER))
+            elif not _is_present(module, imported):
                 others.append(imported)
     return [imported for imports in wanted.values() for imported in imports], problems
 
 
-def import_splice(module: Module, imports: list[ImportedName], operations: Sequence[Operation]) -> Splice:
-    """Return the insertion of `imports` behind the last import that stands before what may need them."""
-    line = _last_import_line(module, operations)
-    offset = module.line_end(line) if line else 0
+def import_splice(module: Module, imports: Sequence[ImportedName], *, limit: int, where: str) -> Splice:
+    """Return the insertion of `imports` behind the last import that stands before what may need them.
+
+    Args:
+        module: upstream's.
+        imports: what to insert.
+        limit: the byte offset of the first change that may need them.
+        where: who needs the first, for messages.
+
+    Raises:
+        MergeError: where there is no such place, because the first lines of the module hold more than they should.
+    """
+    offset = _place(module, limit)
+    if offset > limit:
+        what = f"`{imports[0].statement}` cannot stand above what needs it: that begins on a line of the module's head"
+        raise MergeError(Problem(where=where, what=what, fix="use a patch"))
     text = "".join(f"{imported.statement}\n" for imported in imports)
-    if line and not module.content[:offset].endswith((b"\n", b"\r")):
+    if offset and not module.content[:offset].endswith((b"\n", b"\r")):
         text = "\n" + text
-    return Splice(start=offset, end=offset, text=text, where="merged imports")
+    return Splice(start=offset, end=offset, text=text, where=where)
 
 
-def _rebinds_upstream(module: Module, imported: ImportedName) -> bool:
-    """Return whether an import would bind one of upstream's names to something else."""
-    known = module.definitions.get(imported.name, [])
-    statements = [one for definition in known for one in _imports(definition.node) if one.name == imported.name]
-    packages = imported.binds_package and len(statements) == len(known) and all(one.binds_package for one in statements)
-    return bool(known) and not packages
+def binds_the_same(binding: Binding, imported: ImportedName) -> bool:
+    """Return whether a binding gives a name the object that an overlay's import gives it."""
+    if not isinstance(binding.node, (ast.Import, ast.ImportFrom)) or binding.how not in ("definition", "global"):
+        return False
+    own = [one for one in imported_names(binding.node) if one.name == imported.name]
+    return all(one == imported or (one.binds_package and imported.binds_package) for one in own)
 
 
-def _conflict(operation: Operation, imported: ImportedName, what: str) -> Problem:
-    return Problem(
-        where=operation.where,
-        what=f"`{imported.statement}` would rebind `{imported.name}`, which {what}",
-        fix="import it under another name, or, where upstream's own is meant, under `if TYPE_CHECKING:`",
+def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
+    """Yield what an import statement brings in, one name each."""
+    source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+    for alias in node.names:
+        as_name = f" as {alias.asname}" if alias.asname else ""
+        statement = f"from {source} import {alias.name}{as_name}" if source else f"import {alias.name}{as_name}"
+        yield ImportedName(name=bound_name(node, alias), statement=statement)
+
+
+def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] | None:
+    """Return (what binds the name, what to do) where upstream does not surely mean by it what the import means."""
+    known = module.scopes.bound(imported.name)
+    other = next((binding for binding in known if not binds_the_same(binding, imported)), None)
+    if other:
+        fix = RENAME if all(binding.typing_only for binding in known) else _EITHER
+        return f"{module.path} already defines otherwise (line {other.line})", fix
+    running = [binding for binding in known if not binding.typing_only]
+    if running and not any(binding.direct for binding in running):
+        return f"{module.path} imports under a condition only (line {running[0].line})", _EITHER
+    return None
+
+
+def _is_present(module: Module, imported: ImportedName) -> bool:
+    """Return whether upstream has the very import, run whenever the module is."""
+    return any(
+        one.statement == imported.statement or (one.binds_package and imported.statement == f"import {one.name}")
+        for binding in module.scopes.bound(imported.name)
+        if binding.direct and isinstance(binding.node, (ast.Import, ast.ImportFrom))
+        for one in imported_names(binding.node)
     )
 
 
-def _statements(module: Module) -> Iterator[str]:
-    """Yield every import at module level, one name each, as `ImportedName` writes it."""
-    for node in module.tree.body:
-        for imported in _imports(node):
-            yield imported.statement
-            if imported.binds_package:
-                yield f"import {imported.name}"
+def _conflict(operation: Operation, imported: ImportedName, what: str, fix: str) -> Problem:
+    what = f"`{imported.statement}` would rebind `{imported.name}`, which {what}"
+    return Problem(where=operation.where, what=what, fix=fix)
 
 
-def _imports(node: ast.stmt) -> Iterator[ImportedName]:
-    """Yield what an import statement brings in, one name each; nothing for another statement."""
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-        for alias in node.names:
-            as_name = f" as {alias.asname}" if alias.asname else ""
-            statement = f"from {source} import {alias.name}{as_name}" if source else f"import {alias.name}{as_name}"
-            yield ImportedName(name=bound_name(node, alias), statement=statement)
+def _place(module: Module, limit: int) -> int:
+    """Return the byte offset at which imports go; never inside a statement, nor behind one that may need them.
 
-
-def _last_import_line(module: Module, operations: Sequence[Operation]) -> int:
-    """Return the 1-based line behind which imports go; 0 for the start of the file."""
-    users = {name for operation in operations for name in (operation.symbol, operation.before) if name}
-    last = 0
-    for number, node in enumerate(module.tree.body):
-        uses = module.names(node) & users and not isinstance(node, (ast.Import, ast.ImportFrom))
-        if uses or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    It is behind `limit` only where that lies in the module's head: its docstring and its __future__ imports.
+    """
+    place = 0
+    for statements, end in module.logical_lines():
+        in_head = any(_is_head(module, node) for node in statements)
+        if not in_head and (end > limit or isinstance(statements[0], _DEFINITIONS)):
             break
-        is_docstring = number == 0 and ast.get_docstring(module.tree, clean=False) is not None
-        if isinstance(node, (ast.Import, ast.ImportFrom)) or is_docstring:
-            last = node.end_lineno or node.lineno
-    return last or _leading_comment_lines(module)
+        if in_head or any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in statements):
+            place = end
+    return place or module.offset(_leading_comment_lines(module) + 1)
+
+
+def _is_head(module: Module, node: ast.stmt) -> bool:
+    if node is module.tree.body[0] and ast.get_docstring(module.tree, clean=False) is not None:
+        return True
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 def _leading_comment_lines(module: Module) -> int:

@@ -11,13 +11,14 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.additions import added
 from npu_overlays.merging.deletions import deleted
 from npu_overlays.merging.imports import import_splice, missing_imports
+from npu_overlays.merging.names import Change, Merged, seen_by_upstream
 from npu_overlays.merging.replacements import replaced
 from npu_overlays.merging.results import Declared
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.substitutions import edited
 from npu_overlays.merging.wrapping import private_name, wrapped
-from npu_overlays.overlay.operations import Action, Operation, Reason
-from npu_overlays.syntax.splices import Splice, overlapping, splice
+from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
+from npu_overlays.syntax.splices import Splice, overlapping
 from npu_overlays.syntax.symbols import Module, encoding_of
 
 _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
@@ -49,28 +50,49 @@ def merge(
     module = Module(path, content)
     imports, problems = missing_imports(module, operations)
     problems += _duplicates(operations)
-    splices: list[Splice] = [import_splice(module, imports, operations)] if imports else []
+    changes: list[Change] = []
     for operation in operations:
         site = Site(module=module, operation=operation, operations=operations, distribution=distribution)
         try:
-            splices += _SPLICES[operation.action](site)
+            changes.append(Change(operation=operation, splices=tuple(_SPLICES[operation.action](site))))
         except MergeError as error:
             problems += error.problems
     problems += [
         Problem(where=second.where, what=f"changes the same lines as {first.where}", fix="join the two operations")
-        for first, second in overlapping(splices)
+        for first, second in overlapping([one for change in changes for one in change.splices])
     ]
-    problems += _not_ascii(module, splices)
+    problems += seen_by_upstream(module, imports, operations, changes)
+    problems += _not_ascii(module, imports, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))
-    result = splice(module.content, splices, newline=module.newline)
-    if not _keeps_encoding(module, result):
-        what = "a comment of the overlay would stand in the first two lines and name an encoding"
-        raise MergeError(Problem(where=operations[0].where, what=what, fix="write it without `coding:` or `coding=`"))
+    merged = _merged(module, imports, changes)
     declared = [_declared(operation) for operation in operations]
     users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
-    declared += [_declared_import(path, imported.name, users[imported]) for imported in imports]
-    return module.bom + result, tuple(declared)
+    declared += [_declared_import(path, imported.name, users[imported]) for imported in merged.imports]
+    return module.bom + merged.content, tuple(declared)
+
+
+def _merged(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:
+    """Return the merged module; raises `MergeError` where its text does not mean what the overlay says."""
+    merged = _with_imports(module, imports, changes)
+    if not _keeps_encoding(module, merged.content):
+        what = "a comment of the overlay would stand in the first two lines and name an encoding"
+        fix = "write it without `coding:` or `coding=`"
+        raise MergeError(Problem(where=changes[0].operation.where, what=what, fix=fix))
+    if merged.is_python and (late := merged.late_imports()):
+        merged = _with_imports(module, [*imports, *late], changes)
+    if merged.is_python and (problems := list(merged.problems())):
+        raise MergeError(dict.fromkeys(problems))
+    return merged
+
+
+def _with_imports(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:
+    """Return the merged module with the imports in front of everything that may need them."""
+    needing = [one.start for change in changes for one in change.splices if change.operation.action != "deleted"]
+    limit = min(needing, default=len(module.content))
+    users = [change.operation for change in changes if imports and imports[0] in change.operation.imports]
+    inserted = [import_splice(module, imports, limit=limit, where=users[0].where)] if imports else []
+    return Merged(module, imports, changes, inserted)
 
 
 def _keeps_encoding(module: Module, result: bytes) -> bool:
@@ -80,13 +102,17 @@ def _keeps_encoding(module: Module, result: bytes) -> bool:
         return False
 
 
-def _not_ascii(module: Module, splices: Iterable[Splice]) -> Iterator[Problem]:
-    """Yield a problem for every text that Python would refuse in a file that declares to be ASCII."""
-    for change in splices if module.is_ascii else ():
-        if not change.text.isascii():
+def _not_ascii(module: Module, imports: Iterable[ImportedName], changes: Iterable[Change]) -> Iterator[Problem]:
+    """Yield a problem for every operation that puts in what Python refuses in a file that declares to be ASCII."""
+    for change in changes if module.is_ascii else ():
+        texts = [one.text for one in change.splices]
+        texts += [one.statement for one in imports if one in change.operation.imports]
+        if not all(text.isascii() for text in texts):
             what = f"puts characters that are not ASCII into {module.path}, which declares the encoding ASCII"
             yield Problem(
-                where=change.where, what=what, fix="write them as escapes in strings (\\u4e2d), or use a patch"
+                where=change.operation.where,
+                what=what,
+                fix="write them as escapes in strings (\\u4e2d), or use a patch",
             )
 
 

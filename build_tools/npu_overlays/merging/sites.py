@@ -86,12 +86,16 @@ def find(module: Module, operation: Operation, *, symbol: str = "") -> Definitio
     """Return the one definition of an operation's symbol (or of `symbol`); raises where there is none, or several."""
     name = symbol or operation.symbol
     known = module.definitions.get(name, [])
-    if len(known) == 1:
+    others = module.other_bindings(name)
+    if len(known) == 1 and not others:
         return known[0]
+    fix = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
+    lines = sorted([*(definition.node.lineno for definition in known), *(binding.line for binding in others)])
+    listed = ", ".join(map(str, lines))
     if known:
-        lines = ", ".join(str(definition.node.lineno) for definition in known)
-        what = f"{module.path} defines `{name}` {len(known)} times (lines {lines})"
-        fix = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
+        what = f"{module.path} defines `{name}` {len(lines)} times (lines {listed})"
+    elif others:
+        what, fix = f"{module.path} binds `{name}`, but by no definition of its own (line {listed})", "use a patch"
     else:
         nearest = module.nearest(name)
         what, fix = f"{module.path} has no `{name}`", f"nearest: `{nearest}`" if nearest else ""

@@ -33,11 +33,17 @@ class Binding(NamedTuple):
 
 
 class Load(NamedTuple):
-    """One place that reads a name; `at` is the node whose position holds on every Python: of an f-string, all of it."""
+    """One place that reads a name.
+
+    `at` is the node whose position holds on every Python: of an f-string, all of it. `eager`: it is read when the
+    module is imported; `called`: what it gives may be called there and then; `annotation`: it stands in one.
+    """
 
     name: str
     at: ast.expr
     eager: bool
+    called: bool = False
+    annotation: bool = False
 
 
 @dataclass(eq=False, kw_only=True)

@@ -28,10 +28,14 @@ class _Place(NamedTuple):
     direct: bool = False
     typing_only: bool = False
     annotation: bool = False
+    called: bool = False
     at: ast.expr | None = None  # the f-string or string annotation around
 
     def bound(self, node: ast.AST, how: How | None = None) -> Binding:
         return Binding(node, how or self.how, self.direct, self.typing_only)
+
+    def load(self, node: ast.Name) -> Load:
+        return Load(node.id, self.at or node, not self.scope.deferred, self.called, self.annotation)
 
 
 class _Reader:
@@ -86,7 +90,7 @@ class _Reader:
             transparent=transparent,
         )
         self._scopes.all.append(scope)
-        return _Place(scope, typing_only=place.typing_only, at=place.at)
+        return _Place(scope, typing_only=place.typing_only, called=place.called, at=place.at)
 
     def _parameters(self, node: ast.AST, place: _Place) -> _Place:
         """Return where the annotations and bases of a definition stand: inside its type parameters, if it has any."""
@@ -102,7 +106,7 @@ class _Reader:
     def _visit_FunctionDef(self, node: FunctionNode, place: _Place) -> None:  # noqa: N802  # named after the node
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
-        self._later(iter(node.decorator_list), here)
+        self._later(iter(node.decorator_list), here._replace(called=True))
         around = self._parameters(node, here)
         self._later(node.returns, around._replace(annotation=True))
         self._function(node, around, here)
@@ -124,9 +128,10 @@ class _Reader:
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Place) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
-        self._later(iter(node.decorator_list), here)
+        self._later(iter(node.decorator_list), here._replace(called=True))
         around = self._parameters(node, here)
-        self._later(iter([*node.bases, *node.keywords]), around)
+        self._later(iter(node.bases), around)
+        self._later(iter(node.keywords), around._replace(called=True))
         reachable = place.scope.kind == "module" or bool(place.scope.name)
         parent = f"{place.scope.name}." if place.scope.name else ""
         inner = self._scope(around, "class", name=parent + node.name if reachable else "")
@@ -151,7 +156,7 @@ class _Reader:
 
     def _visit_Name(self, node: ast.Name, place: _Place) -> None:  # noqa: N802  # likewise
         if isinstance(node.ctx, ast.Load):
-            place.scope.loads.append(Load(node.id, place.at or node, not place.scope.deferred))
+            place.scope.loads.append(place.load(node))
         else:
             place.scope.bind(node.id, place.bound(node, "del" if isinstance(node.ctx, ast.Del) else None))
 
@@ -161,6 +166,9 @@ class _Reader:
                 how: How | None = "del" if isinstance(node.ctx, ast.Del) else None
                 place.scope.module.bind(name, place._replace(direct=False).bound(node, how))
         self._children(node, place)
+
+    def _visit_Call(self, node: ast.Call, place: _Place) -> None:  # noqa: N802  # likewise
+        self._children(node, place._replace(called=True))
 
     def _visit_Constant(self, node: ast.Constant, place: _Place) -> None:  # noqa: N802  # likewise
         if place.annotation and isinstance(node.value, str):
@@ -180,7 +188,7 @@ class _Reader:
     def _visit_AugAssign(self, node: ast.AugAssign, place: _Place) -> None:  # noqa: N802  # likewise
         self._children(node, place)
         if isinstance(node.target, ast.Name):
-            place.scope.loads.append(Load(node.target.id, node.target, not place.scope.deferred))
+            place.scope.loads.append(place.load(node.target))
 
     def _visit_AnnAssign(self, node: ast.AnnAssign, place: _Place) -> None:  # noqa: N802  # likewise
         self._later(node.annotation, place._replace(annotation=True, direct=False))

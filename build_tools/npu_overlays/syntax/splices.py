@@ -53,6 +53,17 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
     return b"".join([*parts, content[position:]])
 
 
+def placed(splices: Iterable[Splice], *, newline: str) -> list[tuple[int, int, Splice]]:
+    """Return every splice in order, with the bytes of the result its text takes up."""
+    found = []
+    shift = 0
+    for change in _in_order(splices):
+        start, size = change.start + shift, len(change.text.replace("\n", newline).encode())
+        found.append((start, start + size, change))
+        shift += size - (change.end - change.start)
+    return found
+
+
 def _in_order(splices: Iterable[Splice]) -> list[Splice]:
     """Sort by place; an insertion goes in front of a replacement that starts at the same byte.
 

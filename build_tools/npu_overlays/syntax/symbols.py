@@ -9,12 +9,12 @@ import io
 import re
 import tokenize
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
-from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.syntax.scopes import Binding, Scopes
 from npu_overlays.syntax.scoping import read_scopes
 
 _BY_PATCH = "change this file by a patch under patches/"
@@ -79,6 +79,17 @@ class Module:
                     found.update((statement, (owner, statements)) for statement in statements)
         return found
 
+    def other_bindings(self, symbol: str) -> list[Binding]:
+        """Return what binds a symbol without being a definition of it, or may do so.
+
+        That is ``for``, ``with``, ``:=``, ``case``, ``except``, ``del``, ``global`` in a function, and for what is
+        defined at module level a star import further down.
+        """
+        known = self.definitions.get(symbol, [])
+        line = known[0].node.lineno if known and "." not in symbol else None
+        stars = [star for star in self.scopes.stars if line and star.line > line and not star.typing_only]
+        return [*(binding for binding in self.scopes.bound(symbol) if binding.how != "definition"), *stars]
+
     def names(self, node: ast.stmt) -> set[str]:
         """Return the qualified names a statement binds in the module or class it stands in."""
         return self._names.get(node, set())
@@ -112,6 +123,22 @@ class Module:
                 node = owner
             else:
                 return first_line(node)
+
+    def logical_lines(self) -> Iterator[tuple[list[ast.stmt], int]]:
+        """Yield the module's own statements, those that share lines together, and the byte offset behind them."""
+        group: list[ast.stmt] = []
+        for number, node in enumerate(self.tree.body):
+            group.append(node)
+            following = self.tree.body[number + 1 : number + 2]
+            if not following or not self._reaches(node, following[0]):
+                yield group, self._end_of_lines(node)
+                group = []
+
+    def _end_of_lines(self, node: ast.stmt) -> int:
+        line = node.end_lineno or node.lineno
+        while self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\") and line < len(self._lines):
+            line += 1
+        return self.line_end(line)
 
     def _reaches(self, earlier: ast.stmt, later: ast.stmt) -> bool:
         end = earlier.end_lineno or earlier.lineno

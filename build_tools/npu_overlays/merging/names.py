@@ -1,0 +1,191 @@
+"""Names: what a merge brings into a module means to its own code what the author wrote, and nothing to upstream's.
+
+The first is asked of the merged text, the second of upstream's.
+"""
+
+from __future__ import annotations
+
+import builtins
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.imports import RENAME, binds_the_same
+from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.syntax.importing import ImportOrder
+from npu_overlays.syntax.scopes import Load, Scope
+from npu_overlays.syntax.splices import Splice, placed, splice
+from npu_overlays.syntax.symbols import Module
+
+_RENAME_ADDED = "add it under another name"
+# Lines a message names.
+_LISTED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One operation and the splices it makes."""
+
+    operation: Operation
+    splices: tuple[Splice, ...]
+
+
+def seen_by_upstream(
+    module: Module, imports: Iterable[ImportedName], operations: Sequence[Operation], changes: Sequence[Change]
+) -> Iterator[Problem]:
+    """Yield a problem for every name a merge would bind that upstream's remaining code reads without binding it.
+
+    Such a name is a builtin's, or comes by a star import, or is in ``__all__`` for another reason.
+    """
+    gone = sorted((one.start, one.end) for change in changes for one in change.splices if one.end > one.start)
+    users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
+    for imported in imports:
+        lines = _remaining(module, imported.name, gone)
+        if lines and not module.scopes.bound(imported.name):
+            what = f"`{imported.statement}` would change what upstream's own code reads as `{imported.name}` ({lines})"
+            yield Problem(where=users[imported].where, what=what, fix=RENAME)
+    for operation in (one for one in operations if one.action == "added"):
+        lines = _remaining(module, operation.symbol, gone)
+        if lines:
+            what = f"the added `{operation.symbol}` would change what upstream's own code reads by that name ({lines})"
+            yield Problem(where=operation.where, what=what, fix=_RENAME_ADDED)
+
+
+def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
+    """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
+    parent, _, leaf = symbol.rpartition(".")
+    scopes = module.scopes.classes.get(parent, [])
+    # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
+    loads = [one for scope in scopes for one in scope.loads if one.name == leaf and one.annotation]
+    lines = {
+        one.at.lineno
+        for one in (loads if parent else module.scopes.global_loads.get(leaf, []))
+        if not _within(module.span(one.at)[0], gone)
+    }
+    listed = ", ".join(map(str, sorted(lines)[:_LISTED])) + (", …" if len(lines) > _LISTED else "")
+    return f"line{'s' if len(lines) > 1 else ''} {listed}" if lines else ""
+
+
+def _within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+    number = bisect_right(spans, (offset, float("inf"))) - 1
+    return number >= 0 and spans[number][0] <= offset < spans[number][1]
+
+
+class Merged:
+    """A merged module, and which of its bytes are whose.
+
+    Args:
+        module: upstream's.
+        imports: the merged imports.
+        changes: the operations with their splices.
+        inserted: the splice of the imports, if there are any.
+    """
+
+    def __init__(
+        self, module: Module, imports: Iterable[ImportedName], changes: Sequence[Change], inserted: Sequence[Splice]
+    ) -> None:
+        self.imports = tuple(imports)
+        self._operations = [change.operation for change in changes]
+        owners = {id(one): change.operation for change in changes for one in change.splices}
+        splices = [*inserted, *(one for change in changes for one in change.splices)]
+        spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
+        self._spans = [span for span in spans if span[0] < span[1]]
+        self._starts = [start for start, _, _ in self._spans]
+        self._path = module.path
+        self.content = splice(module.content, splices, newline=module.newline)
+
+    @cached_property
+    def is_python(self) -> bool:
+        """Whether the merged text parses; where it does not, nothing can be asked of it, and the gate says why."""
+        try:
+            return bool(self._module)
+        except MergeError:
+            return False
+
+    @cached_property
+    def _module(self) -> Module:
+        return Module(self._path, self.content)
+
+    @cached_property
+    def _order(self) -> ImportOrder:
+        return ImportOrder(self._module)
+
+    def late_imports(self) -> list[ImportedName]:
+        """Return the imports upstream has too far down for the definitions that need them."""
+        wanted = {imported for operation in self._operations for imported in operation.imports}
+        return sorted(
+            {imported for imported in wanted - set(self.imports) if self._is_late(imported.name, wary=True)},
+            key=lambda imported: imported.statement,
+        )
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a problem for every name that would not mean in an operation's text what its author wrote."""
+        added = {one.symbol: one for one in self._operations if one.action == "added" and "." not in one.symbol}
+        users = {imported: operation for operation in reversed(self._operations) for imported in operation.imports}
+        brought = {**added, **{imported.name: users[imported] for imported in self.imports}}
+        brought = {name: operation for name, operation in brought.items() if hasattr(builtins, name)}
+        for scope in self._module.scopes.all:
+            for load in scope.loads:
+                operation = self._operation(load)
+                if operation and load.name in {*added, *(one.name for one in operation.imports)}:
+                    yield from self._captured(scope, load, operation)
+                other = brought.get(load.name)
+                if operation and other and scope.owner(load.name).parent is None:
+                    yield from self._another_files(load, operation, other)
+        for operation in self._operations:
+            for one in operation.imports:
+                yield from self._rebound(operation, one)
+        for name, operation in added.items():
+            if self._is_late(name, wary=False):
+                what = f"`{name}` may be needed while the module is imported, before it is defined"
+                fix = "write it in front of the first operation that needs it"
+                yield Problem(where=operation.where, what=what, fix=fix)
+
+    def _operation(self, load: Load) -> Operation | None:
+        """Return the operation in whose text a read stands."""
+        return self._owner(self._module.span(load.at)[0])
+
+    def _owner(self, offset: int) -> Operation | None:
+        number = bisect_right(self._starts, offset) - 1
+        return self._spans[number][2] if number >= 0 and offset < self._spans[number][1] else None
+
+    def _captured(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
+        """Yield a problem where a read gets a binding upstream has in the function or class around."""
+        owner = scope.owner(load.name)
+        if owner.parent is None:
+            return
+        for binding in owner.bindings.get(load.name, []):
+            # In a class body a name is the module's until the class has bound it.
+            earlier = owner.kind != "class" or binding.line < load.at.lineno
+            if earlier and self._owner(self._module.span(binding.node)[0]) is not operation:
+                what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
+                yield Problem(where=operation.where, what=what, fix="give what is meant another name")
+                return
+
+    def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
+        """Yield a problem where what is a builtin to one overlay file is bound by another."""
+        file, others = (one.where.rpartition(":")[0] for one in (operation, other))
+        if file != others and load.name not in {one.name for one in operation.imports}:
+            what = f"`{load.name}` is Python's own here, but {other.where} binds it in {operation.path}"
+            yield Problem(where=operation.where, what=what, fix="give that another name")
+
+    def _rebound(self, operation: Operation, imported: ImportedName) -> Iterator[Problem]:
+        """Yield a problem where something else binds an import's name after it, or may do so."""
+        scopes = self._module.scopes
+        known = scopes.bound(imported.name)
+        other = [binding for binding in known if not binds_the_same(binding, imported)]
+        first = min((binding.line for binding in known if binding.direct), default=0)
+        stars = [star for star in scopes.stars if star.line > first and not star.typing_only]
+        if other or stars:
+            what = "an operation" if other else f"`{self._module.text(stars[0].node)}`"
+            what = f"`{imported.statement}` may be rebound by {what}"
+            yield Problem(where=operation.where, what=what, fix=RENAME)
+
+    def _is_late(self, name: str, *, wary: bool) -> bool:
+        """Return whether the overlay's code may read a name before the module has bound it."""
+        known = self._module.scopes.bound(name)
+        binding = next((one for one in known if one.direct), known[0])
+        loads = [one for one in self._module.scopes.global_loads.get(name, []) if self._operation(one)]
+        return any(self._order.is_early(load, binding, wary=wary) for load in loads)

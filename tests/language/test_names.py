@@ -1,0 +1,432 @@
+"""What an overlay brings into a module means to its own code what was written, and nothing to upstream's."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npu_overlays.errors import MergeError
+
+from .overlays import apply_files, mistakes
+from .pairs import check, merged, refused
+
+_RENAME = "import it under another name"
+_EITHER = f"{_RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
+_OTHERWISE = "pkg/module.py already defines otherwise"
+_UNSURE = "pkg/module.py imports under a condition only"
+_TWICE = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
+
+
+def run(before: str, overlay: str, **given: object) -> Any:
+    """Return the patched module, executed with importable modules made of `given`."""
+    module = types.ModuleType("patched")
+    for name, value in given.items():
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__dict__.update(value if isinstance(value, dict) else {})
+    try:
+        exec(compile(merged(before, overlay)[0], "patched.py", "exec"), module.__dict__)  # noqa: S102  # the test's own text
+    finally:
+        for name in given:
+            del sys.modules[name]
+    return module
+
+
+# An import counts as present only where it is what the definition will get.
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("from a import n\ndef n(x): return 1\n{}", 2),
+        ("from a import n\nfor n in x: pass\n{}", 2),
+        ("from a import n\nwith x as n: pass\n{}", 2),
+        ("from a import n\nprint([n := y for y in x])\n{}", 2),
+        ("from a import n\nmatch x:\n    case [n]: pass\n{}", 3),
+        ("from a import n\ntry: pass\nexcept E as n: pass\n{}", 3),
+        ("from a import n\n{}del n\n", 3),
+        ("from a import n\n{}def g():\n    global n\n    n = 1\n", 5),
+        ("from b import n\n{}from a import n\n", 1),
+        ("from a import n\nn += 1\n{}", 2),
+        ("try:\n    from a import n\nexcept ImportError:\n    n = None\n{}", 4),
+    ],
+)
+def test_an_import_upstream_has_but_rebinds_is_refused(before: str, line: int) -> None:
+    refused(
+        before.format("def f(): pass\n"),
+        "from a import n\n@replaced(why='w')\ndef f(): return n\n",
+        f"4: `from a import n` would rebind `n`, which {_OTHERWISE} (line {line}); {_EITHER}",
+    )
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["if x:\n    {}\n", "try:\n    {}\nexcept E: pass\n", "def g():\n    global n\n    {}\n", "with x:\n    {}\n"],
+)
+@pytest.mark.parametrize("statement", ["from a import n", "import n"])
+def test_an_import_upstream_has_under_a_condition_only_is_refused(block: str, statement: str) -> None:
+    line = block.format(statement).splitlines().index(f"    {statement}") + 1
+    refused(
+        block.format(statement) + "def f(): pass\n",
+        f"{statement}\n@replaced(why='w')\ndef f(): return n\n",
+        f"4: `{statement}` would rebind `n`, which {_UNSURE} (line {line}); {_EITHER}",
+    )
+
+
+def test_an_import_upstream_has_for_type_checkers_only_is_merged_or_refused() -> None:
+    check(
+        "import typing\nif typing.TYPE_CHECKING:\n    from a import n\ndef f(x: 'n'): pass\n",
+        "from a import n\n@wrapped(why='w')\ndef f(x): return upstream(n(x))\n",
+        "import typing\nfrom a import n\nif typing.TYPE_CHECKING:\n    from a import n\n# wrapped: w\n"
+        "def f(x): return _upstream_f(n(x))\n\n\ndef _upstream_f(x: 'n'): pass\n",
+    )
+    refused(
+        "if TYPE_CHECKING:\n    from b import n\ndef f(): pass\n",
+        "from a import n\n@replaced(why='w')\ndef f(): return n\n",
+        "4: `from a import n` would rebind `n`, which pkg/module.py already defines otherwise (line 2); " + _RENAME,
+    )
+
+
+def test_an_import_further_down_is_merged_where_the_overlay_may_need_it_earlier() -> None:
+    late = "def f(): return 1\ndef g(): return f()\nX = {}\nfrom math import floor\n"
+    overlay = "from math import floor\n@replaced(why='w')\ndef f(): return floor(1.5)\n"
+    assert run(late.format("g()"), overlay).X == 1
+    assert b"import floor" in merged(late.format("g()"), overlay)[0].splitlines()[0]
+    content, _ = merged(late.format("[g]"), overlay)
+    assert content.count(b"import floor") == 1
+    with_default = "from math import floor\n@replaced(why='w')\ndef f(x=floor(1.5)): return x\n"
+    assert run(late.format("0"), with_default).f() == 1
+    decorated = "def call(f): return f()\n@call\ndef f(): return 1\nfrom math import floor\n"
+    assert run(decorated, "from math import floor\n@replaced(why='w')\n@call\ndef f(): return floor(1.5)\n").f == 1
+    method = "class A:\n    def m(self): return 1\nX = A().m()\nfrom math import floor\n"
+    assert (
+        run(method, "from math import floor\nclass A:\n    @replaced(why='w')\n    def m(self): return floor(2.5)\n").X
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    "before", ["from a import n\nfrom b import *\ndef f(): pass\n", "def f(): pass\nfrom b import *\n"]
+)
+def test_a_star_import_below_may_rebind_an_import(before: str) -> None:
+    overlay = "from a import n\n@edited(('pass', 'return n'), why='w')\ndef f(): ...\n"
+    star = "`from a import n` may be rebound by `from b import *`"
+    if before.startswith("def"):
+        twice = f"pkg/module.py defines `f` 2 times (lines 1, 2); {_TWICE}"
+        refused(before, overlay, f"4: {twice}")
+    else:
+        refused(before, overlay, f"4: {star}; {_RENAME}")
+
+
+# Merged imports and added names do not change what upstream's own code reads.
+
+
+@pytest.mark.parametrize(
+    ("use", "line"),
+    [
+        ("def size(a): return max(a)", 2),
+        ("class A:\n    def size(self): return [max(a) for a in self]", 3),
+        ("class A:\n    max = max", 3),
+        ("@max\ndef size(a): pass", 2),
+        ("def size(a=max): pass", 2),
+        ("def size(a: 'list[max]'): pass", 2),
+        ("size = lambda a: max(a)", 2),
+        ("from u import *\ndef size(): return max", 3),
+        ("from u import *\n__all__ = ['max']", 3),
+        ("def size():\n    def inner(max): pass\n    return f'{max}'", 4),
+    ],
+)
+def test_a_name_upstream_reads_without_binding_it_is_not_taken(use: str, line: int) -> None:
+    before = f"def f(): pass\n{use}\n"
+    head = "from a import max\n@wrapped(why='w')\ndef f(): return max(upstream())\n"
+    imported = f"`from a import max` would change what upstream's own code reads as `max` (line {line})"
+    star = [] if "*" not in use else [f"4: pkg/module.py defines `f` 2 times (lines 1, 2); {_TWICE}"]
+    refused(before, head, *star, f"4: {imported}; {_RENAME}")
+    added = f"the added `max` would change what upstream's own code reads by that name (line {line})"
+    for definition in ("@added(why='w')\ndef max(): pass\n", "class C: pass\nmax = added(1, why='w')\n"):
+        refused(before, definition, f"3: {added}; add it under another name")
+
+
+def test_what_upstream_read_in_code_that_is_replaced_does_not_count() -> None:
+    before = "def f(a): return max(a)\ndef g(max): return max\nclass A:\n    max = 1\n"
+    module = run(before, "from a import max\n@replaced(why='w')\ndef f(a): return max(a)\n", a={"max": min})
+    assert (module.f([1, 2]), module.g(3)) == (1, 3)
+    module = run(before, "from a import max\n@edited(('max(a)', 'max(a)'), why='w')\ndef f(a): ...\n", a={"max": min})
+    assert module.f([1, 2]) == 1
+    run(
+        before,
+        "from a import max\ndeleted('f', why='w')\nclass A:\n    max_ = added([max for x in 'a'], why='w')\n",
+        a={"max": 1},
+    )
+
+
+def test_code_that_stays_is_read_as_it_stays() -> None:
+    refused(
+        "def f(a): return max(a), max(a)\ndef g(a): return max(a)\n",
+        "from a import max\n@edited(('return max', 'return max'), why='w')\ndef f(a): ...\n",
+        "4: `from a import max` would change what upstream's own code reads as `max` (lines 1, 2); " + _RENAME,
+    )
+
+
+def test_a_member_the_annotations_of_its_class_read_is_refused() -> None:
+    refused(
+        "class A:\n    def f(self) -> 'list[int]': pass\n    def g(self): return list()\n",
+        "class A:\n    @added(why='w')\n    def list(self): pass\n",
+        "4: the added `A.list` would change what upstream's own code reads by that name (line 2); "
+        "add it under another name",
+    )
+
+
+# Whatever binds a name makes it upstream's.
+
+
+@pytest.mark.parametrize(
+    ("binding", "line"),
+    [
+        ("for f in x: pass", 1),
+        ("for a, (f, b) in x: pass", 1),
+        ("with open(p) as f: pass", 1),
+        ("(f := 1)", 1),
+        ("x = [f := y for y in z]", 1),
+        ("match x:\n    case f: pass", 2),
+        ("match x:\n    case {'a': 1, **f}: pass", 2),
+        ("try: pass\nexcept E as f: pass", 2),
+        ("def g():\n    global f\n    f = 1", 3),
+        ("def g():\n    global f\n    def f(): pass", 3),
+        ("class B:\n    global f\n    f = 1", 3),
+        ("del f", 1),
+        ("match x:\n    case 1:\n        def f(): pass", 3),
+    ],
+)
+def test_a_name_bound_in_any_way_is_bound(binding: str, line: int) -> None:
+    how = (
+        "use @replaced, @wrapped or @edited" if "match" in binding and "def" in binding else "add it under another name"
+    )
+    what = f"pkg/module.py already defines `f` (line {line})"
+    refused(f"{binding}\n", "@added(why='w')\ndef f(): pass\n", f"3: {what}; {how}")
+    refused(
+        f"def f(): pass\n{binding}\n",
+        "@wrapped(why='w')\ndef f(): return upstream()\n",
+        f"3: pkg/module.py defines `f` 2 times (lines 1, {1 + line}); {_TWICE}",
+    )
+
+
+def test_members_bound_more_than_once() -> None:
+    before = "class A:\n    def f(self): pass\n{}\n"
+    for binding in ("    for f in x: pass", "A.f = g", "del A.f", "for A.f in x: pass"):
+        refused(
+            before.format(binding),
+            "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
+            f"4: pkg/module.py defines `A.f` 2 times (lines 2, 3); {_TWICE}",
+        )
+    refused(
+        "for i in x: pass\n",
+        "i = replaced(1, why='w')\n",
+        "2: pkg/module.py binds `i`, but by no definition of its own (line 1); use a patch",
+    )
+
+
+# One name, one meaning, over all files of an overlay.
+
+
+def test_a_name_one_file_imports_and_another_adds_is_refused(tmp_path: Path) -> None:
+    files = {
+        "tree/pkg/a.py": "from pkg.npu import helper\n@wrapped(why='w')\ndef f(): return helper(upstream())\n",
+        "shared/b.py": "@added(why='w', targets=['pkg/a.py:helper'])\ndef helper(x): return x\n",
+    }
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, {"pkg/a.py": b"def f(): return 1\n"}, files)
+    what = "which the added `helper` of pkg@1111111/shared/b.py:3 binds as well"
+    where = "pkg@1111111/tree/pkg/a.py:4"
+    assert mistakes(caught.value) == [f"{where}: `from pkg.npu import helper` would rebind `helper`, {what}; {_RENAME}"]
+
+
+@pytest.mark.parametrize(
+    "how", ["from pkg.npu import max\nX = added(max, why='w')", "@added(why='w')\ndef max(): pass"]
+)
+def test_a_builtin_one_file_uses_is_not_taken_by_another(tmp_path: Path, how: str) -> None:
+    files = {
+        "tree/pkg/a.py": f"{how}\n",
+        "shared/b.py": "@wrapped(why='w', targets=['pkg/a.py:f'])\ndef f(): return max(upstream(), 1)\n"
+        "@added(why='w', targets=['pkg/a.py:g'])\ndef g(max): return max\n",
+    }
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, {"pkg/a.py": b"def f(): return 1\n"}, files)
+    what = "`max` is Python's own here, but pkg@1111111/tree/pkg/a.py:3 binds it in pkg/a.py; give that another name"
+    assert mistakes(caught.value) == [f"pkg@1111111/shared/b.py:3: {what}"]
+
+
+def test_an_operation_that_rebinds_an_import_is_refused() -> None:
+    refused(
+        "def f(): pass\ndef g(): pass\n",
+        """
+        from a import n
+        @replaced(why="w")
+        def f(): return n
+        @replaced(why="w")
+        def g():
+            global n
+            n = 1
+        """,
+        f"4: `from a import n` may be rebound by an operation; {_RENAME}",
+        f"6: `from a import n` may be rebound by an operation; {_RENAME}",
+    )
+
+
+# Upstream's own locals, parameters and class attributes do not hide what an operation means.
+
+
+@pytest.mark.parametrize(
+    ("before", "edit", "names"),
+    [
+        ("def f(device): return 'cuda:'", "('\\'cuda:\\'', 'device()')", "f"),
+        ("def f():\n    device = 1\n    return 'cuda:'", "('\\'cuda:\\'', 'device()')", "f"),
+        ("def f():\n    return 'cuda:'\n    for device in x: pass", "('\\'cuda:\\'', 'device()')", "f"),
+        ("def f(device): return lambda: 'cuda:'", "('\\'cuda:\\'', 'device()')", "f"),
+        ("def f(device): return 'cuda:'", "('\\'cuda:\\'', 'f\"{device()}\"')", "f"),
+        ("def f(): return ['cuda:' for device in x]", "('\\'cuda:\\'', 'device()')", "f"),
+        ("def f(): import device; return 'cuda:'", "('\\'cuda:\\'', 'device()')", "f"),
+    ],
+)
+def test_an_edit_that_lands_where_its_name_is_upstreams_own_is_refused(before: str, edit: str, names: str) -> None:
+    what = f"`device` is not what is meant: upstream binds it itself around or in `{names}`"
+    for meant in ("from a import device", "@added(why='w')\ndef device(): return 'npu'"):
+        line = 4 + meant.count("\n")
+        overlay = f"{meant}\n@edited({edit}, why='w')\ndef f(): ...\n"
+        refused(f"{before}\n", overlay, f"{line}: {what}; give what is meant another name")
+
+
+def test_an_edit_may_bind_and_use_names_of_its_own() -> None:
+    module = run(
+        "def f(x): return x\ndef g(device): return 'cuda', device\ndef h(): return (lambda device: device)('cuda')\n",
+        """
+        from a import device
+        @edited(("return x", "device = x; return device"), why="w")
+        def f(x): ...
+        @edited(("'cuda'", "(lambda device: device)(1)"), why="w")
+        def g(device): ...
+        @edited(("'cuda'", "device()"), why="w")
+        def h(): ...
+        """,
+        a={"device": lambda: "npu"},
+    )
+    assert (module.f(1), module.g(2), module.h()) == (1, (1, 2), "npu")
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "D = replaced(device, why='w')",
+        "E = added([device], why='w')",
+        "@replaced(why='w')\n    def f(self, x=device): return x",
+        "@replaced(why='w')\n    def f(self, x: device): return x",
+        "@edited(('self', 'self, x=device'), why='w')\n    def f(self): ...",
+    ],
+)
+def test_a_class_attribute_that_hides_what_is_meant_is_refused(member: str) -> None:
+    line = 4 + ("\n" in member)
+    symbol = "A.D" if member.startswith("D") else "A.E" if member.startswith("E") else "A.f"
+    refused(
+        "class A:\n    device = 1\n    D = 2\n    def f(self): pass\n",
+        f"from a import device\nclass A:\n    {member}\n",
+        f"{line}: `device` is not what is meant: upstream binds it itself around or in `{symbol}`; "
+        "give what is meant another name",
+    )
+
+
+def test_a_class_attribute_below_or_beside_hides_nothing() -> None:
+    module = run(
+        "class A:\n    D = 2\n    def f(self): return self.device\n    device = 1\n",
+        """
+        from a import device
+        class A:
+            D = replaced(device, why="w")
+            @replaced(why="w")
+            def f(self): return device, self.device
+        """,
+        a={"device": "npu"},
+    )
+    assert (module.A.D, module.A().f()) == ("npu", ("npu", 1))
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("def __init__(self): self.n = 1", 4),
+        ("def __init__(self, x):\n        if x: setattr(self, 'n', 1)", 5),
+        ("def __post_init__(self): object.__setattr__(self, 'n', 1)", 4),
+        ("def __init__(self):\n        for self.n in x: pass", 5),
+        ("__slots__ = ('n',)", 4),
+        ("", 2),
+    ],
+)
+def test_a_member_every_instance_has_of_its_own_is_refused(body: str, line: int) -> None:
+    base = "    def __init__(this): this.n = 1" if not body else "    pass"
+    before = f"class Base:\n{base}\nclass A(Base):\n    {body or 'pass'}\n"
+    for definition in ("n = added(1, why='w')", "@added(why='w')\n    @property\n    def n(self): return 1"):
+        number = 3 + definition.count("\n")
+        what = f"`A` already gives every instance its own `n` (line {line}), which hides what is added"
+        fix = "add it under another name, or operate on the method that sets it"
+        refused(before, f"class A:\n    {definition}\n", f"{number}: {what}; {fix}")
+
+
+def test_a_default_that_a_method_overrides_is_added() -> None:
+    before = "class A:\n    def start(self): self.n = 2\n    def other(this, self): self.m = 1\n"
+    module = run(before, "class A:\n    n = added(1, why='w')\n    @added(why='w')\n    def m(self): return self.n\n")
+    assert module.A().m() == 1
+    refused(
+        before,
+        "class A:\n    @added(why='w')\n    def n(self): return 1\n",
+        "4: `A` already gives every instance its own `n` (line 2), which hides what is added; "
+        "add it under another name, or operate on the method that sets it",
+    )
+
+
+# Where merged imports go, and what is defined in time.
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('import os; D = """\na\n"""\nE = 1\n', 'import os; D = """\na\n"""\nimport re\n# replaced: w\nE = re\n'),
+        ("import os; D = (\n  1)\nE = 1\n", "import os; D = (\n  1)\nimport re\n# replaced: w\nE = re\n"),
+        ("import os; \\\nD = 1\nE = 1\n", "import os; \\\nD = 1\nimport re\n# replaced: w\nE = re\n"),
+        ("import os \\\n\nE = 1\n", "import os \\\n\nimport re\n# replaced: w\nE = re\n"),
+        ("import os; E = (\n1)\n", "import re\n# replaced: w\nimport os; E = (\nre)\n"),
+        ("'''D'''\nimport os; E = 1\n", "'''D'''\nimport re\n# replaced: w\nimport os; E = re\n"),
+        ("import os; E = 1", "import re\n# replaced: w\nimport os; E = re"),
+        (
+            "import a\nif a:\n    E = 1\nimport b\n",
+            "import a\nimport re\nif a:\n    # replaced: w\n    E = re\nimport b\n",
+        ),
+        (
+            "import a\nwith a:\n    import b\n    E = 1\n",
+            "import a\nimport re\nwith a:\n    import b\n    # replaced: w\n    E = re\n",
+        ),
+    ],
+)
+def test_imports_go_between_logical_lines_above_what_needs_them(before: str, after: str) -> None:
+    check(before, "import re\nE = replaced(re, why='w')\n", after)
+
+
+@pytest.mark.parametrize("head", ["'D'; E = 1\n", "'D'\nfrom __future__ import annotations; import os; E = 1\n"])
+def test_imports_never_go_above_the_head_of_a_module(head: str) -> None:
+    what = "`import re` cannot stand above what needs it: that begins on a line of the module's head"
+    refused(head, "import re\nE = replaced(re, why='w')\n", f"3: {what}; use a patch")
+
+
+def test_an_addition_that_is_needed_before_it_is_defined_is_refused() -> None:
+    before = "def f(): return 1\nclass A: pass\nX = f()\nclass B(A): pass\nA()\n"
+    overlay = "@wrapped(why='1')\ndef f(): return upstream() + N\n"
+    late = "6: `N` may be needed while the module is imported, before it is defined"
+    refused(
+        before,
+        f"{overlay}\n\nN = added(1, why='2')\n",
+        f"{late}; write it in front of the first operation that needs it",
+    )
+    assert run(before, f"N = added(1, why='2')\n{overlay}").X == 2
+    method = "class A:\n    @added(why='1')\n    def m(self): return N\nN = added(1, why='2')\n"
+    assert run(before.replace("A()\n", ""), method).B().m() == 1
