@@ -27,7 +27,6 @@ def make_lock(overlay: Overlay) -> Lock:
     """
     content = load_content(overlay)
     tree = acquire(overlay)
-    source.verify(tree, tree.entries)
     known = _earlier(overlay)
     archives = {one.file: _compared(overlay, one, tree, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())

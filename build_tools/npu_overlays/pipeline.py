@@ -147,7 +147,6 @@ def prepare(overlay: Overlay) -> Prepared:
     content = load_content(overlay)
     lock = load_lock(overlay)
     tree = acquire(overlay)
-    source.verify(tree, [path for path in tree.entries if overlay.pin.place(path)])
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())
     step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 OriginKind = Literal["git", "archive"]
@@ -53,11 +52,12 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceTree:
-    """The pinned upstream files, unpacked read-only in the cache.
+    """The pinned upstream files.
 
     Args:
-        root: folder below which the files lie under their repository paths.
         entries: every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
+        content: the bytes of each, in memory once they were found to be what the pin names: whatever happens
+            to the cache afterwards, what was checked is what is merged and shipped.
         links: repository paths of symbolic links and submodules (they cannot be shipped in a wheel).
         origin: where the bytes came from.
         metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
@@ -65,8 +65,8 @@ class SourceTree:
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
     """
 
-    root: Path
     entries: Mapping[str, FileEntry]
+    content: Mapping[str, bytes] = field(repr=False, compare=False)
     origin: Origin
     links: frozenset[str] = frozenset()
     metadata: str = ""
@@ -80,7 +80,7 @@ class SourceTree:
         """Return the bytes of one file; raises `KeyError` for a path the tree does not hold."""
         if path not in self.entries:
             raise KeyError(path)
-        return (self.root / path).read_bytes()
+        return self.content[path]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,13 +80,11 @@ def worded(problem: Problem) -> str:
     return f"{problem.where.removeprefix('o.py:')}: {problem.what}; {problem.fix}".removesuffix("; ")
 
 
-def source_tree(folder: Path, files: Mapping[str, bytes]) -> SourceTree:
-    """Return a source tree of the given files, written below `folder`."""
-    for path, content in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
+def source_tree(folder: Path, files: Mapping[str, bytes]) -> SourceTree:  # noqa: ARG001  # nothing lies there any more
+    """Return a source tree of the given files."""
     entries = {path: FileEntry(blob=blob_id(content)) for path, content in sorted(files.items())}
-    return SourceTree(root=folder, entries=entries, origin=Origin(kind="git", repository="r", commit="0" * 40))
+    origin = Origin(kind="git", repository="r", commit="0" * 40)
+    return SourceTree(entries=entries, content=dict(files), origin=origin)
 
 
 def patched(folder: Path, before: Mapping[str, bytes], changed: Mapping[str, bytes | None]) -> PatchedTree:

@@ -117,17 +117,15 @@ def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
 
 
 def _run_backend(tree: SourceTree) -> tuple[str, str]:
-    import shutil  # noqa: PLC0415  # these four only matter when an overlay is locked
-    import tempfile  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415  # these three only matter when an overlay is locked
 
     from build import BuildBackendException, BuildException, ProjectBuilder  # noqa: PLC0415
     from build.env import DefaultIsolatedEnv  # noqa: PLC0415
     from pyproject_hooks import quiet_subprocess_runner  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="npu-overlays-metadata-") as folder:
-        # The backend writes into its source folder; the cache stays as it is.
         source = Path(folder, "source")
-        shutil.copytree(tree.root, source)
+        _unpack(tree, source)
         try:
             with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
                 warnings.simplefilter("ignore")  # the backend's opinion of upstream's configuration
@@ -142,6 +140,14 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
             ) from error
         entry_points = info / "entry_points.txt"
         return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""
+
+
+def _unpack(tree: SourceTree, folder: Path) -> None:
+    """Write every file of a tree below `folder`."""
+    for path, entry in tree.entries.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(tree.read(path))
+        (folder / path).chmod(0o755 if entry.executable else 0o644)
 
 
 def rewritten_requires(metadata: UpstreamMetadata, renames: Mapping[str, str], added: Iterable[str] = ()) -> list[str]:

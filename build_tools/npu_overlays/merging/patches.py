@@ -74,15 +74,7 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str]) -> None:
     # The user's configuration, whether in files, attributes or variables, could make git ignore white space
     # (apply.ignoreWhitespace) or convert line ends, so none is read.
     # Without a ceiling git would take a repository around the temporary folder for its own.
-    env: dict[str, str | None] = {
-        name: None for name in os.environ if name.startswith("GIT_") and name != "GIT_EXEC_PATH"
-    }
-    env |= {
-        "GIT_CEILING_DIRECTORIES": str(root.parent),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-    }
+    env = {**proc.NO_CONFIGURATION, "GIT_CEILING_DIRECTORIES": str(root.parent)}
     settings = [f"core.attributesFile={os.devnull}", "core.autocrlf=false", "core.fileMode=false"]
     options = [f"-p{patch.strip}", "--whitespace=nowarn", *excluded]
     command = ["git", *(word for setting in settings for word in ("-c", setting)), "apply", *options, "-"]

@@ -1,18 +1,25 @@
-"""Archive files: a wheel or an sdist goes in, its regular files come out; anything else in it is refused."""
+"""Archive files: a wheel or an sdist → its regular files; anything else in it is refused.
+
+They are read as streams, and no further than a limit: a small file can unpack
+to more than the machine holds.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
 import stat
 import tarfile
 import zipfile
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO
 
-from npu_overlays.source.entry import File
-
-if TYPE_CHECKING:
-    from pathlib import Path
+# Real ones unpack to 3 to 10 times their size.
+_RATIO = 100
+_SLACK = 32 << 20
+_MOST = 4 << 30
+_CHUNK = 1 << 20
 
 
 class UnpackError(Exception):
@@ -27,10 +34,6 @@ class Member:
     content: bytes
     executable: bool
 
-    def file(self, path: str) -> File:
-        """Return this member as a file of the repository."""
-        return File(path=path, content=self.content, executable=self.executable)
-
     def text(self) -> str:
         """Return the content as text."""
         try:
@@ -39,29 +42,79 @@ class Member:
             raise UnpackError(f"{self.path} is not UTF-8: {error}") from error
 
 
-def read_wheel(file: Path) -> list[Member]:
-    """Return the files of a zip archive; raises `UnpackError`."""
+class _Budget:
+    """How much may still be unpacked of an archive."""
+
+    def __init__(self, archive: bytes) -> None:
+        self._limit = min(len(archive) * _RATIO + _SLACK, _MOST)
+        self._left = self._limit
+
+    def spend(self, chunk: bytes) -> bytes:
+        """Return `chunk`; raises `UnpackError` where it is too much."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise UnpackError(f"unpacks to more than {self._limit >> 20} MiB, which is out of proportion")
+        return chunk
+
+    def read(self, stream: IO[bytes]) -> bytes:
+        """Return all that is left of `stream`."""
+        content = bytearray()
+        while chunk := stream.read(_CHUNK):
+            content += self.spend(chunk)
+        return bytes(content)
+
+
+class _Metered(io.RawIOBase):
+    """A stream that counts what is read from it."""
+
+    def __init__(self, stream: IO[bytes], budget: _Budget) -> None:
+        self._stream = stream
+        self._budget = budget
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # what RawIOBase.read passes
+        chunk = self._budget.spend(self._stream.read(len(buffer)))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def read_archive(archive: bytes, name: str) -> list[Member]:
+    """Return the files of an archive whose file name is `name`; raises `UnpackError`."""
+    if name.endswith(".tar.gz"):
+        return _read_tar(archive)
+    return _read_zip(archive, "wheel" if name.endswith(".whl") else "sdist")
+
+
+def _read_zip(content: bytes, kind: str) -> list[Member]:
+    budget = _Budget(content)
     try:
-        with zipfile.ZipFile(file) as archive:
-            return [_zip_member(archive, info) for info in archive.infolist() if not info.filename.endswith("/")]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise UnpackError(f"is not a whole wheel: {error}") from error
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
+            return [_zip_member(archive, info, budget) for info in infos]
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise UnpackError(f"is not a whole {kind}: {error}") from error
 
 
-def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> Member:
     mode = info.external_attr >> 16
-    # ZipInfo cuts names at a NUL and turns backslashes round on some systems; the name as stored is what counts.
     if stat.S_ISLNK(mode):
         raise UnpackError(f"{info.filename!r} is a symbolic link")
-    return Member(path=info.orig_filename, content=archive.read(info), executable=bool(mode & 0o111))
+    with archive.open(info) as stream:
+        # ZipInfo cuts names at a NUL and turns backslashes round on some systems; the name as stored is what counts.
+        return Member(path=info.orig_filename, content=budget.read(stream), executable=bool(mode & 0o111))
 
 
-def read_sdist(file: Path) -> list[Member]:
-    """Return the files of a compressed tar archive; raises `UnpackError`."""
+def _read_tar(content: bytes) -> list[Member]:
+    budget = _Budget(content)
     try:
-        with tarfile.open(file, "r:*") as archive:
+        with (
+            gzip.GzipFile(fileobj=io.BytesIO(content)) as plain,
+            tarfile.open(fileobj=_Metered(plain, budget), mode="r|") as archive,
+        ):
             return [_tar_member(archive, info) for info in archive if not info.isdir()]
-    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         raise UnpackError(f"is not a whole sdist: {error}") from error
 
 

@@ -66,7 +66,7 @@ def _upstream_readme(prepared: Prepared) -> str:
 
 
 def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
-    """Write what is not in the cache into `folder` and return every file's place in the wheel.
+    """Write every file of the wheel into `folder` and return its place in the wheel.
 
     Args:
         prepared: what the wheel will hold.
@@ -78,11 +78,9 @@ def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
     check_licences(prepared)
     placed: dict[str, str] = {}
     for number, (path, place) in enumerate(sorted(prepared.shipped().items(), key=lambda item: item[1])):
-        changed = prepared.tree.changed.get(path)
-        file = prepared.tree.source.root / path if changed is None else folder / str(number)
-        if changed is not None:
-            file.write_bytes(changed)
-            file.chmod(0o755 if prepared.tree.is_executable(path) else 0o644)
+        file = folder / str(number)
+        file.write_bytes(prepared.tree.after(path) or b"")
+        file.chmod(0o755 if prepared.tree.is_executable(path) else 0o644)
         placed[str(file)] = place
     for place, content in summary_files(prepared):
         file = folder / place.replace("/", "-")
