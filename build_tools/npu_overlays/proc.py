@@ -93,7 +93,6 @@ def run(
 def watch(
     command: Sequence[str],
     *,
-    cwd: Path,
     env: Mapping[str, str],
     patience: float,
     timeout: float,
@@ -103,7 +102,6 @@ def watch(
 
     Args:
         command: argument list; no shell is involved.
-        cwd: working folder.
         env: variables to add to the inherited environment.
         patience: seconds of silence after which the command and what it started are killed.
         timeout: seconds after which they are killed in any case.
@@ -116,7 +114,6 @@ def watch(
     try:
         process = subprocess.Popen(
             list(command),
-            cwd=cwd,
             env=_environment(env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -124,7 +121,7 @@ def watch(
             start_new_session=True,  # so that the helpers that hold git's connections end with it
         )
     except OSError as error:
-        raise _not_started(command, error, cwd) from error
+        raise _not_started(command, error, None) from error
     try:
         said = _listen(command, process, patience, timeout, heard)
     finally:

@@ -42,15 +42,11 @@ def _only(mode: Mode) -> pytest.MarkDecorator:
 
 @pytest.mark.upstream
 @_only("git")
-def test_modules_of_the_pinned_commits(
-    pin: Pinned, record_property: Callable[[str, object], None]
-) -> None:
+def test_modules_of_the_pinned_commits(pin: Pinned, record_property: Callable[[str, object], None]) -> None:
     _check(pin, record_property)
 
 
 @pytest.mark.index
 @_only("archive")
-def test_modules_of_the_release_archives(
-    pin: Pinned, record_property: Callable[[str, object], None]
-) -> None:
+def test_modules_of_the_release_archives(pin: Pinned, record_property: Callable[[str, object], None]) -> None:
     _check(pin, record_property)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import stat
 import subprocess
 import sys
@@ -104,15 +103,13 @@ def test_later_builds_need_no_index(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "index" / wanted.archives[0].file).unlink()
     said = Said()
     assert acquire(wanted, mode="archive", cache=cache, progress=said) == first
-    (first.root.parent / "manifest.json").unlink()
-    assert acquire(wanted, mode="archive", cache=cache, progress=said) == first
     assert said.lines == []
 
 
 def test_wrong_hash_names_both(tmp_path: Path, cache: Path) -> None:
     made = make_wheel(tmp_path, {"pkg/a.py": b""})
     wrong = replace(made, sha256="0" * 64)
-    with pytest.raises(SourceError, match=f"sha256 {'0' * 64} is pinned, but the index gave {made.sha256}"):
+    with pytest.raises(SourceError, match=f"sha256 {'0' * 64} is pinned, but {tmp_path}/index gave {made.sha256}"):
         acquire(archive_pin(wrong), mode="archive", cache=cache)
     assert not (cache / "archives").exists()
 
@@ -122,7 +119,6 @@ def test_kept_archive_that_was_cut_short_is_downloaded_again(tmp_path: Path, cac
     first = acquire(wanted, mode="archive", cache=cache)
     (kept,) = (cache / "archives").iterdir()
     kept.write_bytes(kept.read_bytes()[:50])
-    (first.root.parent / "manifest.json").unlink()
     said = Said()
     assert acquire(wanted, mode="archive", cache=cache, progress=said) == first
     assert "downloading" in str(said)
@@ -138,7 +134,7 @@ def test_archive_pinned_while_truncated_is_refused(tmp_path: Path, cache: Path, 
     with pytest.raises(SourceError, match=name):
         acquire(wanted, mode="archive", cache=cache)
     with pytest.raises(SourceError, match=r"is not a whole (wheel|sdist)"):
-        read(file, name, (("src/pkg", "pkg"),))
+        read(file.read_bytes(), name, (("src/pkg", "pkg"),))
 
 
 UNSAFE = {
@@ -152,9 +148,11 @@ UNSAFE = {
 
 @pytest.mark.parametrize(("path", "reason"), UNSAFE.items())
 def test_unsafe_member_of_a_wheel_is_refused(tmp_path: Path, path: str, reason: str) -> None:
-    make_wheel(tmp_path, {"pkg/a.py": b"", path: b""})
+    made = make_wheel(tmp_path, {"pkg/a.py": b"", path: b""})
     with pytest.raises(SourceError, match=reason):
-        read(tmp_path / "index/demo-1.0-py3-none-any.whl", "demo-1.0-py3-none-any.whl", (("pkg", "pkg"),))
+        read(
+            (tmp_path / "index/demo-1.0-py3-none-any.whl").read_bytes(), "demo-1.0-py3-none-any.whl", (("pkg", "pkg"),)
+        )
 
 
 @pytest.mark.parametrize(("path", "reason"), UNSAFE.items())
@@ -162,7 +160,7 @@ def test_unsafe_member_of_an_sdist_is_refused(tmp_path: Path, path: str, reason:
     name = path if path.startswith("/") else f"demo-1.0/{path}"
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b"", name: b"", "demo-1.0/PKG-INFO": PKG_INFO})
     with pytest.raises(SourceError, match=reason):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
+        read((tmp_path / "s.tar.gz").read_bytes(), "s.tar.gz", (("pkg", "pkg"),))
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
@@ -172,7 +170,7 @@ def test_link_or_device_in_an_sdist_is_refused(tmp_path: Path, kind: bytes) -> N
     link.linkname = "demo-1.0/pkg/a.py"
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b"", "demo-1.0/PKG-INFO": PKG_INFO}, link)
     with pytest.raises(SourceError, match=r"pkg/link.py' is a link or a device"):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
+        read((tmp_path / "s.tar.gz").read_bytes(), "s.tar.gz", (("pkg", "pkg"),))
 
 
 def test_link_in_a_wheel_is_refused(tmp_path: Path) -> None:
@@ -181,7 +179,7 @@ def test_link_in_a_wheel_is_refused(tmp_path: Path) -> None:
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
     with pytest.raises(SourceError, match=r"pkg/link.py' is a symbolic link"):
-        read(tmp_path / "w.whl", "w.whl", (("pkg", "pkg"),))
+        read((tmp_path / "w.whl").read_bytes(), "w.whl", (("pkg", "pkg"),))
 
 
 def test_name_is_judged_as_it_is_stored(tmp_path: Path) -> None:
@@ -189,7 +187,7 @@ def test_name_is_judged_as_it_is_stored(tmp_path: Path) -> None:
         archive.writestr("pkg/a_b.py", b"")
     (tmp_path / "w.whl").write_bytes((tmp_path / "w.whl").read_bytes().replace(b"a_b.py", b"a\0b.py"))
     with pytest.raises(SourceError, match="not printable"):
-        read(tmp_path / "w.whl", "w.whl", (("pkg", "pkg"),))
+        read((tmp_path / "w.whl").read_bytes(), "w.whl", (("pkg", "pkg"),))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -198,10 +196,10 @@ def test_contradicting_members_are_refused(tmp_path: Path) -> None:
         for name in ("pkg/a.py", "pkg/a.py", "pkg/b", "pkg/b/c.py"):
             archive.writestr(name, b"")
     with pytest.raises(SourceError, match=r"'pkg/a.py' occurs twice, 'pkg/b' is a file and a folder"):
-        read(tmp_path / "w.whl", "w.whl", (("pkg", "pkg"),))
+        read((tmp_path / "w.whl").read_bytes(), "w.whl", (("pkg", "pkg"),))
     made = make_wheel(tmp_path, {"pkg/a.py": b"", "demo-1.0.dist-info/licenses/pkg/a.py": b""})
     with pytest.raises(SourceError, match=r"'pkg/a.py' occurs twice"):
-        read(tmp_path / "index" / made.file, made.file, (("pkg", "pkg"),))
+        read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
 
 
 def test_archive_without_the_packages_or_metadata_is_refused(tmp_path: Path, cache: Path) -> None:
@@ -210,10 +208,10 @@ def test_archive_without_the_packages_or_metadata_is_refused(tmp_path: Path, cac
         acquire(archive_pin(made), mode="archive", cache=cache)
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b""})
     with pytest.raises(SourceError, match="has no PKG-INFO"):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
+        read((tmp_path / "s.tar.gz").read_bytes(), "s.tar.gz", (("pkg", "pkg"),))
     make_sdist(tmp_path / "s.tar.gz", {"demo-1.0/pkg/a.py": b"", "other/b.py": b""})
     with pytest.raises(SourceError, match=r"one top folder, this has demo-1.0, other"):
-        read(tmp_path / "s.tar.gz", "s.tar.gz", (("pkg", "pkg"),))
+        read((tmp_path / "s.tar.gz").read_bytes(), "s.tar.gz", (("pkg", "pkg"),))
 
 
 def test_local_version_of_the_same_release_is_not_taken(tmp_path: Path, cache: Path) -> None:
@@ -244,7 +242,7 @@ def test_downloads_outside_a_virtual_environment_although_the_user_forbids_insta
 def test_index_without_the_archive_says_what_to_check(tmp_path: Path, cache: Path) -> None:
     made = make_wheel(tmp_path, {"pkg/a.py": b""})
     (tmp_path / "index" / made.file).unlink()
-    with pytest.raises(SourceError, match=r"No matching distribution.*\n.*PIP_INDEX_URL"):
+    with pytest.raises(SourceError, match=r"index: has no such file\n.*PIP_INDEX_URL"):
         acquire(archive_pin(made), mode="archive", cache=cache)
 
 
@@ -264,7 +262,7 @@ def test_python_without_pip_is_said(tmp_path: Path, cache: Path, monkeypatch: py
     made = make_wheel(tmp_path, {"pkg/a.py": b""})
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
-    with pytest.raises(SourceError, match=r"downloaded by pip, which .* does not have"):
+    with pytest.raises(SourceError, match=r"pip's configuration says where from, but .* has no pip\n.*ensurepip"):
         acquire(archive_pin(made), mode="archive", cache=cache)
 
 
@@ -284,15 +282,12 @@ def test_archive_stands_in_for_git_and_says_why(upstream: Upstream, tmp_path: Pa
         acquire(wanted, mode="git", cache=cache)
 
 
-def test_unreachable_git_is_asked_again_only_after_a_day(upstream: Upstream, tmp_path: Path, cache: Path) -> None:
+def test_git_is_used_as_soon_as_it_answers(upstream: Upstream, tmp_path: Path, cache: Path) -> None:
     commit = upstream.commit(FILES)
     wanted = pin(upstream, commit, archives=(make_wheel(tmp_path, {"pkg/a.py": b""}),))
     moved = upstream.path.rename(tmp_path / "away")
-    acquire(wanted, cache=cache)
-    moved.rename(upstream.path)
     assert acquire(wanted, cache=cache).origin.kind == "archive"
-    (note,) = (cache / "unreachable").iterdir()
-    os.utime(note, (0, 0))
+    moved.rename(upstream.path)
     assert acquire(wanted, cache=cache).origin.kind == "git"
 
 

@@ -117,9 +117,11 @@ def test_replacement_objects_are_not_followed(upstream: Upstream, cache: Path) -
 def test_folder_that_is_no_repository_is_said(upstream: Upstream, tmp_path: Path, cache: Path) -> None:
     commit = upstream.commit(FILES)
     (tmp_path / "plain").mkdir()
-    for path in (tmp_path / "plain", tmp_path / "absent"):
-        with pytest.raises(SourceError, match=f"{path}: not a git repository"):
-            acquire(pin(upstream, commit), local=path, cache=cache)
+    (tmp_path / "file").touch()
+    said = {"plain": "not a git repository", "absent": "there is no such folder", "file": "is not a folder"}
+    for name, what in said.items():
+        with pytest.raises(SourceError, match=f"{tmp_path / name}: {what}.*\n.*name the folder of a git clone"):
+            acquire(pin(upstream, commit), local=tmp_path / name, cache=cache)
 
 
 def test_commit_the_clone_lacks_is_said_although_the_repository_has_it(

@@ -1,4 +1,4 @@
-"""Sources: a pin goes in, the pinned upstream files come out as a `SourceTree` in a local cache.
+"""Sources: a pin → the pinned upstream files as a `SourceTree`, had once and kept in a local cache.
 
 Three kinds of source give the same bytes: a git repository (vouched for by
 the commit id), a release archive (by its sha256) and a clone the user names.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,17 +19,16 @@ from npu_overlays.source import archive as archives
 from npu_overlays.source import git
 from npu_overlays.source import local as clones
 from npu_overlays.source.cache import Progress, cache_root
-from npu_overlays.source.fetch import UnreachableError
-from npu_overlays.source.verify import verify
+from npu_overlays.source.fetch import Route, UnreachableError
+from npu_overlays.source.patience import forget
 
 if TYPE_CHECKING:
     from npu_overlays.pin import Pin
     from npu_overlays.tree import SourceTree
 
-__all__ = ["Mode", "acquire", "cache_root", "local_override", "override_variable", "verify"]
+__all__ = ["Mode", "acquire", "ask_again", "cache_root", "local_override", "override_variable"]
 
 Mode = Literal["auto", "git", "archive"]
-_RETRY_GIT_AFTER = 24 * 3600.0
 
 
 def _silent(message: str) -> None:
@@ -45,7 +43,8 @@ def acquire(
     Args:
         pin: what to get.
         mode: ``git`` or ``archive`` for only that kind; ``auto`` for git and, where no repository
-            has the commit, the archives. Where it had to take an archive it asks git again after a day.
+            has the commit, the archives. A commit that is in the cache is taken from there; else git is asked
+            each time, but for repositories that left a connection unanswered in the last ten minutes.
         local: a clone of the user's to take the commit from, instead of any repository or archive.
         cache: the cache folder, instead of `cache_root`.
         progress: told, in one line each, what is being waited for.
@@ -63,20 +62,23 @@ def acquire(
         raise SourceError(Problem(where=git.where(pin), what=what, fix="drop one of the two"))
     if local is not None:
         return clones.acquire(pin, local, cache=folder, progress=progress)
-    if mode == "archive" or (mode == "auto" and _git_was_unreachable(pin, folder)):
+    if mode == "archive":
         return _from_archives(pin, folder, progress, ())
+    # Where nothing can stand in for git, there is nothing to gain by not asking.
+    route = Route(urls=(pin.repository, *pin.mirrors), ask_silent=mode == "git" or not pin.archives)
     try:
-        return git.acquire(pin, cache=folder, progress=progress)
+        return git.acquire(pin, cache=folder, progress=progress, route=route)
     except UnreachableError as error:
         if mode == "git" or not pin.archives:
             raise SourceError((*error.problems, _next(pin))) from error
         said = error.problems[0]
         progress(f"{git.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
-        tree = _from_archives(pin, folder, progress, error.problems)
-        note = _unreachable_note(pin, folder)
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.touch()
-        return tree
+        return _from_archives(pin, folder, progress, error.problems)
+
+
+def ask_again(cache: Path | None = None) -> None:
+    """Forget which repositories were silent lately, so that the next `acquire` asks them."""
+    forget((cache or cache_root()).absolute())
 
 
 def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: Progress) -> SourceTree:
@@ -97,20 +99,6 @@ def local_override(project: str) -> Path | None:
     """Return the clone that ``<PROJECT>_PATH`` names, e.g. ``VERL_PATH``, or None where it is unset or empty."""
     value = os.environ.get(override_variable(project))
     return Path(value).expanduser() if value else None
-
-
-def _git_was_unreachable(pin: Pin, cache: Path) -> bool:
-    """Return whether git failed lately and an archive served: behind a firewall, asking again can take minutes."""
-    try:
-        age = time.time() - _unreachable_note(pin, cache).stat().st_mtime
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    reached = any(archives.entry_folder(pin, archive, cache).is_dir() for archive in pin.archives)
-    return age < _RETRY_GIT_AFTER and reached and not git.entry_folder(pin, cache).is_dir()
-
-
-def _unreachable_note(pin: Pin, cache: Path) -> Path:
-    return cache / "unreachable" / f"{pin.project}-{pin.commit}"
 
 
 def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Problem, ...]) -> SourceTree:

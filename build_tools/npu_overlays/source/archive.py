@@ -1,26 +1,48 @@
-"""Release archives: a pinned wheel or sdist goes in, its files under their repository paths come out."""
+"""Release archives: a pinned wheel or sdist → its files under their repository paths.
+
+The archive itself is what the cache keeps. It is read anew for each build,
+from the very bytes whose digest was compared with the pinned one.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from itertools import chain
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.pin import Archive, Pin
 from npu_overlays.source import cache as caching
-from npu_overlays.source import entry as entries
+from npu_overlays.source.cache import Progress
 from npu_overlays.source.download import download
+from npu_overlays.source.guard import check
 from npu_overlays.source.paths import faults, listing
-from npu_overlays.source.unpack import Member, UnpackError, read_sdist, read_wheel
-from npu_overlays.tree import Origin, SourceTree
+from npu_overlays.source.unpack import Member, UnpackError, read_archive
+from npu_overlays.tree import FileEntry, Origin, SourceTree, blob_id
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from npu_overlays.pin import Archive, Pin
-    from npu_overlays.source.cache import Progress
-
+# Shipped folders of the repository, and the folder of upstream's wheel that holds each.
+Homes = tuple[tuple[str, str], ...]
 _SPECIAL = ("METADATA", "WHEEL", "entry_points.txt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpacked:
+    """What an archive holds.
+
+    Args:
+        files: its files by repository path.
+        metadata: text of ``METADATA`` or ``PKG-INFO``.
+        entry_points: text of a wheel's ``entry_points.txt``.
+        wheel: text of a wheel's ``WHEEL`` file.
+    """
+
+    files: dict[str, Member]
+    metadata: str
+    entry_points: str = ""
+    wheel: str = ""
 
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
@@ -34,21 +56,25 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
 
     Raises:
         SourceError: the archive cannot be had, is not the pinned one, or cannot be built from.
-        OutputError: the cache cannot be read or written.
+        OutputError: the cache cannot be read or written, or holds what others can write.
     """
-    folder = entry_folder(pin, archive, cache)
-    found = entries.load_or_make(cache, folder, lambda: _make(pin, archive, cache, folder, progress), progress)
-    origin = Origin(
-        kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
+    with caching.using(cache):
+        content = _content(archive, cache, progress)
+    found = read(content, archive.file, pin.homes)
+    entries = {
+        path: FileEntry(blob=blob_id(member.content), executable=member.executable)
+        for path, member in sorted(found.files.items())
+    }
+    return SourceTree(
+        entries=entries,
+        content={path: member.content for path, member in found.files.items()},
+        origin=Origin(
+            kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
+        ),
+        metadata=found.metadata,
+        entry_points=found.entry_points,
+        wheel=found.wheel,
     )
-    return found.tree(origin)
-
-
-def entry_folder(pin: Pin, archive: Archive, cache: Path) -> Path:
-    """Return where the cache keeps the unpacked archive."""
-    # One archive is unpacked anew for other packages: they decide its repository paths.
-    digest = hashlib.sha256("\0".join((archive.sha256, *chain.from_iterable(pin.homes))).encode()).hexdigest()
-    return cache / "archive" / f"{archive.distribution}-{archive.version}-{digest[:16]}"
 
 
 def kept(cache: Path, sha256: str) -> Path:
@@ -56,11 +82,11 @@ def kept(cache: Path, sha256: str) -> Path:
     return cache / "archives" / sha256
 
 
-def read(file: Path, name: str, homes: entries.Homes) -> tuple[list[entries.File], entries.Extras]:
+def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
     """Return what an archive holds, under repository paths.
 
     Args:
-        file: the archive.
+        archive: its bytes.
         name: its file name, which says whether it is a wheel.
         homes: the shipped folders of the repository, and the folder of a wheel that holds each.
 
@@ -68,45 +94,43 @@ def read(file: Path, name: str, homes: entries.Homes) -> tuple[list[entries.File
         SourceError: it is truncated, holds unsafe paths, links or none of the packages.
     """
     try:
-        members = (read_wheel if name.endswith(".whl") else read_sdist)(file)
+        members = read_archive(archive, name)
         _refuse([member.path for member in members])
-        sort = _sort_wheel if name.endswith(".whl") else _sort_sdist
-        files, extras = sort(members, homes)
-        _refuse([item.path for item in files])
+        found = _sort_wheel(name, members, homes) if name.endswith(".whl") else _sort_sdist(members)
     except UnpackError as error:
         problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
         raise SourceError(problem) from error
-    lacking = [path for path, _ in homes if not any(item.path.startswith(f"{path}/") for item in files)]
+    lacking = [path for path, _ in homes if not any(item.startswith(f"{path}/") for item in found.files)]
     if len(lacking) == len(homes):
         what, fix = f"holds none of the shipped packages: {listing(lacking)}", f"it has: {listing(_tops(members))}"
         raise SourceError(Problem(where=name, what=what, fix=fix))
-    return files, extras
+    return found
 
 
-def _make(pin: Pin, archive: Archive, cache: Path, folder: Path, progress: Progress) -> None:
+def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
     file = kept(cache, archive.sha256)
-    if file.exists() and sha256_of(file) != archive.sha256:
-        caching.discard(cache, file)
-    if not file.exists():
-        with caching.workspace(cache) as work:
-            got = download(archive, work, progress)
-            _check_digest(archive, got)
-            caching.publish_file(got, file)
-    files, extras = read(file, archive.file, pin.homes)
+    check(cache, file)
+    content = _intact(archive, file)
+    if content is None:
+        with caching.exclusive(cache, archive.file, progress):
+            content = _intact(archive, file) or _downloaded(archive, cache, file, progress)
+    return content
+
+
+def _intact(archive: Archive, file: Path) -> bytes | None:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == archive.sha256 else None
+
+
+def _downloaded(archive: Archive, cache: Path, file: Path, progress: Progress) -> bytes:
     with caching.workspace(cache) as work:
-        entries.write(work / "entry", files, extras)
-        caching.publish(work / "entry", folder)
-
-
-def sha256_of(file: Path) -> str:
-    """Return the hex SHA-256 of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _check_digest(archive: Archive, file: Path) -> None:
-    digest = sha256_of(file)
-    if digest != archive.sha256:
-        raise SourceError(Problem(where=archive.file, what=f"sha256 {archive.sha256} is pinned, but got {digest}"))
+        content = download(archive, progress)
+        (work / "archive").write_bytes(content)
+        caching.publish(cache, work / "archive", file)
+    return content
 
 
 def _refuse(paths: list[str]) -> None:
@@ -120,37 +144,64 @@ def _tops(members: list[Member]) -> list[str]:
     return sorted(folder for folder in folders if folder.count("/") <= 1) or ["no Python module"]
 
 
-def _sort_wheel(members: list[Member], homes: entries.Homes) -> tuple[list[entries.File], entries.Extras]:
+def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
+    own = _info_folder(name, members)
     special: dict[str, str] = {}
-    files: list[entries.File] = []
+    files: list[tuple[str, Member]] = []
     for member in members:
         top, _, rest = member.path.partition("/")
         if path := _repository_path(member.path, homes):
-            files.append(member.file(path))
-        elif top.endswith(".dist-info") and rest.startswith("licenses/"):
-            files.append(member.file(rest.removeprefix("licenses/")))
-        elif top.endswith(".dist-info"):
-            special[rest] = member.text() if rest in _SPECIAL else ""
-    return files, entries.Extras(
+            files.append((path, member))
+        elif top == own and rest.startswith("licenses/"):
+            files.append((rest.removeprefix("licenses/"), member))
+        elif top == own and rest in _SPECIAL:
+            special[rest] = member.text()
+    return Unpacked(
+        files=_by_path(files),
         metadata=_required(special, "METADATA"),
         entry_points=special.get("entry_points.txt", ""),
         wheel=_required(special, "WHEEL"),
-        homes=homes,
     )
 
 
-def _repository_path(place: str, homes: entries.Homes) -> str:
+def _info_folder(name: str, members: list[Member]) -> str:
+    """Return the metadata folder of the wheel's own distribution."""
+    try:
+        wanted = parse_wheel_filename(name)[:2]
+    except InvalidWheelFilename as error:
+        raise UnpackError(str(error)) from error
+    tops = {member.path.partition("/")[0] for member in members}
+    found = sorted(top for top in tops if top.endswith(".dist-info") and _distribution(top) == wanted)
+    if len(found) != 1:
+        raise UnpackError(f"has {listing(found) or 'no metadata folder'} instead of one metadata folder of its own")
+    return found[0]
+
+
+def _distribution(folder: str) -> tuple[str, Version] | None:
+    name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+    try:
+        return canonicalize_name(name), Version(version)
+    except InvalidVersion:
+        return None
+
+
+def _by_path(files: list[tuple[str, Member]]) -> dict[str, Member]:
+    _refuse([path for path, _ in files])
+    return dict(files)
+
+
+def _repository_path(place: str, homes: Homes) -> str:
     return next((path + place[len(home) :] for path, home in homes if place.startswith(f"{home}/")), "")
 
 
-def _sort_sdist(members: list[Member], homes: entries.Homes) -> tuple[list[entries.File], entries.Extras]:
+def _sort_sdist(members: list[Member]) -> Unpacked:
     tops = {member.path.partition("/")[0] for member in members}
     if len(tops) != 1:
         raise UnpackError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
     rest = {member.path.partition("/")[2]: member for member in members}
     texts = {path: member.text() for path, member in rest.items() if path == "PKG-INFO"}
-    files = [member.file(path) for path, member in rest.items() if path != "PKG-INFO"]
-    return files, entries.Extras(metadata=_required(texts, "PKG-INFO"), homes=homes)
+    files = [(path, member) for path, member in rest.items() if path != "PKG-INFO"]
+    return Unpacked(files=_by_path(files), metadata=_required(texts, "PKG-INFO"))
 
 
 def _required(texts: dict[str, str], name: str) -> str:

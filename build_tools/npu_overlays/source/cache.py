@@ -1,5 +1,9 @@
 """The cache folder: work is done in a temporary folder inside it and published whole by one rename.
 
+It holds a bare repository for each commit (``commits/<id>.git``) and the
+release archives by digest (``archives/<sha256>``): both are checked against
+their own names whenever they are read. Any of it may be removed at any time.
+
 Right without locks: whoever renames first wins and everybody uses that
 result. The lock only spares several processes the same download.
 """
@@ -9,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +30,7 @@ Progress = Callable[[str], None]
 VARIABLE = "NPU_OVERLAYS_CACHE"
 _DAY = 24 * 60 * 60
 _LOCK_WAIT = 20 * 60
+_LOCK_TOLD = 2
 
 
 def cache_root() -> Path:
@@ -54,8 +60,7 @@ def workspace(cache: Path) -> Iterator[Path]:
 
     A killed process leaves its folder behind; it is swept up by a later one, a day on.
     """
-    folder = cache / "tmp"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = room(cache, "tmp")
     _sweep(folder)
     work = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=folder))
     try:
@@ -64,20 +69,36 @@ def workspace(cache: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def publish(made: Path, destination: Path) -> None:
-    """Rename `made` to `destination`; where another process was first, leave its result there."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
+def publish(cache: Path, made: Path, destination: Path) -> None:
+    """Rename a file or folder to `destination`; where another process put a folder there, leave that."""
+    room(cache, destination.parent.name)
+    for path in (made, *made.rglob("*")):
+        _close(path, cache)
     try:
-        made.rename(destination)
+        made.replace(destination)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
 
 
-def publish_file(made: Path, destination: Path) -> None:
-    """Rename the file `made` to `destination`, over one that another process put there."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    made.replace(destination)
+def room(cache: Path, name: str) -> Path:
+    """Return a folder of the cache; it is made, and the cache with it, where it is not there."""
+    if not cache.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        cache.chmod(0o755)
+    room = cache / name
+    if not room.exists():
+        room.mkdir(exist_ok=True)
+        _close(room, cache)
+    return room
+
+
+def _close(path: Path, cache: Path) -> None:
+    """Let others than the user write to `path` no more than to the cache itself, whatever the umask."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    forbidden = 0o002 if cache.stat().st_mode & stat.S_IWGRP else 0o022
+    if mode & forbidden:
+        path.chmod(mode & ~forbidden)
 
 
 def discard(cache: Path, entry: Path) -> None:
@@ -95,7 +116,7 @@ def exclusive(cache: Path, name: str, progress: Progress) -> Iterator[None]:
         name: what is being acquired.
         progress: told when another process is waited for.
     """
-    lock = _acquired(cache / "locks" / f"{name}.lock", progress)
+    lock = _acquired(cache, name, progress)
     try:
         yield
     finally:
@@ -103,19 +124,18 @@ def exclusive(cache: Path, name: str, progress: Progress) -> Iterator[None]:
             lock.release()
 
 
-def _acquired(path: Path, progress: Progress) -> FileLock | None:
+def _acquired(cache: Path, name: str, progress: Progress) -> FileLock | None:
     # No lock (a file system without them, somebody else's cache, too long a wait) is no obstacle.
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(str(path))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            progress(f"waiting for another process that acquires {path.stem}")
-            lock.acquire(timeout=_LOCK_WAIT)
+        lock = FileLock(str(room(cache, "locks") / f"{name}.lock"))
+        for waited in range(0, _LOCK_WAIT, _LOCK_TOLD):
+            with suppress(Timeout):
+                lock.acquire(timeout=_LOCK_TOLD if waited else 0)
+                return lock
+            progress(f"waiting for another process that acquires {name}" + (f" ({waited} s)" if waited else ""))
     except (OSError, NotImplementedError):
-        return None
-    return lock
+        pass
+    return None
 
 
 def _sweep(folder: Path) -> None:

@@ -1,85 +1,134 @@
-"""Downloads: a pinned archive goes in, the file comes out, had through the user's own pip configuration.
+"""Downloads: a pinned archive → its bytes, had from where the user's own pip would look for it.
 
 No host is named here. Which index, mirror, proxy or folder serves the archive
 is what ``pip config`` and the ``PIP_*`` variables say; the pinned digest says
-whether it is the right one.
+whether it is the right one. pip itself does not fetch it: it would run the
+setup.py of an sdist, and refuses wheels for another Python or platform.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import sys
+import hashlib
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from packaging.version import InvalidVersion, Version
-
-from npu_overlays import proc
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.pin import Archive
+from npu_overlays.proc import without_credentials
+from npu_overlays.source.cache import Progress
+from npu_overlays.source.index import Index, indexes
+from npu_overlays.source.patience import longer
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from unearth import Link
 
-    from npu_overlays.pin import Archive
-    from npu_overlays.source.cache import Progress
-
-_TIMEOUT = 30 * 60
 _FIX = "see that `pip config list` names an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS, a proxy)"
+_TOLD = 2.0
+_CHUNK = 1 << 16
 
 
-def download(archive: Archive, work: Path, progress: Progress) -> Path:
-    """Download one archive and return the file.
+def download(archive: Archive, progress: Progress) -> bytes:
+    """Download one archive and return its bytes, whose digest is the pinned one.
 
     Args:
         archive: what to download.
-        work: an empty folder of this process.
-        progress: told that the index is asked.
+        progress: told which index is asked, and how far it is.
 
     Raises:
-        SourceError: pip is missing, the index has no such file, or another one under that name.
+        SourceError: pip is missing or its configuration cannot be read, no index has such a file, or only
+            another one under that name.
     """
-    progress(f"{archive.distribution} {archive.version}: downloading {archive.file} from the configured index")
-    requirement = f"{archive.distribution}==={_version(archive)} --hash=sha256:{archive.sha256}\n"
-    (work / "requirements.txt").write_text(requirement, encoding="utf-8")
-    try:
-        # pip sees an empty folder as the current one, so nothing lying about is taken for a module.
-        proc.run(_command(archive, work), cwd=work, env=_overrides(), timeout=_TIMEOUT)
-    except proc.ProcessError as error:
-        raise SourceError(_explained(archive, proc.without_credentials(error.output))) from error
-    files = [path for path in (work / "got").iterdir() if path.is_file()]
-    if len(files) != 1:
-        raise SourceError(Problem(where=archive.file, what=f"pip saved {len(files)} files instead of one"))
-    return files[0]
+    with indexes(archive.file) as places:
+        found: list[str] = []
+        wrong: list[str] = []
+        for index in places:
+            progress(f"{archive.distribution} {archive.version}: looking for {archive.file} in {index.shown}")
+            try:
+                with _noted() as notes:
+                    content, others = _from(index, archive, progress)
+            except _failures() as error:
+                found.append(f"{index.shown}: {_explained(error)}")
+                continue
+            if content is not None:
+                return content
+            wrong += [f"{index.shown} gave {digest}" for digest in others]
+            found.append(f"{index.shown}: {'; '.join(notes) or 'has no such file'}")
+    raise SourceError(_problem(archive, found, wrong))
 
 
-def _command(archive: Archive, work: Path) -> list[str]:
-    kind = "--only-binary=:all:" if archive.file.endswith(".whl") else "--no-binary=:all:"
-    options = ("--no-deps", "--require-hashes", "--ignore-requires-python", "--no-input", "--progress-bar=off", kind)
-    target = ("--dest", str(work / "got"), "--requirement", str(work / "requirements.txt"))
-    return [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *options, *target]
-
-
-def _overrides() -> dict[str, str]:
-    # The user's constraints are about what gets installed; this installs nothing.
-    return {"PIP_CONSTRAINT": os.devnull, "PIP_BUILD_CONSTRAINT": os.devnull, "PIP_REQUIRE_VIRTUALENV": "0"}
-
-
-def _version(archive: Archive) -> Version:
-    # "===" and a normalised version: "==1.0" would also accept, and prefer, a 1.0+local of our own.
-    try:
-        return Version(archive.version)
-    except InvalidVersion as error:
-        raise SourceError(Problem(where=archive.file, what=str(error), fix="correct the pinned version")) from error
-
-
-def _explained(archive: Archive, said: str) -> Problem:
-    if "No module named pip" in said:
-        what = f"release archives are downloaded by pip, which {sys.executable} does not have"
-        fix = f"{sys.executable} -m ensurepip, or add pip to the build requirements"
-        return Problem(where=archive.file, what=what, fix=fix)
-    got = re.search(r"\bGot\s+([0-9a-f]{64})", said)
-    if got:
-        what = f"sha256 {archive.sha256} is pinned, but the index gave {got[1]}"
+def _problem(archive: Archive, found: list[str], wrong: list[str]) -> Problem:
+    if wrong:
+        what = f"sha256 {archive.sha256} is pinned, but {', '.join(wrong)}"
         return Problem(where=archive.file, what=what, fix="use an index with upstream's own file, or correct the pin")
-    errors = [line.strip() for line in said.splitlines() if "error" in line.lower()]
-    return Problem(where=archive.file, what="; ".join(errors[:2]) or said[-500:], fix=_FIX)
+    if not found:
+        return Problem(where=archive.file, what="pip is told to use no index and no folder (no-index)", fix=_FIX)
+    silent = any("no answer" in line for line in found)
+    return Problem(where=archive.file, what="; ".join(found), fix=f"{_FIX}; {longer()}" if silent else _FIX)
+
+
+def _from(index: Index, archive: Archive, progress: Progress) -> tuple[bytes | None, list[str]]:
+    """Return the archive, or the digests of other files that an index has under its name."""
+    others: list[str] = []
+    for link in index.links(archive.distribution):
+        known = (link.hash_option or {}).get("sha256", [archive.sha256])
+        if link.filename != archive.file:
+            continue
+        if archive.sha256 in known:
+            content = _fetched(index, link, archive, progress)
+            known = [hashlib.sha256(content).hexdigest()]
+            if known == [archive.sha256]:
+                return content, []
+        others += known
+    return None, others
+
+
+def _fetched(index: Index, link: Link, archive: Archive, progress: Progress) -> bytes:
+    progress(f"{archive.distribution} {archive.version}: downloading {archive.file} from {index.shown}")
+    content = bytearray()
+    last = time.monotonic()
+    with index.session.get_stream(link.normalized) as response:
+        response.raise_for_status()
+        for chunk in response.iter_bytes(_CHUNK):
+            content += chunk
+            if time.monotonic() - last >= _TOLD:
+                last = time.monotonic()
+                progress(f"{archive.file}: {len(content) / 1e6:.1f} MB from {index.shown}")
+    return bytes(content)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    import httpx2  # noqa: PLC0415  # 0.2 s, and of use only for what is not in the cache
+
+    return (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
+
+
+def _explained(error: Exception) -> str:
+    import httpx2  # noqa: PLC0415  # as above
+
+    if isinstance(error, httpx2.TimeoutException):
+        return "no answer"
+    said = without_credentials(" ".join(str(error).split()))
+    return said or type(error).__name__
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Collect what `unearth` says in its log of pages it could not read."""
+    notes: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            notes.append(without_credentials(record.getMessage()))
+
+    logger, handler = logging.getLogger("unearth"), Handler(logging.WARNING)
+    logger.addHandler(handler)
+    propagate, logger.propagate = logger.propagate, False
+    try:
+        yield notes
+    finally:
+        logger.propagate = propagate
+        with suppress(ValueError):
+            logger.removeHandler(handler)

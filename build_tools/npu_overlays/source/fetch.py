@@ -1,4 +1,4 @@
-"""Fetch: a commit and the URLs that may have it go in, a bare repository that holds it comes out.
+"""Fetch: a commit and the URLs that may have it → a bare repository that holds it.
 
 URLs are tried in order. The user's git configuration is in force
 (``insteadOf``, proxies, credential helpers); only what could run code, ask
@@ -7,28 +7,28 @@ questions or hang is switched off.
 
 from __future__ import annotations
 
-import os
 import re
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from npu_overlays import proc
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from npu_overlays.pin import Pin
-    from npu_overlays.source.cache import Progress
+from npu_overlays.source.cache import Progress
+from npu_overlays.source.patience import REMEMBERED, longer, patience, remember, silent_for
 
 _TIMEOUT = 30 * 60
+_TOLD = 2.0
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "fetch.unpackLimit=1",  # one pack, however small the commit
     "gc.auto=0",
     "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "protocol.fd.allow=never",
     # GIT_HTTP_LOW_SPEED_LIMIT and _TIME, where the user has set them, win over these.
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=30",
@@ -44,11 +44,13 @@ class Route:
         urls: repositories to ask, in order.
         settings: further git configuration, as ``name=value``.
         env: further variables for git.
+        ask_silent: ask those too that left a connection unanswered a few minutes ago.
     """
 
     urls: Sequence[str]
     settings: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    ask_silent: bool = True
 
 
 class UnreachableError(SourceError):
@@ -80,17 +82,47 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
         _init(repository, cache)
         for url in route.urls:
             shown = proc.without_credentials(url)
+            ago = None if route.ask_silent else silent_for(url, cache)
+            if ago is not None:
+                problems.append(_not_asked(shown, ago))
+                continue
             progress(f"{pin.project} {pin.short}: fetching from {shown}")
             try:
-                _fetch_one(repository, url, pin, route)
+                _fetch_one(repository, url, pin, route, _Told(pin, shown, progress))
             except (proc.ProcessError, _TagMovedError) as error:
                 _refuse_full_disk(cache, str(error))
                 moved |= isinstance(error, _TagMovedError)
-                problems.append(Problem(where=shown, what=_explained(pin, str(error))))
+                silent = isinstance(error, proc.SilentError)
+                if silent:
+                    remember(url, cache)
+                fix = longer() if silent else ""
+                problems.append(Problem(where=shown, what=_explained(pin, str(error)), fix=fix))
                 continue
-            caching.publish(repository, destination)
+            caching.publish(cache, repository, destination)
             return
     raise (SourceError if moved else UnreachableError)(problems)
+
+
+def _not_asked(shown: str, ago: float) -> Problem:
+    what = f"gave no answer {ago / 60:.0f} min ago, and is asked again {REMEMBERED / 60:.0f} min after that"
+    return Problem(where=shown, what=what, fix="--force or --source git asks now")
+
+
+class _Told:
+    """Tells what git says, or that it says nothing, every few seconds."""
+
+    def __init__(self, pin: Pin, shown: str, progress: Progress) -> None:
+        self._intro = f"{pin.project} {pin.short}: {shown}"
+        self._progress = progress
+        self._last = time.monotonic()
+
+    def __call__(self, line: str, silence: float) -> None:
+        now = time.monotonic()
+        if now - self._last < _TOLD:
+            return
+        self._last = now
+        waiting = f"no answer for {silence:.0f} s, given up after {patience():.0f} s"
+        self._progress(f"{self._intro}: {waiting if silence >= _TOLD else line}")
 
 
 def _init(repository: Path, cache: Path) -> None:
@@ -102,15 +134,15 @@ def _init(repository: Path, cache: Path) -> None:
         raise UnreachableError(problem) from error
 
 
-def _fetch_one(repository: Path, url: str, pin: Pin, route: Route) -> None:
+def _fetch_one(repository: Path, url: str, pin: Pin, route: Route, told: _Told) -> None:
     try:
-        _git_fetch(repository, url, pin.commit, route)
+        _git_fetch(repository, url, pin.commit, route, told)
     except proc.ProcessError as refused:
         # Under protocol version 0 a server may give out only what a branch or tag points at.
         if not pin.tag or not re.search("unadvertised object|not our ref", refused.output):
             raise
         try:
-            _git_fetch(repository, url, f"refs/tags/{pin.tag}:{_PINNED_TAG}", route)
+            _git_fetch(repository, url, f"refs/tags/{pin.tag}:{_PINNED_TAG}", route, told)
         except proc.ProcessError:
             raise refused from None
         _check_tag(repository, pin)
@@ -123,17 +155,20 @@ def _check_tag(repository: Path, pin: Pin) -> None:
         raise _TagMovedError(f"tag {pin.tag} is commit {peeled}, but {pin.commit} is pinned")
 
 
-def _git_fetch(repository: Path, url: str, wanted: str, route: Route) -> None:
-    options = ("--quiet", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
-    _git(repository, "fetch", *options, "--", url, wanted, route=route)
+def _git(repository: Path, *arguments: str) -> bytes:
+    return proc.run(["git", f"--git-dir={repository}", *arguments], env=proc.NO_CONFIGURATION, timeout=_TIMEOUT)
 
 
-def _git(repository: Path, *arguments: str, route: Route | None = None) -> bytes:
-    wanted = (*_SETTINGS, *(route.settings if route else ()))
-    settings = [part for setting in wanted for part in ("-c", setting)]
-    env = {"GIT_TERMINAL_PROMPT": os.environ.get("GIT_TERMINAL_PROMPT", "0")}
-    command = ["git", f"--git-dir={repository}", *settings, *arguments]
-    return proc.run(command, cwd=repository, env={**env, **(route.env if route else {})}, timeout=_TIMEOUT)
+def _git_fetch(repository: Path, url: str, wanted: str, route: Route, told: _Told) -> None:
+    settings = [part for setting in (*_SETTINGS, *route.settings) for part in ("-c", setting)]
+    options = ("--progress", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+    proc.watch(
+        ["git", f"--git-dir={repository}", *settings, "fetch", *options, "--", url, wanted],
+        env={"GIT_TERMINAL_PROMPT": "0", **route.env},
+        patience=patience(),
+        timeout=_TIMEOUT,
+        heard=told,
+    )
 
 
 def _explained(pin: Pin, said: str) -> str:
@@ -148,7 +183,7 @@ def _explained(pin: Pin, said: str) -> str:
 def headline(said: str) -> str:
     """Return the first two lines of a program's output that are not warnings or hints, without credentials."""
     lines = [line.strip() for line in proc.without_credentials(said).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.lower().startswith(("warning:", "hint:"))]
+    telling = [line for line in lines if not line.lower().startswith(("warning:", "hint:", "remote: "))]
     return "; ".join((telling or lines)[:2])
 
 

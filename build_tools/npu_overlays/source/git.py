@@ -21,30 +21,29 @@ from npu_overlays.source.paths import faults, inside, listing
 from npu_overlays.tree import FileEntry, Origin, SourceTree
 
 
-def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route | None = None) -> SourceTree:
+def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route) -> SourceTree:
     """Return the pinned commit's files from the cache, fetching it first where it is not there.
 
     Args:
         pin: the pinned commit.
         cache: the cache folder.
         progress: told what is being waited for.
-        route: how to fetch, instead of from the pin's repository and mirrors.
+        route: how to fetch it.
 
     Raises:
         SourceError: the commit cannot be had (then an `UnreachableError`) or holds what cannot be built from.
         OutputError: the cache cannot be read or written, or holds what others can write.
     """
-    chosen = route or Route(urls=(pin.repository, *pin.mirrors))
     with caching.using(cache):
         check(cache, kept(cache, pin.commit))
         try:
             if not holds(pin, cache):
-                _fetch(pin, cache, chosen, progress)
+                _fetch(pin, cache, route, progress)
             return _read(pin, cache)
         except DamagedError:
             # What an earlier run left is damaged: once more, from where it came.
             caching.discard(cache, kept(cache, pin.commit))
-            _fetch(pin, cache, chosen, progress)
+            _fetch(pin, cache, route, progress)
         try:
             return _read(pin, cache)
         except DamagedError as error:

@@ -64,14 +64,6 @@ def check(cache: Path, *places: Path) -> None:
         raise OutputError(problems)
 
 
-def make_safe(made: Path) -> None:
-    """Take from others and the group the right to write to what was just made, whatever the umask gave them."""
-    for path in (made, *made.rglob("*")):
-        mode = path.lstat().st_mode
-        if mode & 0o022 and not stat.S_ISLNK(mode):
-            path.chmod(stat.S_IMODE(mode) & ~0o022)
-
-
 def _all(cache: Path, places: tuple[Path, ...]) -> Iterator[Path]:
     yield cache.resolve()
     seen = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,13 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress) -> SourceT
 
 
 def _repository(path: Path) -> tuple[Path, bool]:
+    if not path.is_dir():
+        what = "is not a folder" if path.exists() else "there is no such folder"
+        raise SourceError(Problem(where=str(path), what=what, fix="name the folder of a git clone"))
     try:
         bare = _git(path, "rev-parse", "--is-bare-repository") == "true"
         top = _git(path, "rev-parse", *(["--absolute-git-dir"] if bare else ["--show-toplevel"]))
-    except (proc.ProcessError, OSError) as error:
+    except proc.ProcessError as error:
         said = headline(str(error))
         problem = Problem(where=str(path), what=f"not a git repository: {said}", fix="name the folder of a git clone")
         raise SourceError(problem) from error
@@ -71,7 +75,9 @@ def _check_work_tree(pin: Pin, top: Path, cache: Path) -> None:
     what = f"HEAD is {head}, the pin is {pin.commit}"
     if differing:
         what += f"; files that differ from the pin: {listing(differing)}"
-    fix = f"git -C {top} stash --include-untracked && git -C {top} checkout {pin.commit}"
+    new = top.with_name(f"{top.name}-{pin.short}")
+    worktree = shlex.join(["git", "-C", str(top), "worktree", "add", "--detach", str(new), pin.commit])
+    fix = f"{worktree}, which leaves this one alone, and --upstream {pin.project}={shlex.quote(str(new))}"
     raise SourceError(Problem(where=str(top), what=what, fix=fix))
 
 

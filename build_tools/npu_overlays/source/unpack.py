@@ -64,20 +64,15 @@ class _Budget:
         return bytes(content)
 
 
-class _Metered(io.RawIOBase):
-    """A stream that counts what is read from it."""
+class _Metered(gzip.GzipFile):
+    """A compressed stream that counts what is read from it."""
 
-    def __init__(self, stream: IO[bytes], budget: _Budget) -> None:
-        self._stream = stream
+    def __init__(self, archive: bytes, budget: _Budget) -> None:
+        super().__init__(fileobj=io.BytesIO(archive))
         self._budget = budget
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # what RawIOBase.read passes
-        chunk = self._budget.spend(self._stream.read(len(buffer)))
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+    def read(self, size: int | None = -1) -> bytes:
+        return self._budget.spend(super().read(size))
 
 
 def read_archive(archive: bytes, name: str) -> list[Member]:
@@ -107,12 +102,8 @@ def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget
 
 
 def _read_tar(content: bytes) -> list[Member]:
-    budget = _Budget(content)
     try:
-        with (
-            gzip.GzipFile(fileobj=io.BytesIO(content)) as plain,
-            tarfile.open(fileobj=_Metered(plain, budget), mode="r|") as archive,
-        ):
+        with _Metered(content, _Budget(content)) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
             return [_tar_member(archive, info) for info in archive if not info.isdir()]
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         raise UnpackError(f"is not a whole sdist: {error}") from error
