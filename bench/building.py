@@ -38,7 +38,7 @@ def upstream_tree(overlay: Overlay, work: Path, *, git: bool) -> Path:
     if git:
         tree = source.acquire(overlay.pin, mode="git", local=source.local_override(overlay.pin.project))
         target = work / "upstream"
-        shutil.copytree(tree.root, target, copy_function=shutil.copyfile)
+        tree.unpack(target)
         return target
     archive = overlay.pin.archives[0]
     requirement = f"{archive.distribution}=={archive.version}"

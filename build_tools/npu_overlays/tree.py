@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 OriginKind = Literal["git", "archive"]
@@ -81,6 +82,13 @@ class SourceTree:
         if path not in self.entries:
             raise KeyError(path)
         return self.content[path]
+
+    def unpack(self, folder: Path) -> None:
+        """Write every file below `folder`, for programs that want to see them there."""
+        for path, entry in self.entries.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(self.read(path))
+            (folder / path).chmod(0o755 if entry.executable else 0o644)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -148,7 +148,7 @@ UNSAFE = {
 
 @pytest.mark.parametrize(("path", "reason"), UNSAFE.items())
 def test_unsafe_member_of_a_wheel_is_refused(tmp_path: Path, path: str, reason: str) -> None:
-    made = make_wheel(tmp_path, {"pkg/a.py": b"", path: b""})
+    make_wheel(tmp_path, {"pkg/a.py": b"", path: b""})
     with pytest.raises(SourceError, match=reason):
         read(
             (tmp_path / "index/demo-1.0-py3-none-any.whl").read_bytes(), "demo-1.0-py3-none-any.whl", (("pkg", "pkg"),)

@@ -125,7 +125,7 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
 
     with tempfile.TemporaryDirectory(prefix="npu-overlays-metadata-") as folder:
         source = Path(folder, "source")
-        _unpack(tree, source)
+        tree.unpack(source)
         try:
             with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
                 warnings.simplefilter("ignore")  # the backend's opinion of upstream's configuration
@@ -140,14 +140,6 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
             ) from error
         entry_points = info / "entry_points.txt"
         return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""
-
-
-def _unpack(tree: SourceTree, folder: Path) -> None:
-    """Write every file of a tree below `folder`."""
-    for path, entry in tree.entries.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(tree.read(path))
-        (folder / path).chmod(0o755 if entry.executable else 0o644)
 
 
 def rewritten_requires(metadata: UpstreamMetadata, renames: Mapping[str, str], added: Iterable[str] = ()) -> list[str]:

@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.overlay.pins import TRANSPORTS, archive_faults, is_folder_name, url_fault
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit, is_plain_path
 from npu_overlays.overlay.tables import Table, load_toml
 from npu_overlays.pin import Archive, Pin
@@ -64,6 +65,9 @@ def _read_overlay(folder: Path, project: Table, table: Table) -> Overlay:
         edits=tuple(_read_edit(edit) for edit in table.tables("edit")),
     )
     _check_names(overlay, project, table)
+    if overlay.extends and not is_folder_name(overlay.extends):
+        what = f"{overlay.extends!r} is not the name of an overlay beside this one"
+        table.problem("extends", what, "write the name of its folder, without a path")
     if overlay.drop and not overlay.extends:
         table.problem("drop", "there is nothing to drop without extends", "add extends, or delete drop")
     _check_paths(table, "packages", pin.packages)
@@ -99,11 +103,11 @@ def _read_pin(table: Table) -> Pin:
     if commit and not _COMMIT.fullmatch(commit):
         upstream.problem("commit", f"`{commit}` is not a full commit id", "write all 40 hex digits, lower case")
     repository = upstream.get("repository", str)
-    for url in (repository, *upstream.texts("mirrors")):
-        if "@" in url.partition("://")[2].partition("/")[0]:
-            upstream.problem(
-                "repository", "holds a user name or password", "leave credentials to git's credential helper"
-            )
+    for key, urls in (("repository", (repository,)), ("mirrors", upstream.texts("mirrors"))):
+        for fault in filter(None, (url_fault(url) for url in urls if url)):
+            # Not the URL itself: it may hold a password.
+            fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
+            upstream.problem(key, fault, fix)
     project = table.get("project", str)
     if project and canonicalize_name(project) != project:
         table.problem(
@@ -129,10 +133,8 @@ def _read_archive(table: Table) -> Archive:
         file=table.get("file", str),
         sha256=table.get("sha256", str),
     )
-    if archive.sha256 and not re.fullmatch(r"[0-9a-f]{64}", archive.sha256):
-        table.problem("sha256", f"`{archive.sha256}` is not a sha256", "64 hex digits, lower case")
-    if archive.file and not archive.file.endswith((".whl", ".tar.gz", ".zip")):
-        table.problem("file", f"`{archive.file}` is neither a wheel nor an sdist", "name a .whl or .tar.gz file")
+    for key, what, fix in archive_faults(archive):
+        table.problem(key, what, fix)
     table.refuse_others()
     return archive
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.pins import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
 from npu_overlays.overlay.tables import Table, load_toml
 
@@ -69,7 +70,9 @@ def load_stacks(root: Path) -> Stacks:
     for name, overlays in members.items():
         for overlay in overlays:
             # An sdist holds only the overlays that building it needs.
-            if root.name != BUNDLED and not (root / overlay / CONFIG_FILE).is_file():
+            if not is_folder_name(overlay):
+                stacks.problem(name, f"{overlay!r} is not the name of an overlay", "write its folder's, without a path")
+            elif root.name != BUNDLED and not (root / overlay / CONFIG_FILE).is_file():
                 stacks.problem(name, f"no overlay `{overlay}` in {root}", "correct the name")
         projects = [overlay.partition("@")[0] for overlay in overlays]
         for project in sorted({project for project in projects if projects.count(project) > 1}):

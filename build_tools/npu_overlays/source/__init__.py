@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from npu_overlays.pin import Pin
     from npu_overlays.tree import SourceTree
 
-__all__ = ["Mode", "acquire", "ask_again", "cache_root", "local_override", "override_variable"]
+__all__ = ["Mode", "acquire", "ask_again", "cache_root", "git_answers", "local_override", "override_variable"]
 
 Mode = Literal["auto", "git", "archive"]
 
@@ -64,16 +64,38 @@ def acquire(
         return clones.acquire(pin, local, cache=folder, progress=progress)
     if mode == "archive":
         return _from_archives(pin, folder, progress, ())
-    # Where nothing can stand in for git, there is nothing to gain by not asking.
-    route = Route(urls=(pin.repository, *pin.mirrors), ask_silent=mode == "git" or not pin.archives)
     try:
-        return git.acquire(pin, cache=folder, progress=progress, route=route)
+        return git.acquire(pin, cache=folder, progress=progress, route=_route(pin, mode))
     except UnreachableError as error:
         if mode == "git" or not pin.archives:
             raise SourceError((*error.problems, _next(pin))) from error
         said = error.problems[0]
         progress(f"{git.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
         return _from_archives(pin, folder, progress, error.problems)
+
+
+def git_answers(pin: Pin, *, cache: Path | None = None, progress: Progress = _silent) -> bool:
+    """Return whether `acquire` would have the commit itself, which is in the cache afterwards.
+
+    Args:
+        pin: what to get.
+        cache: the cache folder, instead of `cache_root`.
+        progress: told, in one line each, what is being waited for.
+
+    Raises:
+        SourceError: a repository has another commit under the pinned tag.
+        OutputError: the cache cannot be read or written.
+    """
+    folder = (cache or cache_root()).absolute()
+    try:
+        return bool(pin.commit) and bool(git.acquire(_checked(pin), cache=folder, progress=progress, route=_route(pin)))
+    except UnreachableError:
+        return False
+
+
+def _route(pin: Pin, mode: Mode = "auto") -> Route:
+    # Where nothing can stand in for git, there is nothing to gain by not asking.
+    return Route(urls=(pin.repository, *pin.mirrors), ask_silent=mode == "git" or not pin.archives)
 
 
 def ask_again(cache: Path | None = None) -> None:

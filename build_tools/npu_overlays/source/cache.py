@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,11 +21,11 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.scratch import scratch
 
 Progress = Callable[[str], None]
 
 VARIABLE = "NPU_OVERLAYS_CACHE"
-_DAY = 24 * 60 * 60
 _LOCK_WAIT = 20 * 60
 _LOCK_TOLD = 2
 
@@ -56,17 +53,9 @@ def unusable(cache: Path, what: str) -> OutputError:
 
 @contextmanager
 def workspace(cache: Path) -> Iterator[Path]:
-    """Give a new folder on the cache's own file system; it is gone afterwards, whatever happened.
-
-    A killed process leaves its folder behind; it is swept up by a later one, a day on.
-    """
-    folder = room(cache, "tmp")
-    _sweep(folder)
-    work = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=folder))
-    try:
+    """Give a new folder on the cache's own file system; it is gone afterwards, if only by the next that is made."""
+    with scratch(room(cache, "tmp")) as work:
         yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def publish(cache: Path, made: Path, destination: Path) -> None:
@@ -136,22 +125,3 @@ def _acquired(cache: Path, name: str, progress: Progress) -> FileLock | None:
     except (OSError, NotImplementedError):
         pass
     return None
-
-
-def _sweep(folder: Path) -> None:
-    for stale in folder.iterdir():
-        with suppress(OSError):
-            if time.time() - stale.stat().st_mtime > _DAY and not _alive(stale.name.partition("-")[0]):
-                shutil.rmtree(stale, ignore_errors=True)
-
-
-def _alive(process: str) -> bool:
-    if not process.isdigit():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

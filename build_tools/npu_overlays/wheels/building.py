@@ -23,7 +23,7 @@ from npu_overlays.pipeline import Prepared, acquire, prepare, prepare_all, sourc
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch, temporaries
-from npu_overlays.source import local_override
+from npu_overlays.source import ask_again, git_answers, local_override
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.statement import inputs, sha256, up_to_date, write_statement
 
@@ -55,11 +55,13 @@ def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) ->
     Args:
         overlays: in building order.
         out: folder for the wheels, their companions and statements.
-        force: build those too that are up to date.
+        force: build those too that are up to date, and ask repositories again that were silent lately.
 
     Raises:
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
     """
+    if force:
+        ask_again()
     fresh = {overlay.name: found for overlay in overlays if not force and (found := _existing(overlay, out))}
     stale = [overlay for overlay in overlays if overlay.name not in fresh]
     prepare_all(stale)
@@ -88,12 +90,16 @@ def _existing(overlay: Overlay, out: Path) -> Built | None:
     )
     if not up_to_date(wheel, companion, used, mode=mode):
         return None
+    record = read_record(wheel)
+    # A wheel from an archive stood in for one from the commit, which may be had by now.
+    if mode == "auto" and record["upstream"]["source"]["kind"] == "archive" and git_answers(overlay.pin, progress=step):
+        return None
     return Built(
         overlay=overlay.name,
         wheel=wheel,
         companion=companion,
         sha256=sha256(wheel),
-        record=read_record(wheel),
+        record=record,
         rebuilt=False,
     )
 
