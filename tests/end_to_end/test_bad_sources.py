@@ -39,14 +39,14 @@ def test_an_unreachable_host_says_what_to_try_next(sample: Sample, url: str) -> 
 def test_neither_git_nor_index_tells_of_both(sample: Sample) -> None:
     edit(config(sample), f'repository = "{sample.lib.url}"', 'repository = "file:///nowhere"')
     done = build(sample, PIP_FIND_LINKS=str(sample.folder))
-    refused(sample, done, 4, "file:///nowhere", ARCHIVE, "No matching distribution found")
+    refused(sample, done, 4, "file:///nowhere", ARCHIVE, "has no such file")
 
 
 def test_an_archive_with_another_digest_is_refused(sample: Sample) -> None:
     files = {"lib/core.py": b"evil = 1\n"}
     write_wheel(sample.folder / "index", "lib", "1.2.3", files, metadata=LIB_METADATA)
     done = build(sample, sample.lib_name, "--source", "archive", PIP_FIND_LINKS=str(sample.folder / "index"))
-    refused(sample, done, 4, ARCHIVE, "is pinned, but the index gave")
+    refused(sample, done, 4, ARCHIVE, "is pinned, but", "index gave")
 
 
 def test_a_truncated_archive_is_refused(sample: Sample) -> None:
