@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.syntax.tokens import continuation_lines, occurrences, significant, tokens
+from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.tokens import continuation_lines, significant, tokens
 
 _LAYOUT = {kinds.INDENT, kinds.DEDENT, kinds.ENDMARKER, kinds.NL, kinds.NEWLINE, kinds.COMMENT, kinds.ENCODING}
 
@@ -99,12 +100,15 @@ def test_comments_and_line_ends_are_tokens_that_do_not_signify() -> None:
     assert [one.text for one in significant(source)] == ["x", "y"]
 
 
-def test_occurrences_are_spans_from_left_to_right_without_overlap() -> None:
-    assert occurrences("a a", "a  a a a # a a") == [(0, 4), (5, 8)]
-    assert occurrences("a\n+b", "(a+ # c\nb)") == [(1, 9)]
-    assert occurrences("", "a") == []
-    assert occurrences("# only a comment", "a") == []
-    assert occurrences("'''a\n'''", "x = '''a\r\n'''") == [(4, 13)]
+def test_occurrences_go_from_left_to_right_without_overlap() -> None:
+    def found(find: str, source: str) -> list[int]:
+        return Layout(source).occurrences(Layout(find))
+
+    assert found("a a", "a  a a a # a a") == [0, 2]
+    assert found("a\n+b", "(a+ # c\nb)") == [1]
+    assert found("", "a") == found("# only a comment", "a") == []
+    assert found("'''a\n'''", "x = '''a\r\n'''") == [2]
+    assert Layout("é = '''é\n'''").spans == [(0, 2), (3, 4), (5, 14)]
 
 
 def test_lines_that_begin_inside_a_string() -> None:

@@ -2,65 +2,77 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.exchanges import Exchange, exchanges
+from npu_overlays.merging.occurring import misfit
+from npu_overlays.merging.readings import misreadings
 from npu_overlays.merging.sites import Site
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import dedented, reindent
-from npu_overlays.syntax.tokens import occurrences, tokens
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.passages import Passage
+from npu_overlays.syntax.splices import Splice, overlapping, splice
 
 
 def edited(site: Site) -> list[Splice]:
-    """Return the splices of an `edited`; raises `MergeError` with every find that does not fit."""
+    """Return the splices of an `edited`; raises `MergeError` with every find that does not fit.
+
+    Every find is looked for in upstream's text, never in what another one leaves.
+    """
     definition = site.find()
-    start, end = site.module.span(definition.node)
-    start = min(start, site.module.offset(definition.first_line)) if definition.kind != "attribute" else start
-    text = site.module.content[start:end].decode()
-    splices = [site.notice_above(definition)]
+    start, end = _extent(site, definition)
+    passage = Passage(site.module.path, site.module.content[start:end])
     problems: list[Problem] = []
+    places: list[tuple[Edit, int, int]] = []
     for edit in site.operation.edits:
-        spans = occurrences(edit.find, text)
-        if len(spans) != edit.count:
-            what = f"`{edit.find}` occurs {len(spans)} times in `{site.operation.symbol}`, expected {edit.count}"
-            fix = 'lengthen the find, or give ("find", "replace", count)'
-            problems.append(Problem(where=site.operation.where, what=what, fix=fix))
-            continue
-        for first, last in spans:
-            at, until = start + len(text[:first].encode()), start + len(text[:last].encode())
-            if _swallows(site.module, until, edit):
-                what, fix = f"the comment that ends `{edit.replace}` would swallow code", "put it on a line of its own"
-                problems.append(Problem(where=site.operation.where, what=what, fix=fix))
-            splices.append(site.splice(*_substitution(site.module, at, until, edit.replace)))
+        find = Layout(edit.find)
+        found = passage.occurrences(find)
+        if len(found) == edit.count:
+            places += [(edit, at, at + len(find.tokens)) for at in found]
+        else:
+            problems.append(misfit(site, edit, passage, found, first_line=definition.first_line))
+    made = exchanges(passage, places)
+    splices = [site.splice(start + one.start, start + one.end, one.text) for one in made]
+    if not problems and not overlapping(splices):
+        result = splice(site.module.content[start:end], _within(splices, start), newline=site.module.newline)
+        problems += [_problem(site, what, fix) for what, fix in _mistakes(site, passage, made, result)]
     if problems:
         raise MergeError(problems)
-    return splices
+    return [site.notice_above(definition), *splices]
 
 
-def _substitution(module: Module, start: int, end: int, new: str) -> tuple[int, int, str]:
-    """Return the bytes one substitution exchanges and their text, with following lines indented like the first.
-
-    Nothing but white space as `new` takes whole lines out where only white space would be left of them, and the
-    white space behind the place where it began its line.
-    """
-    line, lead, rest, line_end = _surroundings(module, start, end)
-    if not new.strip():
-        if not lead.strip() and not rest.strip():
-            return line, line_end, ""
-        return start, end + (0 if lead.strip() else len(rest) - len(rest.lstrip())), ""
-    indentation = lead[: len(lead) - len(lead.lstrip())]
-    return start, end, reindent(dedented(new), old="", new=indentation).removeprefix(indentation)
+def _extent(site: Site, definition: Definition) -> tuple[int, int]:
+    """Return the bytes of a definition, to the beginning and the end of its lines where nothing else stands there."""
+    start, end = site.module.span(definition.node)
+    line = site.module.offset(definition.first_line)
+    shares = definition.kind not in ("function", "class") and not site.module.begins_line(definition.node)
+    rest = site.module.content[end : site.module.line_end(definition.node.end_lineno or 0)]
+    alone = not rest.strip() or rest.lstrip().startswith(b"#")
+    return (start if shares else line), end + (len(rest) if alone else 0)
 
 
-def _surroundings(module: Module, start: int, end: int) -> tuple[int, str, str, int]:
-    """Return where the line of `start` begins, its text up to there, the text from `end` on, and where that ends."""
-    line = module.content.rfind(b"\n", 0, start) + 1
-    line_end = module.content.find(b"\n", end) + 1 or len(module.content)
-    return line, module.content[line:start].decode(), module.content[end:line_end].decode(), line_end
+def _within(splices: list[Splice], start: int) -> Iterator[Splice]:
+    for one in splices:
+        yield Splice(start=one.start - start, end=one.end - start, text=one.text, where=one.where)
 
 
-def _swallows(module: Module, end: int, edit: Edit) -> bool:
-    """Return whether a comment that ends the replacement would take in code that follows on upstream's line."""
-    _, _, rest, _ = _surroundings(module, end, end)
-    last = list(tokens(edit.replace.rstrip()))[-1:]
-    return bool(last and last[0].kind == "comment" and rest.strip() and not rest.lstrip().startswith("#"))
+def _problem(site: Site, what: str, fix: str) -> Problem:
+    return Problem(where=site.operation.where, what=what, fix=fix)
+
+
+def _mistakes(site: Site, passage: Passage, made: list[Exchange], result: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (what is wrong, what to do) for exchanges that do something else than they read as."""
+    refused = [(one.refused, one.fix) for one in made if one.refused]
+    yield from dict.fromkeys(refused)
+    if not refused:
+        try:
+            after = Passage(site.operation.symbol, result)
+        except MergeError as error:
+            reason = re.sub(r" \(line \d+\)", "", error.problems[0].what)
+            what = f"`{site.operation.symbol}` is {reason} after its edits"
+            yield what, "see that what each find and each replacement leaves is whole"
+        else:
+            yield from dict.fromkeys(misreadings(passage, after, made))

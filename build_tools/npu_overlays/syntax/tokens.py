@@ -63,31 +63,6 @@ def significant(source: str) -> list[Token]:
     return [token for token in tokens(source) if token.kind not in ("comment", "newline")]
 
 
-def occurrences(find: str, source: str) -> list[tuple[int, int]]:
-    """Return the character spans of `source` that hold the token sequence `find`.
-
-    White space, comments and line breaks make no difference. Spans do not
-    overlap; they are found from left to right. An empty `find` occurs nowhere.
-    """
-    wanted = [_meaning(token) for token in significant(find)]
-    have = significant(source)
-    texts = [_meaning(token) for token in have]
-    spans: list[tuple[int, int]] = []
-    at = 0
-    while wanted and at + len(wanted) <= len(texts):
-        if texts[at : at + len(wanted)] == wanted:
-            spans.append((have[at].start, have[at + len(wanted) - 1].end))
-            at += len(wanted)
-        else:
-            at += 1
-    return spans
-
-
-def _meaning(token: Token) -> str:
-    """Return a token's text as Python reads it: a line end inside a string is one character."""
-    return token.text.replace("\r\n", "\n")
-
-
 def continuation_lines(source: str) -> frozenset[int]:
     """Return the 0-based numbers of lines that begin inside a string literal; their white space is content."""
     inside: set[int] = set()

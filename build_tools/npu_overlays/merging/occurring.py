@@ -1,0 +1,89 @@
+"""Occurring: a find that does not occur as often as it says in, where its words do stand out."""
+
+from __future__ import annotations
+
+import difflib
+from itertools import pairwise
+
+from npu_overlays.errors import Problem
+from npu_overlays.merging.sites import Site
+from npu_overlays.overlay.operations import Edit
+from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.passages import Passage
+from npu_overlays.syntax.symbols import Module
+
+_SHOWN = 3
+
+
+def misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first_line: int) -> Problem:
+    """Return what is wrong with a find that occurs too often, too seldom or not at all.
+
+    Args:
+        site: the operation.
+        edit: the substitution.
+        passage: the definition it is looked for in.
+        found: the tokens at which it occurs there.
+        first_line: the 1-based line of the module the passage begins on.
+    """
+    lines = [first_line + _line_of(passage, at) for at in found]
+    if found:
+        where = f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))})"
+        often = len(found) > edit.count
+        fix = 'lengthen the find, or give ("find", "replace", count)' if often else "mend the find, or lower its count"
+        return _problem(site, f"`{edit.find}` occurs {len(found)} times", where, edit, fix)
+    find = Layout(edit.find)
+    if other := passage.sequences(find):
+        lines = [first_line + _line_of(passage, at) for at in other]
+        fix = (
+            f"its words stand at line {', '.join(map(str, lines))}, in other lines or other blocks:"
+            " write the find with upstream's line ends and indentation"
+        )
+    else:
+        fix = _elsewhere(site, find) or _nearest(find, passage) or f"see line {first_line} of {site.module.path}"
+    return _problem(site, f"`{edit.find}` occurs nowhere", "", edit, fix)
+
+
+def _problem(site: Site, what: str, where: str, edit: Edit, fix: str) -> Problem:
+    expected = f", expected {edit.count}" if where else ""
+    return Problem(where=site.operation.where, what=f"{what} in `{site.operation.symbol}`{where}{expected}", fix=fix)
+
+
+def _line_of(passage: Passage, token: int) -> int:
+    """Return how many lines of the passage end in front of a token."""
+    shift = passage.layout.source[: passage.shift].count("\n")
+    return passage.layout.source.count("\n", 0, passage.layout.tokens[token].start) - shift
+
+
+def _elsewhere(site: Site, find: Layout) -> str:
+    """Say where else in the module a find stands."""
+    whole = Layout(site.module.content.decode())
+    places = []
+    for at in whole.occurrences(find)[:_SHOWN]:
+        line = whole.source.count("\n", 0, whole.tokens[at].start) + 1
+        name = _symbol_at(site.module, line)
+        places.append(f"line {line}" + (f", in `{name}`" if name else ""))
+    return f"it stands at {'; '.join(places)}: name that symbol" if places else ""
+
+
+def _symbol_at(module: Module, line: int) -> str:
+    """Return the innermost definition a line of a module belongs to."""
+    around = [
+        (first_line(one.node), name)
+        for name, known in module.definitions.items()
+        for one in known
+        if first_line(one.node) <= line <= (one.node.end_lineno or one.node.lineno)
+    ]
+    return max(around)[1] if around else ""
+
+
+def _nearest(find: Layout, passage: Passage) -> str:
+    """Return the line of the definition most like the first line of a find."""
+    close = difflib.get_close_matches(_worded(find)[0], _worded(passage.layout), n=1)
+    return f"nearest: `{close[0]}`" if close else ""
+
+
+def _worded(layout: Layout) -> list[str]:
+    """Return the words of each logical line."""
+    heads = [*layout.heads, len(layout.tokens)]
+    return [" ".join(layout.texts[first:behind]) for first, behind in pairwise(heads)]
