@@ -83,6 +83,15 @@ def read_outcomes(report: Path) -> dict[str, str]:
     return {test: ", ".join(endings) for test, endings in outcomes.items()}
 
 
+def read_skipped(report: Path) -> dict[str, str]:
+    """Return why each test of a JUnit report was skipped, for those that were."""
+    skipped = {}
+    for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314  # pytest has just written it
+        if (reason := case.find("skipped")) is not None:
+            skipped[f"{case.get('classname')}.{case.get('name')}"] = reason.get("message", "")
+    return skipped
+
+
 def passed(outcomes: Mapping[str, str]) -> int:
     """Return how many tests passed."""
     return list(outcomes.values()).count("passed")

@@ -1,5 +1,7 @@
 """The built wheels in an environment with torch: each set of cases runs in a process of its own.
 
+What a case skips is listed here as well, with its reason.
+
 The environment is made here and kept between runs; upstream's packages,
 unpatched, lie beside the patched ones as the reference.
 """
@@ -14,28 +16,19 @@ from pathlib import Path
 import pytest
 
 from npu.environment import Torch, Unavailable, Wheelhouse
+from support.once import once
+from support.upstream_tests import passed, read_outcomes, read_skipped
 from support.verl_stacks import STACKS, Stack
 
 CASES = Path(__file__).parent / "cases"
-# Files of cases, and whether their process has an NPU.
-ON_CPU = (
-    "test_cpu.py",
-    "test_distributed.py",
-    "test_training.py",
-    "test_actor.py",
-    "test_sharded_actor.py",
-    "test_attention.py",
-    "test_drivers.py",
-    "test_nothing_patched.py",
-)
-ON_NPU = (
-    "test_emulated.py",
-    "test_actor.py",
-    "test_sharded_actor.py",
-    "test_engines.py",
-    "test_megatron.py",
-    "test_switching.py",
-)
+# What one process runs: files of cases that have the same stand-ins for packages, and whether it has an NPU.
+PROCESSES = {
+    "training": (False, "training"),
+    "cpu": (False, "cpu distributed actor sharded_actor attention"),
+    "npu": (True, "emulated actor sharded_actor"),
+    "drivers": (False, "drivers nothing_patched"),
+    "engines": (True, "megatron engines switching"),
+}
 
 pytestmark = [pytest.mark.slow, pytest.mark.index]
 
@@ -85,23 +78,31 @@ def installed(request: pytest.FixtureRequest, shared: Path) -> Installed:
 
 
 @pytest.fixture(scope="module")
-def actor_reference(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def actor_reference(installed: Installed, shared: Path) -> Path:
     """Return a file with what upstream's actor computes on CPU."""
-    file = tmp_path_factory.mktemp("actor") / "upstream.pt"
-    installed.run(CASES / "actor.py", file, packages=installed.upstream)
-    return file
+
+    def make(folder: Path) -> None:
+        installed.run(CASES / "actor.py", folder / "upstream.pt", packages=installed.upstream)
+
+    return once(shared, f"actor-{installed.upstream.name}", make) / "upstream.pt"
 
 
-@pytest.mark.parametrize(
-    ("cases", "emulated"), [*((cases, False) for cases in ON_CPU), *((cases, True) for cases in ON_NPU)]
-)
-def test_cases(installed: Installed, actor_reference: Path, cases: str, emulated: bool) -> None:
-    report = installed.run(
-        *("-m", "pytest", "-q", "-c", CASES / "pytest.ini", CASES / cases),
+@pytest.mark.parametrize("process", PROCESSES)
+def test_cases(
+    installed: Installed, actor_reference: Path, process: str, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    emulated, names = PROCESSES[process]
+    report = tmp_path / "report.xml"
+    installed.run(
+        *("-m", "pytest", "-q", "-c", CASES / "pytest.ini", f"--junitxml={report}"),
+        *(CASES / f"test_{name}.py" for name in names.split()),
         packages=installed.patched,
         EMULATED_NPU=str(int(emulated)),
         UPSTREAM_ACTOR=str(actor_reference),
         UPSTREAM_PACKAGES=str(installed.upstream),
     )
 
-    assert " passed" in report
+    assert passed(read_outcomes(report)) > 0
+    for case, reason in read_skipped(report).items():
+        with subtests.test(case):
+            pytest.skip(f"{case}: {reason}")

@@ -23,6 +23,14 @@ if os.environ.get("EMULATED_NPU") == "1":
 torch.set_num_threads(1)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to the other process what is marked as its own."""
+    other = "on_cpu" if os.environ.get("EMULATED_NPU") == "1" else "on_npu"
+    left = [item for item in items if item.get_closest_marker(other)]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
+
+
 @pytest.fixture(scope="module")
 def world() -> Iterator[None]:
     """Make this process a world of one rank."""

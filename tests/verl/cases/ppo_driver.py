@@ -1,7 +1,8 @@
 """Drivers of PPO and DAPO on a local Ray cluster, up to where training would begin: what their workers found, out.
 
 Trainers, worker groups and the base class of workers are verl's; the worker
-itself holds no model. Run as a script, it writes one line of JSON.
+itself holds no model. Run as a script with the path of a file and names of
+`TRAINERS`, it writes JSON to the file.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -95,10 +97,11 @@ if __name__ == "__main__":
     # Ray's sockets lie below this folder, and their paths must be short.
     with tempfile.TemporaryDirectory(prefix="ray") as folder:
         # These devices are numbers only. None is used twice, since workers give them back when they please.
-        devices = RANKS * len(TRAINERS)
+        chosen = sys.argv[2:]
+        devices = RANKS * len(chosen)
         ray.init(num_cpus=8, num_gpus=devices, include_dashboard=False, _temp_dir=folder, log_to_driver=False)
-        drivers = {which: Driver.remote() for which in TRAINERS}
+        drivers = {which: Driver.remote() for which in chosen}
         found = {which: ray.get(driver.run.remote(which)) for which, driver in drivers.items()}
         ray.shutdown()
         logs = [file.read_text("utf-8", "replace") for file in Path(folder).rglob("logs/worker-*.*")]
-        print(json.dumps({"found": found, "logs": logs}))  # noqa: T201  # what the test reads
+        Path(sys.argv[1]).write_text(json.dumps({"found": found, "logs": logs}), "utf-8")

@@ -14,9 +14,6 @@ import torch
 from verl.utils import device
 
 pytestmark = pytest.mark.usefixtures("world")
-EMULATED = os.environ.get("EMULATED_NPU") == "1"
-ON_NPU = pytest.mark.skipif(not EMULATED, reason="runs in the process with the emulated NPU")
-ON_CPU = pytest.mark.skipif(EMULATED, reason="runs in the process without an NPU")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +24,7 @@ def upstream() -> dict[str, actor.Results]:
     return found
 
 
-@ON_CPU
+@pytest.mark.on_cpu
 @pytest.mark.parametrize("family", actor.FAMILIES)
 def test_on_cpu_every_bit_is_upstreams(family: str, upstream: dict[str, actor.Results]) -> None:
     found = actor.run(family)
@@ -37,7 +34,7 @@ def test_on_cpu_every_bit_is_upstreams(family: str, upstream: dict[str, actor.Re
     assert [name for name, value in found.items() if not torch.equal(value, upstream[family][name])] == []
 
 
-@ON_NPU
+@pytest.mark.on_npu
 @pytest.mark.parametrize("family", actor.FAMILIES)
 @pytest.mark.parametrize(("attention", "packed"), [("eager", False), ("flash_attention_2", True)])
 def test_on_the_npu_results_are_upstreams_within_rounding(

@@ -35,6 +35,8 @@ for package in ("aiohttp", "cachetools", "openai", "sglang", "transfer_queue"):
 PACKAGES = Path(verl.__file__).parents[1]
 SUMMARY = "= NPU Patch Summary ="
 SEED = 7
+# verl's release wheel has no recipes.
+SHIPPED = [name for name, (_, folder, _) in ppo_driver.TRAINERS.items() if (PACKAGES / folder).is_dir()]
 # Second drivers of a run: another trainer logs the summary.
 SILENT = {"FullyAsyncRollouter"}
 
@@ -126,16 +128,19 @@ def test_every_trainers_configuration_has_the_key(file: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Any:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return what drivers and workers of PPO and DAPO found and logged on a local Ray cluster."""
-    command = [sys.executable, str(Path(__file__).with_name("ppo_driver.py"))]
+    result = tmp_path_factory.mktemp("cluster") / "found.json"
+    command = [sys.executable, str(Path(__file__).with_name("ppo_driver.py")), str(result), *SHIPPED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(result.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("trainer", sorted(ppo_driver.TRAINERS))
 def test_workers_on_a_cluster_get_seed_and_switches_from_the_driver(cluster: Any, trainer: str) -> None:
+    if trainer not in SHIPPED:
+        pytest.skip("what this wheel was built from has no recipes")
     workers = cluster["found"][trainer]
 
     assert [worker["seed"] for worker in workers] == [ppo_driver.SEED + rank for rank in range(ppo_driver.RANKS)]
@@ -148,4 +153,4 @@ def test_on_a_cluster_each_driver_logs_the_summary_once_and_workers_do_not(clust
     counts = sorted(log.count(SUMMARY) for log in cluster["logs"] if SUMMARY in log)
 
     assert len(cluster["logs"]) > len(counts)
-    assert counts == [1] * len(ppo_driver.TRAINERS)
+    assert counts == [1] * len(SHIPPED)

@@ -11,9 +11,6 @@ import pytest
 import ranks
 import torch
 
-EMULATED = os.environ.get("EMULATED_NPU") == "1"
-ON_NPU = pytest.mark.skipif(not EMULATED, reason="runs in the process with the emulated NPU")
-ON_CPU = pytest.mark.skipif(EMULATED, reason="runs in the process without an NPU")
 SCRIPT = Path(__file__).with_name("sharded_actor.py")
 # Each rank has its own rows, padded or not; or all of them, and of every sequence a part (Ulysses).
 DIVISIONS = ("rows", "packed rows", "sequences")
@@ -25,7 +22,7 @@ def run(folder: Path, *divisions: str, **options: Any) -> list[dict[tuple[str, s
     return [torch.load(folder / f"{rank}.pt") for rank in range(ranks.RANKS)]
 
 
-@ON_CPU
+@pytest.mark.on_cpu
 def test_on_cpu_every_bit_of_every_rank_is_upstreams(tmp_path_factory: pytest.TempPathFactory) -> None:
     found = run(tmp_path_factory.mktemp("patched"), "rows")
     expected = run(tmp_path_factory.mktemp("upstream"), "rows", packages=os.environ["UPSTREAM_PACKAGES"])
@@ -43,7 +40,7 @@ def on_npu(tmp_path_factory: pytest.TempPathFactory) -> list[dict[tuple[str, str
     return run(tmp_path_factory.mktemp("npu"), *DIVISIONS, npu=True)
 
 
-@ON_NPU
+@pytest.mark.on_npu
 @pytest.mark.parametrize("family", actor.FAMILIES)
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_on_the_npu_two_ranks_compute_what_upstream_does_on_one(

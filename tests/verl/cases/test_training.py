@@ -1,21 +1,23 @@
 """Real fine-tuning: verl's trainers from the installed wheels, two ranks, against upstream's on the CPU.
 
-On the CPU they run as they are; on the emulated NPU `npu_sft.py` starts them.
+`sft.py` starts them.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import json
 import os
 import re
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas
 import pytest
 import ranks
+import sft
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
@@ -53,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for one in sums
     ]
     pandas.DataFrame(sums).to_parquet(folder / "sums.parquet")
+    pandas.DataFrame(sums[:32]).to_parquet(folder / "few.parquet")
     pandas.DataFrame(chats).to_parquet(folder / "chats.parquet")
     return folder
 
@@ -84,16 +87,51 @@ def _qwen3_moe() -> Any:
     return Qwen3MoeForCausalLM(Qwen3MoeConfig(**SIZES, **experts))
 
 
-@functools.cache
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of a trainer on two ranks: its losses, and for each rank the counts of operators."""
+
+    losses: list[float]
+    operators: list[dict[str, int]]
+
+
+TRAINER, NEW_TRAINER = "verl.trainer.fsdp_sft_trainer", "verl.trainer.sft_trainer"
+HAS_NEW_TRAINER = importlib.util.find_spec(NEW_TRAINER) is not None
+STEPS = 12
+DATA = (
+    "data.train_files=sums.parquet",
+    "data.val_files=few.parquet",
+    "data.prompt_key=question",
+    "data.response_key=answer",
+)
+SEED = "trainer.deterministic_seed=3"
+FAMILIES = ("qwen2", "qwen3_moe")
+SEQUENCE_PARALLEL = ("use_remove_padding=True", "ulysses_sequence_parallel_size=2")
+# Operators of the fast path, which every step on the NPU must have taken.
+_COMMON = ("npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention")
+FUSED = {"qwen2": _COMMON, "qwen3_moe": (*_COMMON, "npu.npu_grouped_matmul")}
+# What is trained by name, in one start of the ranks for each group: the trainer's module and its arguments.
+CPU: dict[str, tuple[str, ...]] = {
+    **{family: (TRAINER, *DATA, f"model.partial_pretrain={family}", SEED) for family in FAMILIES},
+    **{
+        attention: (TRAINER, *DATA, "model.partial_pretrain=qwen2", SEED, f"model.attn_implementation={attention}")
+        for attention in ("sdpa", "eager")
+    },
+}
+if HAS_NEW_TRAINER:
+    CPU["new trainer"] = (NEW_TRAINER, "data.train_files=chats.parquet", "model.path=qwen2", "engine.strategy=fsdp2")
+UPSTREAM = {family: (TRAINER, *DATA, f"model.partial_pretrain={family}") for family in FAMILIES}
+NPU = {**{family: CPU[family] for family in FAMILIES}, "sequence parallelism": (*CPU["qwen2"], *SEQUENCE_PARALLEL)}
+
+
 def train(
-    folder: Path, trainer: Path | str, *arguments: str, packages: str = "", npu: bool = False
-) -> tuple[list[float], str]:
-    """Return the losses of a two-rank run and everything it wrote.
+    folder: Path, plan: dict[str, tuple[str, ...]], *, packages: str = "", npu: bool = False
+) -> tuple[dict[str, Run], list[ranks.Written]]:
+    """Return every run of a plan by its name, and all that each rank wrote.
 
     Args:
         folder: with models and data.
-        trainer: name of its module, or a script that runs one.
-        arguments: of the trainer.
+        plan: what is trained.
         packages: folder with upstream's, to run those.
         npu: whether to train on the emulated NPU.
     """
@@ -103,79 +141,88 @@ def train(
         "data.micro_batch_size_per_gpu=8",
         f"trainer.device={'npu' if npu else 'cpu'}",
         "trainer.logger=[console]",
-        "trainer.total_training_steps=12",
+        f"trainer.total_training_steps={STEPS}",
         "trainer.resume_mode=disable",
         "trainer.default_local_dir=checkpoints",
         "optim.lr=5e-3",
         "model.enable_gradient_checkpointing=False",
     ]
-    start = [Path(__file__).with_name("npu_sft.py"), str(trainer)] if npu else [trainer]
-    written = ranks.run(*start, *common, *arguments, folder=folder, packages=packages, npu=npu)
-    return [float(loss) for loss in re.findall(r"step:\d+ - train/loss:([\d.]+)", written)], written
+    file = Path(tempfile.mkdtemp(dir=folder)) / "plan.json"
+    file.write_text(json.dumps([[trainer, *common, *arguments] for trainer, *arguments in plan.values()]), "utf-8")
+    written = ranks.run(Path(__file__).with_name("sft.py"), str(file), folder=folder, packages=packages, npu=npu)
+    parts = [one.out.split(f"{sft.BEGIN} ")[1:] for one in written]
+    assert [len(one) for one in parts] == [len(plan)] * ranks.RANKS
+    return {name: _run_of(list(texts)) for name, texts in zip(plan, zip(*parts, strict=True), strict=True)}, written
 
 
-TRAINER = "verl.trainer.fsdp_sft_trainer"
-DATA = (
-    "data.train_files=sums.parquet",
-    "data.val_files=sums.parquet",
-    "data.prompt_key=question",
-    "data.response_key=answer",
-)
-SEEDED = (*DATA, "model.partial_pretrain=qwen2", "trainer.deterministic_seed=3")
-
-SEQUENCE_PARALLEL = ("use_remove_padding=True", "ulysses_sequence_parallel_size=2")
-# Operators of the fast path, which every step on the NPU must have taken.
-_COMMON = ("npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention")
-FUSED = {"qwen2": _COMMON, "qwen3_moe": (*_COMMON, "npu.npu_grouped_matmul")}
+def _run_of(texts: list[str]) -> Run:
+    """Return a run by what each rank wrote in it; the first reports the losses."""
+    losses = [float(loss) for loss in re.findall(r"step:\d+ - train/loss:([\d.]+)", texts[0])]
+    counts = [re.findall(f"^{sft.OPERATORS} (.*)", text, re.MULTILINE) for text in texts]
+    return Run(losses=losses, operators=[json.loads(only) for (only,) in counts])
 
 
-def test_the_loss_goes_down_and_the_summary_is_logged_once(folder: Path) -> None:
-    losses, written = train(folder, TRAINER, *SEEDED)
-    again, _ = train(folder, TRAINER, *SEEDED, "model.attn_implementation=sdpa")
+@pytest.fixture(scope="module")
+def on_cpu(folder: Path) -> tuple[dict[str, Run], list[ranks.Written]]:
+    """Return what the installed trainers did on the CPU, and what their ranks wrote."""
+    return train(folder, CPU)
 
-    assert len(losses) == 12
+
+@pytest.fixture(scope="module")
+def on_npu(folder: Path) -> dict[str, Run]:
+    """Return what they did on the emulated NPU."""
+    return train(folder, NPU, npu=True)[0]
+
+
+@pytest.fixture(scope="module")
+def upstreams(folder: Path) -> dict[str, Run]:
+    """Return what upstream's trainer did on the CPU."""
+    return train(folder, UPSTREAM, packages=os.environ["UPSTREAM_PACKAGES"])[0]
+
+
+def test_the_loss_goes_down_and_the_summary_is_logged_once(
+    on_cpu: tuple[dict[str, Run], list[ranks.Written]],
+) -> None:
+    runs, written = on_cpu
+    losses = runs["qwen2"].losses
+
+    assert len(losses) == STEPS
     assert losses[-1] < 0.7 * losses[0]
-    assert losses == again
-    if importlib.util.find_spec("verl_npu_summary"):
-        assert written.count("= NPU Patch Summary =") == 1
+    assert losses == runs["sdpa"].losses
+    assert [(one.out + one.err).count("= NPU Patch Summary =") for one in written] == [1, 0]
 
 
-def test_eager_attention_gives_the_same_curve(folder: Path) -> None:
-    sdpa, _ = train(folder, TRAINER, *SEEDED)
-    eager, _ = train(folder, TRAINER, *SEEDED, "model.attn_implementation=eager")
+def test_eager_attention_gives_the_same_curve(on_cpu: tuple[dict[str, Run], list[ranks.Written]]) -> None:
+    runs, _ = on_cpu
 
-    assert len(eager) == 12
-    assert _apart(eager, sdpa) <= 0.02
+    assert len(runs["eager"].losses) == STEPS
+    assert _apart(runs["eager"].losses, runs["sdpa"].losses) <= 0.02
 
 
-@pytest.mark.parametrize("family", ["qwen2", "qwen3_moe"])
-def test_the_curve_is_upstreams(folder: Path, family: str) -> None:
-    model = f"model.partial_pretrain={family}"
-    reference = Path(__file__).with_name("upstream_sft.py")
-    losses, _ = train(folder, TRAINER, *DATA, model, "trainer.deterministic_seed=3")
-    expected, _ = train(folder, reference, *DATA, model, packages=os.environ["UPSTREAM_PACKAGES"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_curve_is_upstreams(
+    on_cpu: tuple[dict[str, Run], list[ranks.Written]], upstreams: dict[str, Run], family: str
+) -> None:
+    losses = on_cpu[0][family].losses
 
-    assert len(losses) == 12
+    assert len(losses) == STEPS
     assert losses[-1] < 0.7 * losses[0]
-    assert _apart(losses, expected) <= 0.02
+    assert _apart(losses, upstreams[family].losses) <= 0.02
 
 
-@pytest.mark.parametrize(
-    ("family", "options"),
-    [("qwen2", ()), ("qwen3_moe", ()), ("qwen2", SEQUENCE_PARALLEL)],
-    ids=["qwen2", "qwen3_moe", "qwen2 with sequence parallelism"],
-)
-def test_the_curve_on_the_npu_is_that_on_the_cpu(folder: Path, family: str, options: tuple[str, ...]) -> None:
-    arguments = (*DATA, f"model.partial_pretrain={family}", "trainer.deterministic_seed=3")
-    expected, _ = train(folder, TRAINER, *arguments)
-    losses, written = train(folder, TRAINER, *arguments, *options, npu=True)
+@pytest.mark.parametrize("name", NPU)
+def test_the_curve_on_the_npu_is_that_on_the_cpu(
+    on_cpu: tuple[dict[str, Run], list[ranks.Written]], on_npu: dict[str, Run], name: str
+) -> None:
+    family = name if name in FAMILIES else "qwen2"
+    run = on_npu[name]
 
-    assert len(losses) == 12
-    assert losses[-1] < 0.7 * losses[0]
-    assert _apart(losses, expected) <= 0.02
-    wanted = {*FUSED[family], "hccl.reduce_scatter_base", *(("hccl.alltoall_base",) if options else ())}
-    ran = [json.loads(counts) for counts in re.findall("^operators: (.*)", written, re.MULTILINE)]
-    assert [{name for name in wanted if counts.get(name, 0) < 12} for counts in ran] == [set(), set()]
+    assert len(run.losses) == STEPS
+    assert run.losses[-1] < 0.7 * run.losses[0]
+    assert _apart(run.losses, on_cpu[0][family].losses) <= 0.02
+    wanted = {*FUSED[family], "hccl.reduce_scatter_base", *(() if name == family else ("hccl.alltoall_base",))}
+    lacking = [{name for name in wanted if counts.get(name, 0) < STEPS} for counts in run.operators]
+    assert lacking == [set(), set()]
 
 
 def _apart(one: list[float], other: list[float]) -> float:
@@ -183,14 +230,8 @@ def _apart(one: list[float], other: list[float]) -> float:
     return max(abs(here - there) / there for here, there in zip(one, other, strict=True))
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("verl.trainer.sft_trainer"), reason="this verl has one trainer only")
-def test_the_new_trainer_learns_too(folder: Path) -> None:
-    losses, _ = train(
-        folder,
-        "verl.trainer.sft_trainer",
-        "data.train_files=chats.parquet",
-        "model.path=qwen2",
-        "engine.strategy=fsdp2",
-    )
+@pytest.mark.skipif(not HAS_NEW_TRAINER, reason="this verl has one trainer only")
+def test_the_new_trainer_learns_too(on_cpu: tuple[dict[str, Run], list[ranks.Written]]) -> None:
+    losses = on_cpu[0]["new trainer"].losses
 
     assert losses[-1] < 0.7 * losses[0]
