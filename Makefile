@@ -17,14 +17,14 @@ OVERLAY ?=
 SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 
 TESTS ?= tests
-PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist loadfile
-# Of branches, in percent; below it `make test` fails.
+PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist worksteal
+# Of branches, in percent; below it `make test-all` fails.
 COVERAGE_GATE ?= 88
 
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels test test-quick lint types format bench matrix clean
+.PHONY: help wheels test test-quick test-all lint types format bench matrix clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -33,11 +33,14 @@ wheels: $(VENV)/installed  ## build the default stack into wheels/, install it i
 	$(RUN)/npu-overlays build $(SELECTION)
 	$(RUN)/python ci/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 
-test: $(VENV)/installed-test  ## run all tests and measure what of the tool they reach
-	$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
+test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
+	$(PYTEST) -m "not upstream and not thorough"
 
-test-quick: $(VENV)/installed-test  ## run the tests without those that take longer than a minute
-	$(PYTEST) -m "not slow"
+test-quick: $(VENV)/installed-test  ## run those of them that take less than ten seconds
+	$(PYTEST) -m "not upstream and not thorough and not slow"
+
+test-all: $(VENV)/installed-test  ## run all tests, also those that need a repository, and measure what of the tool they reach
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
 lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
 	$(RUN)/ruff check .

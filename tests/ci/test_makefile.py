@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,17 +94,22 @@ def test_wheels_builds_what_is_asked_for(elsewhere: Path, variables: tuple[str, 
     assert " ".join(build.split()) == f".venv/bin/{expected}"
 
 
-def test_all_tests_are_the_tests_with_the_slow_ones_and_a_coverage_gate(elsewhere: Path) -> None:
-    def pytest_line(target: str) -> str:
+def test_each_target_of_tests_has_all_that_the_smaller_one_has(elsewhere: Path) -> None:
+    def pytest_line(target: str) -> tuple[str, str]:
+        """Return the command that runs the tests, and by which markers some of them are left out."""
         (line,) = [line for line in make("--dry-run", target, cwd=elsewhere).stdout.splitlines() if "pytest" in line]
-        return line
+        command, _, left_out = line.partition(' -m "')
+        return command, left_out.removesuffix('"')
 
-    quick, everything = pytest_line("test-quick"), pytest_line("test")
-    assert quick.endswith(' -m "not slow"')
-    assert everything.startswith(quick.removesuffix(' -m "not slow"'))
-    assert "-m " not in everything.replace("-m pytest", "")
+    (quick, without), (tests, without_less), (everything, without_none) = map(
+        pytest_line, ("test-quick", "test", "test-all")
+    )
+    assert without == "not upstream and not thorough and not slow"
+    assert without_less == "not upstream and not thorough"
+    assert without_none == ""
+    assert quick == tests
+    assert everything.removeprefix(tests).startswith(" --cov ")
     assert "--cov-fail-under=" in everything
-    assert "--cov" not in quick
 
 
 def test_installs_once(elsewhere: Path) -> None:
@@ -116,29 +122,59 @@ def test_installs_once(elsewhere: Path) -> None:
     assert "pip" in make("--dry-run", "format", cwd=elsewhere).stdout
 
 
-def test_ci_runs_the_commands_of_the_readme() -> None:
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
-    run = re.findall(r"^make ([a-z-]+)", script.read_text("utf-8"), flags=re.MULTILINE)
-    assert {"wheels", "test", "lint", "types"} == set(run)
-    assert run[-1] == "test"
+CI_STEPS = [("wheels", True), ("test", True), ("lint", False), ("types", False), ("test-all", False)]
 
 
-def test_ci_runs_every_step_and_fails_where_one_fails(tmp_path: Path) -> None:
-    (tmp_path / ".ci").mkdir()
-    (tmp_path / ".ci" / "run").write_bytes((ROOT / ".ci" / "run").read_bytes())
-    log = tmp_path / "log"
-    fake = tmp_path / "bin" / "make"
+@pytest.fixture
+def checkout(elsewhere: Path) -> Path:
+    """Return a folder with what CI runs, and a make that notes in `log` what it is asked for and how fresh it is."""
+    for name in (".ci/run", "ci/fresh.sh"):
+        (elsewhere / name).parent.mkdir()
+        shutil.copy(ROOT / name, elsewhere / name)
+    fake = elsewhere / "bin" / "make"
     fake.parent.mkdir()
-    for failing in ("lint", "test", "none"):
-        log.unlink(missing_ok=True)
-        fake.write_text(f'#!/bin/sh\necho "$1" >> "{log}"\ntest "$1" != {failing}\n', "utf-8")
-        fake.chmod(0o755)
-        path = f"{fake.parent}:{os.environ['PATH']}"
-        done = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, env={**os.environ, "PATH": path}, check=False)
-        assert log.read_text("utf-8").split() == ["lint", "types", "wheels", "test"]
-        assert (done.returncode == 0) == (failing == "none")
+    fake.write_text(
+        "#!/bin/sh\n"
+        'git=$(git config --get user.name || git ls-remote https://example.invalid 2>&1 | grep "not allowed")\n'
+        'echo "$1|$HOME|$(ls -A "$HOME")|$git|$MAKE_TEST|$PIP_CACHE_DIR|$NPU_OVERLAYS_CACHE|$XDG_CACHE_HOME" >> log\n'
+        'test "$1" != "$FAILING"\n',
+        "utf-8",
+    )
+    fake.chmod(0o755)
+    (elsewhere / "home").mkdir()
+    (elsewhere / "home" / ".gitconfig").write_text("[user]\n\tname = Somebody\n")
+    return elsewhere
+
+
+def ci(checkout: Path, failing: str) -> tuple[int, list[list[str]]]:
+    """Run CI where the named step fails; return its exit code and what each step found."""
+    (checkout / "log").unlink(missing_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "XDG_"))}
+    own = {"PATH": f"{checkout / 'bin'}:{os.environ['PATH']}", "HOME": str(checkout / "home"), "FAILING": failing}
+    caches = {"NPU_OVERLAYS_CACHE": "/nowhere", "XDG_CACHE_HOME": str(checkout / "caches"), "MAKE_TEST": "kept"}
+    done = subprocess.run(["bash", ".ci/run"], cwd=checkout, env={**kept, **own, **caches}, check=False)
+    return done.returncode, [line.split("|") for line in (checkout / "log").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("failing", ["none", *(step for step, _ in CI_STEPS)])
+def test_ci_runs_every_step_and_fails_where_one_fails(checkout: Path, failing: str) -> None:
+    code, steps = ci(checkout, failing)
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert [step[0] for step in steps] == [step for step, _ in CI_STEPS]
+    assert (code == 0) == (failing == "none")
+
+
+def test_ci_runs_the_commands_of_the_readme_as_on_a_new_machine(checkout: Path) -> None:
+    _, steps = ci(checkout, "none")
+    for (name, *found), (_, is_fresh) in zip(steps, CI_STEPS, strict=True):
+        home, content, git, kept, pip_cache, cache, caches = found
+        assert kept == "kept"
+        if is_fresh:
+            assert (content, "not allowed" in git, cache, caches) == ("", True, "", ""), name
+            assert pip_cache == str(checkout / "caches" / "pip")
+            assert not Path(home).exists()
+        else:
+            assert (home, git, cache) == (str(checkout / "home"), "Somebody", "/nowhere"), name
 
 
 @pytest.mark.parametrize("readme", READMES)
