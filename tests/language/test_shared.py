@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .pairs import check, operations, refused
 
 
@@ -136,5 +138,110 @@ def test_a_target_named_twice_is_refused() -> None:
         """,
         "3: second operation on `f` of pkg/module.py; the first is o.py:3; join the two operations",
         "3: changes the same lines as o.py:3; join the two operations",
+        target="",
+    )
+
+
+def test_what_a_definition_calls_itself_follows_the_name_it_gets() -> None:
+    check(
+        "def f(n): return n\nclass A: pass\ndef h(): pass\ndef user(n): return helper(n)\ndef helper(n): return n\n",
+        """
+        @replaced(why="1", targets=["pkg/module.py:f"])
+        def g(n, m=None):
+            '''g'''
+            def inner(g): return g.g
+            return n and [g(n - 1), x.g, inner(n)]
+        @replaced(why="2", targets=["pkg/module.py:A"])
+        class B:
+            def make(self) -> B: return super(B, self).B or B()
+        @added(why="3", targets=["pkg/module.py:npu_helper"])
+        def helper(n): return n
+        @wrapped(why="4", targets=["pkg/module.py:h"])
+        def wrapper(): return helper(upstream()) or wrapper
+        X = added([helper, 1], why="5", targets=["pkg/module.py:Y"])
+        """,
+        """
+        # replaced: 1
+        def f(n, m=None):
+            '''g'''
+            def inner(g): return g.g
+            return n and [f(n - 1), x.g, inner(n)]
+        # replaced: 2
+        class A:
+            def make(self) -> A: return super(A, self).B or A()
+        # added: 3
+        def npu_helper(n): return n
+
+
+        # wrapped: 4
+        def h(): return npu_helper(_upstream_h()) or h
+
+
+        def _upstream_h(): pass
+        def user(n): return helper(n)
+        def helper(n): return n
+
+        # added: 5
+        Y = [npu_helper, 1]
+        """,
+        target="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("definition", "name", "called"),
+    [
+        ("def f(self): return g(self)", "g", "no name of the module"),
+        ("def f(self): return f(self)", "f", "no name of the module"),
+        ("def f(self): return f'{h}'", "h", "called `k`"),
+        ("def f(self) -> 'h': pass", "h", "called `k`"),
+        ("def f(self):\n    global h\n    h = 1", "h", "called `k`"),
+        ("def f(self): return two()", "two", "no name of the module"),
+    ],
+)
+def test_a_reference_that_cannot_follow_is_refused(definition: str, name: str, called: str) -> None:
+    fix = "give it that name here" if "`" in called else "hand it over, or import what is meant under another name"
+    refused(
+        "class A:\n    def f(self): pass\n",
+        f"""
+@replaced(why="w", targets=["pkg/module.py:A.f"])
+{definition}
+@added(why="w", targets=["pkg/other.py:g"])
+def g(): pass
+@added(why="w", targets=["pkg/module.py:k"])
+def h(): pass
+@added(why="w", targets=["pkg/module.py:one", "pkg/module.py:three"])
+def two(): pass
+""",
+        f"3: refers to `{name}` of this file, which in pkg/module.py is {called}; {fix}",
+        target="",
+    )
+
+
+def test_a_reference_in_a_substitution_cannot_follow() -> None:
+    refused(
+        "def f(x): return x\n",
+        """
+        @edited(("return x", "return helper(x)"), ("x", "x.helper if", 1), why="w", targets=["pkg/module.py:f"])
+        def f(): ...
+        @added(why="w", targets=["pkg/module.py:npu_helper"])
+        def helper(x): return x
+        @edited(("x", "x.helper if"), why="w", targets=["pkg/module.py:f2"])
+        def f2(): ...
+        """,
+        "3: refers to `helper` of this file, which in pkg/module.py is called `npu_helper`; give it that name here",
+        target="",
+    )
+
+
+def test_a_private_name_means_another_inside_a_class() -> None:
+    refused(
+        "def f(): pass\nclass A:\n    def f(self): pass\n",
+        """
+        from a import __fast
+        @wrapped(why="w", targets=["pkg/module.py:f", "pkg/module.py:A.f"])
+        def f(*args): return __fast(upstream(*args), __name__)
+        """,
+        "4: refers to `__fast`, which Python calls otherwise inside a class, as in A.f; give it one leading underscore",
         target="",
     )

@@ -14,6 +14,7 @@ from npu_overlays.overlay.emitting import emit
 from npu_overlays.overlay.marks import Reader, read_import
 from npu_overlays.overlay.misuse import imported_wrongly, misspelt
 from npu_overlays.overlay.operations import Operation, TargetKind
+from npu_overlays.overlay.references import followed
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import definition_text, value_text
@@ -35,6 +36,8 @@ def read_operations(file: str, content: bytes, *, overlay: str, target: str = ""
     reader = Reader(file=file, overlay=overlay, module=Module(file, content), target=target)
     for statement in reader.module.tree.body:
         _read_statement(reader, statement, parent="")
+    if not target:
+        reader.operations = list(followed(reader))
     _check_imports_are_used(reader)
     if not reader.operations and not reader.problems:
         reader.problem(reader.module.tree, "holds no operation", "mark what changes, or delete the file")

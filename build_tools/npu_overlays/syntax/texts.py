@@ -78,16 +78,18 @@ def renamed(text: str, name: str) -> str:
 def names_in(text: str) -> Iterator[str]:
     """Yield the names that a definition, an expression or a fragment of code refers to, also inside f-strings.
 
-    Of a fragment that does not parse by itself, such as ``if x:``, every word counts.
+    Of a fragment that does not parse by itself, such as ``if x:``, every word counts that no dot stands before.
     """
     try:
         yield from _loaded(text)
     except SyntaxError:
+        before = ""
         for token in significant(text):
-            if token.kind == "name":
+            if token.kind == "name" and before != ".":
                 yield token.text
             elif token.kind == "string" and "f" in token.text.partition(token.text[-1])[0].lower():
                 yield from _loaded(token.text)
+            before = token.text
 
 
 def _loaded(text: str) -> Iterator[str]:
