@@ -12,8 +12,9 @@ from npu_overlays import matrix as cells
 from npu_overlays.changes.record import unified_diff
 from npu_overlays.errors import ConfigError, OutputError, Problem
 from npu_overlays.interrupts import Interrupted, held
+from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.lockfile import render_lock, write_lock
-from npu_overlays.locking import make_lock, taken_over
+from npu_overlays.locking import Made, make_lock
 from npu_overlays.notes import count_of, plural, source_notes
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -98,6 +99,9 @@ def _report_checked(console: Console, prepared: Prepared) -> None:
     for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
         console.notice(notice)
     name = prepared.content.overlay.name
+    if carried := carried_over(prepared.content, prepared.lock):
+        number = plural(len(carried), "notice")
+        console.notice(f"{name}: {number} on what upstream changed: `npu-overlays lock --check {name}` prints them")
     console.line(f"{name}: {count_of(prepared.record)}, as declared", style="green")
 
 
@@ -114,27 +118,30 @@ def lock(options: argparse.Namespace, console: Console) -> int:
 def _locked(overlay: Overlay, console: Console) -> None:
     made = make_lock(overlay)
     with held(f"{overlay.name} is locked"):
-        changed = write_lock(overlay.folder, made)
+        changed = write_lock(overlay.folder, made.lock)
         changed |= write_readme(load_content(overlay), write=True)
-    if changed:
-        for notice in taken_over(overlay, made):
-            console.notice(notice)
-    console.line(f"{overlay.name}: {'written' if changed else 'up to date'}, {plural(len(made.contracts), 'contract')}")
+    _report_locked(console, overlay, made, "written" if changed else "up to date")
+
+
+def _report_locked(console: Console, overlay: Overlay, made: Made, state: str) -> None:
+    for notice in made.notices:
+        console.notice(notice)
+    console.line(f"{overlay.name}: {state}, {plural(len(made.lock.contracts), 'contract')}")
 
 
 def _lock_checked(overlay: Overlay, console: Console) -> None:
     made = make_lock(overlay)
     file = overlay.folder / LOCK_FILE
-    stale = [] if file.is_file() and file.read_bytes() == render_lock(made).encode() else [LOCK_FILE]
+    stale = [] if file.is_file() and file.read_bytes() == render_lock(made.lock).encode() else [LOCK_FILE]
     stale += [README_FILE] if write_readme(load_content(overlay), write=False) else []
     if stale:
-        for notice in taken_over(overlay, made):
+        for notice in made.notices:
             console.notice(notice)
         fix = f"run `npu-overlays lock {overlay.name}`"
         raise ConfigError(
             Problem(where=str(overlay.folder / name), what="is missing or out of date", fix=fix) for name in stale
         )
-    console.line(f"{overlay.name}: up to date, {plural(len(made.contracts), 'contract')}")
+    _report_locked(console, overlay, made, "up to date")
 
 
 @_tidy

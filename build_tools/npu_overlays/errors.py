@@ -7,7 +7,7 @@ errors has its own exit code, documented in ``npu-overlays --help``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 
@@ -19,15 +19,25 @@ class Problem:
         where: file, configuration key or symbol, e.g. ``overlays/verl@796871d/pyproject.toml: tool.overlay.revision``.
         what: what is wrong there.
         fix: what to do about it, as an instruction.
+        targets: the symbols it strikes, where one place in an overlay speaks of several.
     """
 
     where: str
     what: str
     fix: str = ""
+    targets: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.what}"
-        return f"{text}\n    fix: {self.fix}" if self.fix else text
+        lines = [f"{self.where}: {self.what}", *(f"    in {target}" for target in self.targets)]
+        return "\n".join([*lines, f"    fix: {self.fix}"] if self.fix else lines)
+
+
+def by_cause(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems with one for each cause: those that differ in their targets alone become one."""
+    found: dict[Problem, list[str]] = {}
+    for problem in problems:
+        found.setdefault(replace(problem, targets=()), []).extend(problem.targets)
+    return [replace(cause, targets=tuple(dict.fromkeys(targets))) for cause, targets in found.items()]
 
 
 class OverlayError(Exception):

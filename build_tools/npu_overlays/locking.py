@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from npu_overlays import source
+from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.errors import ConfigError, MergeError, Problem
-from npu_overlays.lock.contracts import Contract, broken, contracts
+from npu_overlays.lock.carried import carried_over
+from npu_overlays.lock.contracts import Contract, check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.lock.metadata import upstream_metadata
+from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
-from npu_overlays.pipeline import acquire, apply_checked
+from npu_overlays.pipeline import acquire
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
 
 
-def make_lock(overlay: Overlay) -> Lock:
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A lock just made, and what whoever locks is to look at."""
+
+    lock: Lock
+    notices: tuple[str, ...]
+
+
+def make_lock(overlay: Overlay) -> Made:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
     Where git has the commit, every pinned archive is compared with it: a file
@@ -30,15 +40,17 @@ def make_lock(overlay: Overlay) -> Lock:
     known = _earlier(overlay)
     archives = {one.file: _compared(overlay, one, tree, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
+    applied = apply_overlay(content, tree, absent=absent)
+    found = [*contracts(content, tree), *patch_contracts(applied.patched)]
+    notices = check_contracts(found, found, content.operations, overlay=overlay.name)
     step("asking upstream's build backend for its metadata")
     lock = Lock(
         commit=overlay.pin.identity,
         metadata=upstream_metadata(tree),
         archives=archives,
-        contracts=(*contracts(content, tree), *_kept(content, known, absent)),
+        contracts=(*found, *_kept(content, known, absent)),
     )
-    apply_checked(content, lock, tree, absent)
-    return lock
+    return Made(lock=lock, notices=(*notices, *carried_over(content, lock, absent=absent)))
 
 
 def _earlier(overlay: Overlay) -> Lock | None:
@@ -50,10 +62,15 @@ def _earlier(overlay: Overlay) -> Lock | None:
 
 
 def _kept(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
-    """Return the earlier contracts of operations on files this source lacks."""
-    places = {(one.path, one.symbol, one.action) for one in content.operations if one.path in absent}
-    earlier = known.contracts if known else ()
-    return tuple(one for one in earlier if (one.path, one.symbol, one.operation) in places)
+    """Return the earlier contracts of operations, substitutions and patches on files this source lacks."""
+    places: set[tuple[str, str, str]] = {(one.path, one.symbol, one.action) for one in content.operations}
+    places |= {(one.path, "", "edit") for one in content.edits}
+    patches = {one.path for one in content.patches}
+    return tuple(
+        one
+        for one in (known.contracts if known else ())
+        if one.path in absent and ((one.path, one.symbol, one.operation) in places or one.patch in patches)
+    )
 
 
 def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock | None) -> ArchiveRecord:
@@ -76,25 +93,3 @@ def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock 
         missing=tuple(sorted(ours.keys() - theirs.keys())),
         extra=tuple(sorted(theirs.keys() - ours.keys())),
     )
-
-
-def taken_over(overlay: Overlay, lock: Lock) -> list[str]:
-    """Return a notice for each inherited operation whose upstream definition is not the one it was written for.
-
-    Locking accepts such a definition; whoever locks is to look at it.
-    """
-    known = {(one.path, one.symbol, one.operation): one for base in lineage(overlay)[:-1] for one in _contracts(base)}
-    notices = []
-    for entry in lock.contracts:
-        base = known.get((entry.path, entry.symbol, entry.operation))
-        part = broken(base, entry) if base else ""
-        if part:
-            notices.append(
-                f"{overlay.name}: look at `{entry.symbol}` of {entry.path}: its {part} changed since the base"
-            )
-    return notices
-
-
-def _contracts(overlay: Overlay) -> tuple[Contract, ...]:
-    lock = _earlier(overlay)
-    return lock.contracts if lock else ()

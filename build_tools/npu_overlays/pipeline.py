@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 
 from npu_overlays import source
 from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem, UsageError
@@ -179,17 +180,19 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
     """Apply the overlay and check its contracts, reporting the mistakes of both at once."""
     problems: list[Problem] = []
     notices: list[str] = []
-    try:
-        locked = [entry for entry in lock.contracts if entry.path not in absent]
-        operations = [operation for operation in content.operations if operation.path not in absent]
-        notices = check_contracts(locked, contracts(content, tree), operations, overlay=content.overlay.name)
-    except MergeError as error:
-        problems += error.problems
+    applied: Applied | None = None
     try:
         applied = apply_overlay(content, tree, absent=absent)
     except MergeError as error:
-        problems += [problem for problem in error.problems if problem not in problems]
-    if problems:
+        problems += error.problems
+    actual = [*contracts(content, tree), *(patch_contracts(applied.patched) if applied else ())]
+    # What does not apply is said once; what its patches change is then not known.
+    locked = [one for one in lock.contracts if one.path not in absent and (applied or not one.patch)]
+    try:
+        notices = check_contracts(locked, actual, content.operations, overlay=content.overlay.name)
+    except MergeError as error:
+        problems = [*error.problems, *(problem for problem in problems if problem not in error.problems)]
+    if problems or applied is None:
         raise MergeError(problems)
     return applied, notices
 

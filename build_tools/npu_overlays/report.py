@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -95,7 +96,15 @@ class Console:
         self._quiet()
         listed = list(problems)
         if self._json:
-            values = [{"where": one.where, "what": one.what, "fix": one.fix} for one in listed]
+            values = [
+                {
+                    "where": one.where,
+                    "what": one.what,
+                    "fix": one.fix,
+                    **({"targets": one.targets} if one.targets else {}),
+                }
+                for one in listed
+            ]
             self._tell(Text(_json({"problems": values}).rstrip("\n")))
             return
         for problem in listed:
@@ -144,7 +153,7 @@ def _visible(char: str) -> bool:
 
 
 def _shown(problem: Problem) -> str:
-    text = str(Problem(where=readable(problem.where), what=problem.what, fix=problem.fix))
+    text = str(replace(problem, where=readable(problem.where)))
     return readable(text, keep="\n")
 
 

@@ -14,8 +14,8 @@ from .sample import Sample
     ("old", "new", "text"),
     [
         ("", "", "missing"),
-        ("lock-version = 1", "lock-version = 99", "its layout is version 99"),
-        ("lock-version = 1", "<<<<<<< HEAD", "not valid TOML"),
+        ("lock-version = 2", "lock-version = 99", "its layout is version 99"),
+        ("lock-version = 2", "<<<<<<< HEAD", "not valid TOML"),
         ("[metadata]", "[metadatum]", "damaged"),
         ('version = "1.2.3"', "version = 3", "damaged"),
         ('version = "1.2.3"', 'version = "new"', "damaged"),
@@ -46,15 +46,15 @@ def test_an_empty_or_truncated_lock_is_damaged(sample: Sample) -> None:
 def test_changed_contracts_are_told_by_symbol_all_at_once(sample: Sample) -> None:
     lock = sample.lib_overlay / "overlay.lock"
     lines = lock.read_text().splitlines()
-    changed = [f'{line[:-2]}z"' if line.startswith(("fingerprint", "signature")) else line for line in lines]
+    changed = [f'{line[:-2]}z"' if line.startswith(("body", "signature")) else line for line in lines]
     lock.write_text("\n".join(changed))
     refused(
         sample,
         build(sample),
         5,
-        "upstream's definition of `Engine.stop` in src/lib/core.py is not the one this was written for",
-        "upstream's definition of `Engine.obsolete`",
-        "upstream's definition of `LIMIT`",
+        "upstream's signature, body of `Engine.stop` in src/lib/core.py is not what this was written for",
+        "upstream's signature, body of `Engine.obsolete`",
+        "upstream's body of `LIMIT`",
         "upstream's signature of `Engine.start`",
         "adapt the operation",
     )
@@ -63,7 +63,7 @@ def test_changed_contracts_are_told_by_symbol_all_at_once(sample: Sample) -> Non
 def test_a_changed_body_of_a_wrapped_function_is_only_a_notice(sample: Sample) -> None:
     lock = sample.lib_overlay / "overlay.lock"
     before, start, after = lock.read_text().partition('symbol = "Engine.start"')
-    lock.write_text(before + start + after.replace('fingerprint = "', 'fingerprint = "z', 1))
+    lock.write_text(before + start + after.replace('body = "', 'body = "z', 1))
     done = sample.environment.ok("check", sample.lib_name, "--overlays", sample.overlays)
     assert "the body of the wrapped `Engine.start` changed upstream" in done.err
 

@@ -127,15 +127,22 @@ def test_duplicates_through_extends_say_how_to_drop_the_inherited_one(own_upstre
     sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
 
 
-def test_locking_tells_which_inherited_definitions_changed(own_upstream: Sample) -> None:
+def test_locking_tells_every_time_which_inherited_definitions_changed(own_upstream: Sample) -> None:
     sample = own_upstream
-    moved = CORE.replace(b'return "stopped"', b'return "halted"').replace(b"times: int = 1", b"times: int = 2")
-    sample.lib.commit({"src/lib/core.py": moved})
+    moved = CORE.replace(b'return "stopped"', b'return "halted"').replace(b"value * 2", b"int(value * 2)")
+    sample.lib.commit({"src/lib/core.py": moved.replace(b'"upstream" * times', b'times * "upstream"')})
     newer = another_commit(sample, sample.lib_name, {})
+    since = f"since {sample.lib_name} upstream changed its body"
+    for options in ((), (), ("--check",)):
+        done = sample.environment.ok("lock", *options, newer.name, "--overlays", sample.overlays)
+        for symbol in ("replaced Engine.stop", "edited scale", "wrapped Engine.start"):
+            assert f"look at the {symbol.replace(' ', ' `src/lib/core.py:')}`: {since}" in done.err
+        assert done.err.count("look at") == 3
+    done = sample.environment.ok("check", newer.name, "--overlays", sample.overlays)
+    assert "3 notices on what upstream changed" in done.err
+    edit(sample.lib_overlay / "overlay.lock", "lock-version = 2", "lock-version = 1")
     done = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
-    assert "look at `Engine.stop` of src/lib/core.py: its definition changed since the base" in done.err
-    assert "look at `Engine.start` of src/lib/core.py: its signature changed since the base" in done.err
-    assert done.err.count("look at") == 2
+    assert f"run `npu-overlays lock {sample.lib_name}`, then `npu-overlays lock {newer.name}`" in done.err
 
 
 def test_a_drop_that_drops_nothing_is_refused(own_upstream: Sample) -> None:

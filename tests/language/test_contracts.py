@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.contracts import Contract, check_contracts, contract
+from npu_overlays.lock.contracts import Contract, check_contracts, contract, differences
 from npu_overlays.syntax.symbols import Module
 
 from .pairs import PATH, operations, worded
@@ -36,15 +36,10 @@ def _compare(locked: list[Contract], now: list[Contract]) -> list[str]:
         return [worded(problem) for problem in error.problems]
 
 
-def test_an_operation_depends_on_no_more_than_it_must() -> None:
-    kept = {entry.symbol: (bool(entry.fingerprint), bool(entry.signature)) for entry in _contracts(BEFORE)}
-    assert kept == {
-        "f": (True, False),
-        "g": (True, True),
-        "h": (False, False),
-        "i": (True, False),
-        "j": (False, False),
-    }
+def test_what_each_operation_saw_is_kept() -> None:
+    kept = {entry.symbol: {name for name, value in vars(entry).items() if value} for entry in _contracts(BEFORE)}
+    seen = {"path", "symbol", "operation", "kind", "signature", "body"}
+    assert kept == {"f": seen, "g": seen, "h": seen, "i": seen, "j": {"path", "symbol", "operation"}}
 
 
 def test_an_unchanged_upstream_keeps_every_contract() -> None:
@@ -53,17 +48,98 @@ def test_an_unchanged_upstream_keeps_every_contract() -> None:
     assert _compare(_contracts(BEFORE), _contracts(reworded)) == []
 
 
-def test_changed_definitions_break_replacements_and_deletions_and_are_told_of_wrappers() -> None:
-    notice = "o.py:5: the body of the wrapped `g` changed upstream"
-    only_body = BEFORE.replace("def g(x): return 1", "def g(x: int) -> int: return 2")
-    assert _compare(_contracts(BEFORE), _contracts(only_body)) == [notice]
+def test_changed_definitions_break_replacements_and_deletions_and_are_told_of_wrappers_and_edits() -> None:
+    only_body = BEFORE.replace("def g(x): return 1", "def g(x: int) -> int: return 2").replace(
+        "h(): return 1", "h(): 1"
+    )
+    assert _compare(_contracts(BEFORE), _contracts(only_body)) == [
+        "o.py:5: the annotations, body of the wrapped `g` changed upstream",
+        "o.py:7: the body of the edited `h` changed upstream",
+    ]
     fix = "adapt the operation, then run `npu-overlays lock o`"
     changed = BEFORE.replace("return 1", "return 2").replace("g(x)", "g(x, y=1)")
     assert _compare(_contracts(BEFORE), _contracts(changed)) == [
-        f"3: upstream's definition of `f` in pkg/module.py is not the one this was written for; {fix}",
-        f"5: upstream's signature of `g` in pkg/module.py is not the one this was written for; {fix}",
-        f"8: upstream's definition of `i` in pkg/module.py is not the one this was written for; {fix}",
+        f"3: upstream's body of `f` in pkg/module.py is not what this was written for; {fix}",
+        f"5: upstream's signature of `g` in pkg/module.py is not what this was written for; {fix}",
+        f"8: upstream's body of `i` in pkg/module.py is not what this was written for; {fix}",
     ]
+
+
+_BASE = "class A(B):\n    @cache\n    def f(self, x: int = 1) -> int:\n        return x\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (_BASE, []),
+        (_BASE.replace("return x", "'Doc.'; return x"), []),
+        (_BASE.replace("return x", "return x,"), ["body"]),
+        (_BASE.replace("return x", "yield x"), ["kind (`plain function` → `generator`)", "body"]),
+        (_BASE.replace("def f", "async def f"), ["kind (`plain function` → `coroutine`)"]),
+        (_BASE.replace("@cache", "@contextmanager"), ["decorators (`@cache` → `@contextmanager`)"]),
+        (_BASE.replace("@cache", "@cache\n    @b(1)"), ["decorators (`@cache` → `@cache @b(1)`)"]),
+        (_BASE.replace("    @cache\n", ""), ["decorators (`@cache` is gone)"]),
+        (_BASE.replace(": int =", ": str ="), ["annotations"]),
+        (_BASE.replace("-> int", "-> str"), ["annotations"]),
+        (_BASE.replace("= 1", "= 2"), ["signature (`(self, x=1)` → `(self, x=2)`)"]),
+        (_BASE.replace("= 1", ""), ["signature (`(self, x=1)` → `(self, x)`)"]),
+        (_BASE.replace("x: int = 1", "*, x: int = 1"), ["signature (`(self, x=1)` → `(self, *, x=1)`)"]),
+        (_BASE.replace("x: int = 1", "x: int = 1, /"), ["signature (`(self, x=1)` → `(self, x=1, /)`)"]),
+        (_BASE.replace("x: int = 1", "*x: int"), ["signature (`(self, x=1)` → `(self, *x)`)"]),
+        (_BASE.replace("A(B)", "A(B, C)"), ["class (`A(B)` → `A(B, C)`)"]),
+        (f"@dataclass\n{_BASE}", ["class (`A(B)` → `@dataclass A(B)`)"]),
+        (_BASE.replace("return x", "return sys._getframe(1)"), ["body", "onlookers (`_getframe` is new)"]),
+        (
+            _BASE.replace("A(B)", "A(B, metaclass=M)"),
+            ["class (`A(B)` → `A(B, metaclass=M)`)", "onlookers (`metaclass=M` is new)"],
+        ),
+    ],
+)
+def test_every_part_of_a_wrapped_function_is_compared(now: str, said: list[str]) -> None:
+    (operation,) = operations("class A:\n    @wrapped(why='w')\n    def f(self, x=1): return upstream(self, x)\n")
+    one, other = (contract(Module(PATH, source.encode()), operation) for source in (_BASE, now))
+    assert [str(difference) for difference in differences(one, other)] == said
+
+
+def test_an_addition_depends_on_the_class_around_it() -> None:
+    (operation,) = operations("class A:\n    class B:\n        x = added(1, why='w')\n")
+    one, other = (
+        contract(Module(PATH, f"class A:\n    class B{bases}: pass\n".encode()), operation) for bases in ("", "(C)")
+    )
+    assert [str(difference) for difference in differences(one, other)] == ["class (`A() > B()` → `A() > B(C)`)"]
+
+
+@pytest.mark.parametrize(
+    ("source", "watched"),
+    [
+        ("def g(x): return sys._getframe(1)", "_getframe"),
+        ("def g(x): return inspect.stack()[1], inspect.currentframe()", "currentframe, inspect.stack"),
+        ("def g(x): warnings.warn('w', stacklevel=2)", "stacklevel"),
+        ("def g(x): warnings.warn('w'); return stack()", ""),
+    ],
+)
+def test_an_original_that_looks_at_its_caller_is_told_of(source: str, watched: str) -> None:
+    (operation,) = operations("@wrapped(why='w')\ndef g(x): return upstream(x)\n")
+    entry = contract(Module(PATH, source.encode()), operation)
+    notice = f"o.py:3: upstream's code can tell the wrapper of `g` by {watched}"
+    assert check_contracts([entry], [entry], [operation], overlay="o") == ([notice] if watched else [])
+
+
+def test_a_class_whose_machinery_lists_its_members_is_told_of() -> None:
+    source = """
+class Base:
+    def __init_subclass__(cls, **k): pass
+class A(Base, metaclass=abc.ABCMeta, name=1):
+    def g(self): pass
+class B(metaclass=Registry):
+    def g(self): pass
+"""
+    found = operations(
+        "class A:\n    @wrapped(why='w')\n    def g(self): return upstream(self)\n"
+        "class B:\n    @wrapped(why='w')\n    def g(self): return upstream(self)\n"
+    )
+    watched = [contract(Module(PATH, source.encode()), operation).watched for operation in found]
+    assert watched == ["Base.__init_subclass__, name=1", "metaclass=Registry"]
 
 
 def test_missing_and_superfluous_contracts_are_all_reported() -> None:

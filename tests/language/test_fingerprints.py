@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,20 +13,20 @@ from pathlib import Path
 import pytest
 
 import npu_overlays
-from npu_overlays.syntax.fingerprint import dump, fingerprint, signature_fingerprint
+from npu_overlays.syntax.fingerprint import brief, dump, fingerprint
 from support.pythons import SUPPORTED, some_python
 
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
 import ast, json, sys, warnings
-from npu_overlays.syntax.fingerprint import dump, fingerprint, signature_fingerprint
+from npu_overlays.lock.parts import parts
+from npu_overlays.syntax.definitions import definitions_of
+from npu_overlays.syntax.fingerprint import dump, fingerprint
 warnings.simplefilter("ignore")
 found = []
 for source in json.load(sys.stdin):
     tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    signatures = [signature_fingerprint(node) for node in functions]
-    found.append([fingerprint(tree), signatures, dump(tree)])
+    found.append([fingerprint(tree), [dict(parts(one)) for one in definitions_of(tree)], dump(tree)])
 json.dump(found, sys.stdout)
 """
 
@@ -139,29 +140,21 @@ def test_docstrings_count_where_they_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("text", "shown"),
     [
-        ("def f(x: int = 1) -> int: return 1", "def f(x: str = 1): return 2", True),
-        ("@cache\ndef f(x): pass", "def f(x): pass", True),
-        ("@staticmethod\ndef f(x): pass", "def f(x): pass", False),
-        ("@functools.cached_property\ndef f(x): pass", "@cached_property\ndef f(x): pass", True),
-        ("@property\ndef f(x): pass", "@classmethod\ndef f(x): pass", False),
-        ("def f(x): pass", "def f(y): pass", False),
-        ("def f(x): pass", "def f(x, /): pass", False),
-        ("def f(x): pass", "def f(*, x): pass", False),
-        ("def f(x): pass", "def f(*x): pass", False),
-        ("def f(*x): pass", "def f(**x): pass", False),
-        ("def f(x): pass", "def f(x=1): pass", False),
-        ("def f(x=1): pass", "def f(x=2): pass", False),
-        ("def f(*, x): pass", "def f(*, x=None): pass", False),
-        ("def f(*, x, y=1): pass", "def f(*, x=1, y): pass", False),
-        ("def f(x): pass", "async def f(x): pass", False),
-        ("def f(x): pass", "def g(x): pass", True),
+        ("torch.no_grad", "torch.no_grad"),
+        ("functools.lru_cache(maxsize = None)", "functools.lru_cache(maxsize=None)"),
+        ('f(1, -2.5, "a", *b, c=..., **d)', "f(1, -2.5, 'a', *b, c=..., **d)"),
+        ("a[1, 'é']", "a[(1, '\\xe9',)]"),
+        ("[1], (1,), ()", "([1], (1,), (,),)"),
     ],
 )
-def test_a_signature_is_how_a_function_is_called(one: str, other: str, *, same: bool) -> None:
-    nodes = [ast.parse(text).body[0] for text in (one, other)]
-    prints = {
-        signature_fingerprint(node) for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    }
-    assert len(prints) == (1 if same else 2)
+def test_a_short_expression_is_shown_as_it_can_be_read(text: str, shown: str) -> None:
+    assert brief(ast.parse(text, mode="eval").body) == shown
+
+
+def test_an_expression_that_is_long_or_of_another_kind_is_shown_by_its_digest() -> None:
+    texts = ["lambda: 1", "lambda: 2", "a + b", f"'{'x' * 80}'", "not x", "~x"]
+    shown = {brief(ast.parse(text, mode="eval").body) for text in texts}
+    assert len(shown) == len(texts)
+    assert all(re.fullmatch("<[0-9a-f]{8}>", one) for one in shown)

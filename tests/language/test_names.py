@@ -81,7 +81,7 @@ def test_an_import_upstream_has_for_type_checkers_only_is_merged_or_refused() ->
         "import typing\nif typing.TYPE_CHECKING:\n    from a import n\ndef f(x: 'n'): pass\n",
         "from a import n\n@wrapped(why='w')\ndef f(x): return upstream(n(x))\n",
         "import typing\nfrom a import n\nif typing.TYPE_CHECKING:\n    from a import n\n# wrapped: w\n"
-        "def f(x): return _upstream_f(n(x))\n\n\ndef _upstream_f(x: 'n'): pass\n",
+        "def f(x: 'n'): return _upstream_f(n(x))\n\n\ndef _upstream_f(x: 'n'): pass\n",
     )
     refused(
         "if TYPE_CHECKING:\n    from b import n\ndef f(): pass\n",
@@ -399,8 +399,8 @@ def test_a_default_that_a_method_overrides_is_added() -> None:
         ("'''D'''\nimport os; E = 1\n", "'''D'''\nimport re\n# replaced: w\nimport os; E = re\n"),
         ("import os; E = 1", "import re\n# replaced: w\nimport os; E = re"),
         (
-            "import a\nif a:\n    E = 1\nimport b\n",
-            "import a\nimport re\nif a:\n    # replaced: w\n    E = re\nimport b\n",
+            "import a\nwith a:\n    E = 1\nimport b\n",
+            "import a\nimport re\nwith a:\n    # replaced: w\n    E = re\nimport b\n",
         ),
         (
             "import a\nwith a:\n    import b\n    E = 1\n",

@@ -10,7 +10,7 @@ from .pairs import check, operations, refused
 def test_every_target_gets_the_definition_under_its_own_name_and_indentation() -> None:
     check(
         """
-        def act(x):
+        def act(self, x):
             return x
         class A:
             class B:
@@ -21,30 +21,30 @@ def test_every_target_gets_the_definition_under_its_own_name_and_indentation() -
         """
         from a import fast
         @wrapped(why="w", targets=["pkg/module.py:act", "pkg/other.py:act", "pkg/module.py:A.B.forward"])
-        def fused(*args, **kwargs):
+        def fused(self, x):
             '''Fused.
             '''
-            return fast(upstream, *args, **kwargs)
+            return fast(upstream, self, x)
         X = added(3, why="a", targets=["pkg/module.py:C.LIMIT"])
         """,
         """
         from a import fast
         # wrapped: w
-        def act(*args, **kwargs):
+        def act(self, x):
             '''Fused.
             '''
-            return fast(_upstream_act, *args, **kwargs)
+            return fast(_upstream_act, self, x)
 
 
-        def _upstream_act(x):
+        def _upstream_act(self, x):
             return x
         class A:
             class B:
                 # wrapped: w
-                def forward(*args, **kwargs):
+                def forward(self, x):
                     '''Fused.
             '''
-                    return fast(__class__._upstream_forward, *args, **kwargs)
+                    return fast(__class__._upstream_forward, self, x)
 
                 def _upstream_forward(self, x): return x
         class C:

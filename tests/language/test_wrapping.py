@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.syntax.signatures import refused_calls
+from npu_overlays.syntax.signatures import mismatch, written
 
 from .pairs import PATH, check, refused
 
@@ -165,28 +166,48 @@ def test_a_private_name_that_is_taken_is_refused() -> None:
 @pytest.mark.parametrize(
     ("original", "wrapper", "message"),
     [
-        ("x", "y", "does not take upstream's parameter `x` in its place"),
+        ("x", "y", "does not take upstream's parameter `x` in its place; upstream has no `y`"),
         ("x, y", "x", "does not take upstream's parameter `y` in its place"),
         ("x, y", "y, x", "does not take upstream's parameter `x` in its place"),
         ("x", "x, /", "does not take upstream's parameter `x` in its place"),
+        ("x, /", "x", "does not take upstream's parameter `x` in its place"),
+        ("x, /", "y, /", "does not take upstream's parameter `x` in its place; upstream has no `y`"),
         ("x, y=1", "x, *, y=1", "does not take upstream's parameter `y` in its place"),
-        ("x, y=1", "x, *args", "does not take upstream's parameter `y` in its place"),
+        ("x, *, y=1", "x, y=1", "does not take upstream's parameter `y` in its place"),
+        ("x, z=1", "x, y=None, z=1", "does not take upstream's parameter `z` in its place; upstream has no `y`"),
         ("*, x", "", "does not take upstream's parameter `x` in its place"),
+        ("x, y=1", "*args, **kwargs", "does not take upstream's parameter `x` in its place"),
+        ("x, y=1", "x, *args", "does not take upstream's parameter `y` in its place"),
+        ("x, y=1", "x, y=1, *args", "takes `*args`, which hides upstream's parameters"),
+        ("x, *, y", "x, **kwargs", "does not take upstream's parameter `y` in its place"),
+        ("*args, **kwargs", "*a, **k", "does not take upstream's `*args`"),
         ("x=1", "x", "requires `x`, which upstream's callers may leave out"),
         ("*, x=1", "*, x", "requires `x`, which upstream's callers may leave out"),
         ("x", "x, y", "requires `y`, which upstream's callers may leave out"),
         ("x", "x, *, y", "requires `y`, which upstream's callers may leave out"),
-        ("", "x, *args, **kwargs", "requires `x`, which upstream's callers may leave out"),
-        ("*args", "x=1", "does not take upstream's `*args`"),
+        ("x", "x=1", "gives `x` a default, which upstream's callers must give"),
+        ("x=1", "x=2", "gives `x` another default than upstream's 1"),
+        ("*, x=1", "*, x=1.0", "gives `x` another default than upstream's 1"),
+        ("x=A.b", "x=None", "gives `x` another default than upstream's A.b"),
+        ("*args", "", "does not take upstream's `*args`"),
+        ("x, *args", "x, y=1, *args", "takes as `y` what upstream takes as `*args`"),
         ("**kwargs", "*args", "does not take upstream's `**kwargs`"),
-        ("x, /, **kwargs", "y, **kwargs", "does not take upstream's parameter `x` in its place"),
     ],
 )
-def test_a_wrapper_that_refuses_calls_of_upstream_is_refused(original: str, wrapper: str, message: str) -> None:
+def test_a_wrapper_with_other_parameters_than_upstreams_is_refused(original: str, wrapper: str, message: str) -> None:
     refused(
         f"def f({original}): pass\n",
         f"@wrapped(why='w')\ndef f({wrapper}): return upstream()\n",
-        f"3: the wrapper of `f` {message}; take upstream's parameters, or *args, **kwargs",
+        f"3: the wrapper of `f` {message}; write upstream's parameters: ({original})",
+    )
+
+
+def test_upstreams_parameters_are_shown_without_their_annotations() -> None:
+    refused(
+        "def f(x: int, /, y: 'a' = 1, *args: int, z: str = 'é', **kwargs: Any) -> int: pass\n",
+        "@wrapped(why='w')\ndef f(): return upstream()\n",
+        "3: the wrapper of `f` does not take upstream's parameter `x` in its place; "
+        "write upstream's parameters: (x, /, y=1, *args, z='é', **kwargs)",
     )
 
 
@@ -194,19 +215,16 @@ def test_a_wrapper_that_refuses_calls_of_upstream_is_refused(original: str, wrap
     ("original", "wrapper"),
     [
         ("x, y=1, *args, z, w=2, **kwargs", "x, y=1, *args, z, w=2, **kwargs"),
-        ("x, y=1, *args, z, w=2, **kwargs", "*args, **kwargs"),
-        ("x, y=1", "x, *args, **kwargs"),
-        ("x, y=1", "x, *args, y=1"),
-        ("x", "x=1, y=2, *, z=3"),
-        ("x, /", "y, /"),
-        ("x, /", "y"),
-        ("*args, **kwargs", "*a, **k"),
-        ("x, *, y", "x, y=1"),
-        ("x, *, y=1", "x, **kwargs"),
+        ("x, *args, y, z=1, **kwargs", "x, *args, z=1, y, **kwargs"),
+        ("x", "x, y=2, *, z=3"),
+        ("x, *args", "x, *args, y=1"),
+        ("x=(1, 'a')", 'x=(1,   "a")'),
+        ("x=lambda: 1, *, y=_MISSING", "x=..., *, y=..."),
+        ("x=...", "x=..."),
     ],
 )
-def test_a_wrapper_that_takes_every_call_of_upstream_is_taken(original: str, wrapper: str) -> None:
-    assert refused_calls(_arguments(wrapper), _arguments(original)) == ""
+def test_a_wrapper_with_upstreams_parameters_and_optional_ones_is_taken(original: str, wrapper: str) -> None:
+    assert mismatch(_arguments(wrapper), _arguments(original)) == ""
 
 
 def _arguments(parameters: str) -> ast.arguments:
@@ -259,17 +277,18 @@ def _accepted(parameters: str) -> list[tuple[int, tuple[str, ...]]]:
 
 @settings(max_examples=300, deadline=None)
 @given(wrapper=_parameters(), original=_parameters())
-def test_a_signature_is_taken_only_if_it_takes_every_call_of_upstream(wrapper: str, original: str) -> None:
+def test_a_signature_is_taken_only_if_it_is_upstreams_and_takes_every_call_of_it(wrapper: str, original: str) -> None:
     """Except f(1, x=1), where upstream has only catch-alls and the wrapper gives x its place and name."""
-    if not refused_calls(_arguments(wrapper), _arguments(original)):
-        own = [argument.arg for argument in _arguments(wrapper).args]
-        theirs = {one.arg for one in (*_arguments(original).args, *_arguments(original).kwonlyargs)}
+    if not mismatch(_arguments(wrapper), _arguments(original)):
+        own, theirs = (inspect.signature(_function(text)).parameters for text in (wrapper, original))
+        assert [own[name] for name in theirs if name in own] == list(theirs.values())
         refused_ones = set(_accepted(original)) - set(_accepted(wrapper))
-        assert not [call for call in refused_ones if not {*own[: call[0]]} & {*call[1]} - theirs], (wrapper, original)
+        assert not [call for call in refused_ones if not {*own} & {*call[1]} - {*theirs}], (wrapper, original)
 
 
 @settings(max_examples=100, deadline=None)
 @given(parameters=_parameters())
 def test_upstreams_own_signature_is_always_taken(parameters: str) -> None:
-    assert refused_calls(_arguments(parameters), _arguments(parameters)) == ""
-    assert refused_calls(_arguments("*args, **kwargs"), _arguments(parameters)) == ""
+    assert mismatch(_arguments(parameters), _arguments(parameters)) == ""
+    shown = written(_arguments(parameters))
+    assert mismatch(_arguments(shown[1:-1]), _arguments(parameters)) == ""

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from npu_overlays.changes.modules import compare_modules
+from npu_overlays.merging.classes import called_early, closed_kind
 from npu_overlays.merging.merge import merge
-from npu_overlays.merging.wrapping import PRIVATE_PREFIX, private_name
+from npu_overlays.merging.wrapping import private_name
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
-from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.syntax.functions import function_kind
+from npu_overlays.syntax.signatures import parameters, written
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent
 
-_NOTICE = rb"[ \t\f]*# Changed for NPU by pkg-npu \((?:wrapped|replaced)\): w\r?\n"
-_WRAPPER = re.compile(
-    _NOTICE + rb"[ \t\f]*(?:async )?def [^\s(]+\(\*args, \*\*kwargs\):\r?\n"
-    rb"[ \t\f]+return (?:await )?(?:__class__\.)?_upstream_[^\s(]+\(\*args, \*\*kwargs\)\r?\n(?:\r?\n){1,2}"
-)
-_ORIGINAL = re.compile(rb"(def(?:[ \t\f]|\\\r?\n)+)" + PRIVATE_PREFIX.encode())
+_UNCONDITIONAL = {"With.body", "Try.finalbody"}
+_PASS_THROUGH = {
+    "plain function": "return {}",
+    "generator": "return (yield from {})",
+    "coroutine": "return await {}",
+    "async generator": "async for value in {}: yield value",
+}
 
 
 def functions(module: Module) -> list[Definition]:
-    """Return the functions of a module and its classes that are defined once and can be wrapped."""
-    once = [known[0] for known in module.definitions.values() if len(known) == 1]
-    names = {definition.name for definition in once if definition.kind == "function"}
-    return [one for one in once if one.name in names and private_name(one.name) not in module.definitions]
+    """Return the functions of a module and its classes that are there once, without a condition, and can be wrapped."""
+    found = [known[-1] for known in module.definitions.values() if known[-1].kind == "function"]
+    return [one for one in found if is_there(module, one) and private_name(one.name) not in module.definitions]
+
+
+def is_there(module: Module, definition: Definition) -> bool:
+    """Return whether a definition and the classes around it are each there once and without a condition."""
+    known = module.definitions[definition.name]
+    alone = len(known) == 1 and set(definition.branch) <= _UNCONDITIONAL
+    return alone and (not definition.parent or is_there(module, module.definitions[definition.parent][-1]))
 
 
 def same(one: object, other: object) -> bool:
@@ -64,41 +73,61 @@ def replaced_by_itself(path: str, content: bytes) -> int:
 
 
 def wrapped(path: str, content: bytes) -> int:
-    """Wrapping every function leaves upstream's text of it there once, and every other byte as it was."""
+    """Wrapping every function leaves upstream's text of it there once, and every other byte as it was.
+
+    The wrapper, which hands on what it is called with, has upstream's decorators, signature, docstring and kind.
+    """
     before = Module(path, content)
     operations = list(_wrappers(path, before))
     result, _ = merge(path, content, operations, distribution="pkg-npu")
     after = Module(path, result)
+    pieces = []
     for operation in operations:
-        (original,), (wrapper,) = (
-            after.definitions[name] for name in (private_name(operation.symbol), operation.symbol)
-        )
+        private = private_name(operation.symbol)
+        (original,), (wrapper,) = (after.definitions[name] for name in (private, operation.symbol))
         (upstream,) = before.definitions[operation.symbol]
-        text = after.text(original.node)
-        assert text.replace(PRIVATE_PREFIX, "", 1) == before.text(upstream.node), f"{path}: {operation.symbol}"
+        own, leaf = operation.symbol.rpartition(".")[2], private.rpartition(".")[2]
+        assert after.text(original.node).replace(leaf, own, 1) == before.text(upstream.node), f"{path}: {own}"
         assert same(_decorators(wrapper), _decorators(upstream))
         assert _decorators(original) == []
-    rest, wrappers = _WRAPPER.subn(b"", result)
-    rest, originals = _ORIGINAL.subn(rb"\1", rest)
-    assert rest == content, path
-    assert wrappers == originals == len(operations), path
+        _is_transparent(wrapper.node, upstream.node)
+        start, end = after.line_end(wrapper.node.lineno - 2), after.offset(original.node.lineno)
+        pieces += [(start, end, b""), (*after.name_span(_function(original.node)), own.encode())]
+    rest = after.content
+    for start, end, text in sorted(pieces, reverse=True):
+        rest = rest[:start] + text + rest[end:]
+    assert after.bom + rest == content, path
     return len(operations)
 
 
+def _is_transparent(wrapper: ast.stmt, upstream: ast.stmt) -> None:
+    own, theirs = _function(wrapper), _function(upstream)
+    assert same(own.args, theirs.args)
+    assert same(own.returns, theirs.returns)
+    assert ast.get_docstring(own, clean=False) == ast.get_docstring(theirs, clean=False)
+    assert function_kind(own) == function_kind(theirs)
+
+
+def _function(node: ast.stmt) -> FunctionNode:
+    assert isinstance(node, FUNCTIONS)
+    return node
+
+
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
-    closed = {
-        name
-        for name, known in module.definitions.items()
-        for definition in known
-        for base in getattr(definition.node, "bases", [])
-        if ast.unparse(base).partition("[")[0].rpartition(".")[2] in ("NamedTuple", "Protocol")
-    }
     for definition in functions(module):
-        if definition.parent not in closed:
-            is_async = isinstance(definition.node, ast.AsyncFunctionDef)
-            word, wait = ("async def", "await ") if is_async else ("def", "")
-            text = f"{word} f(*args, **kwargs):\n    return {wait}upstream(*args, **kwargs)\n"
-            yield _operation(path, definition, text, "wrapped")
+        if not (definition.parent and closed_kind(module, definition.parent)) and not called_early(module, definition):
+            yield _operation(path, definition, pass_through(_function(definition.node)), "wrapped")
+
+
+def pass_through(node: FunctionNode) -> str:
+    """Return a wrapper that hands on what it is called with and leaves out all that it can."""
+    given = []
+    for one in parameters(node.args):
+        stars = one.kind if one.kind in ("*", "**") else ""
+        given.append(f"{one.name}={one.name}" if one.kind == "kw" else f"{stars}{one.name}")
+    word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    body = _PASS_THROUGH[function_kind(node)].format(f"upstream({', '.join(given)})")
+    return f"{word} f{written(node.args, lambda _: '...')}:\n    {body}\n"
 
 
 def _replacement(path: str, module: Module, definition: Definition) -> Operation:

@@ -10,7 +10,6 @@ from npu_overlays.changes.compare import FileChange, compare_file
 from npu_overlays.changes.modules import Change, ClassChange
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared
-from npu_overlays.merging.wrapping import PRIVATE_PREFIX
 from npu_overlays.syntax import fingerprint
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
@@ -174,7 +173,5 @@ def _body(node: ast.stmt) -> str:
     """Return what a function means, apart from its name and decorators."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return ""
-    bare = type(node)(
-        **{**dict(ast.iter_fields(node)), "decorator_list": [], "name": node.name.removeprefix(PRIVATE_PREFIX)}
-    )
+    bare = type(node)(**{**dict(ast.iter_fields(node)), "decorator_list": [], "name": ""})
     return fingerprint.dump(bare)

@@ -2,63 +2,121 @@
 
 from __future__ import annotations
 
-import ast
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.lock.parts import owners, parts, watchers
 from npu_overlays.merging.sites import find
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax import fingerprint
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
+
+Place = tuple[str, str, str]
+_DIGEST = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contract:
-    """What one operation depends on.
+    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on.
 
     Args:
         path: repository path.
-        symbol: qualified name.
-        operation: the operation's action.
-        fingerprint: of upstream's definition (`replaced`, `deleted`; for `wrapped` a change is only a notice).
-        signature: of how upstream's function is called (`wrapped`).
+        symbol: qualified name; empty for a substitution in a file that is not Python.
+        operation: the operation's action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution.
+        patch: name of the patch.
+        change: what the patch does to the symbol.
+        owner: the classes around the symbol as they are declared, each there once and without a condition.
+        kind: plain function, generator, coroutine, async generator, class, attribute or import.
+        signature: parameters with their defaults; of a class its bases and keywords.
+        decorators: in order.
+        annotations: fingerprint of a function's.
+        body: fingerprint, docstring left out; of a file that is not Python, of all of it.
+        watched: by what upstream's code can tell a wrapper from the original.
     """
 
     path: str
-    symbol: str
+    symbol: str = ""
     operation: str
-    fingerprint: str = ""
+    patch: str = ""
+    change: str = ""
+    owner: str = ""
+    kind: str = ""
     signature: str = ""
+    decorators: str = ""
+    annotations: str = ""
+    body: str = ""
+    watched: str = ""
+
+    @property
+    def place(self) -> Place:
+        """What it is about, by which two sets of contracts are compared."""
+        return self.path, self.symbol, self.patch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One part that is not the same in two contracts on one place."""
+
+    part: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        name = _SAID.get(self.part, self.part)
+        if self.part in _FINGERPRINTS:
+            return name
+        if self.before and self.after:
+            return f"{name} (`{self.before}` → `{self.after}`)"
+        return f"{name} (`{self.before}` is gone)" if self.before else f"{name} (`{self.after}` is new)"
+
+
+_FINGERPRINTS = frozenset({"annotations", "body"})
+_SAID = {"owner": "class", "watched": "onlookers"}
+_PARTS = ("change", "owner", "kind", "signature", "decorators", "annotations", "body", "watched")
+# What an operation cannot do without; a difference in anything else is worth a look.
+_DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
+_HARD = {
+    "replaced": _DEFINITION,
+    "deleted": _DEFINITION,
+    "wrapped": frozenset({"kind", "signature", "decorators"}),
+    "patch": frozenset({"change"}),
+}
+
+
+def differences(one: Contract, other: Contract) -> list[Difference]:
+    """Return what differs between two contracts of one operation."""
+    pairs = ((part, getattr(one, part), getattr(other, part)) for part in _PARTS)
+    return [Difference(part=part, before=before, after=after) for part, before, after in pairs if before != after]
 
 
 def contract(module: Module, operation: Operation) -> Contract:
     """Return what an operation depends on; raises `MergeError` where its symbol is not there exactly once."""
-    print_, signature = "", ""
-    if operation.action in ("replaced", "deleted", "wrapped"):
-        node = find(module, operation).node
-        print_ = fingerprint.fingerprint(node)
-        if operation.action == "wrapped" and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            signature = fingerprint.signature_fingerprint(node)
+    found: dict[str, str] = {}
+    if operation.action != "added":
+        definition = find(module, operation)
+        found = parts(definition)
+        found["watched"] = watchers(module, definition) if operation.action == "wrapped" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
         operation=operation.action,
-        fingerprint=print_,
-        signature=signature,
+        owner=owners(module, operation.symbol),
+        **found,
     )
 
 
 def contracts(content: Content, tree: SourceTree) -> list[Contract]:
-    """Return what each operation depends on in a source tree; operations without their symbol are left out.
+    """Return what each operation and substitution depends on in a source tree; those without their symbol are left out.
 
     Those are reported when they are applied, with the nearest name.
     """
     modules: dict[str, Module] = {}
-    found = []
+    paths = dict.fromkeys(edit.path for edit in content.edits if edit.path in tree)
+    found = [Contract(path=path, operation="edit", body=content_fingerprint(tree.read(path))) for path in paths]
     for operation in content.operations:
         if operation.path in tree:
             try:
@@ -68,6 +126,11 @@ def contracts(content: Content, tree: SourceTree) -> list[Contract]:
             except OverlayError:
                 continue
     return found
+
+
+def content_fingerprint(content: bytes) -> str:
+    """Return the fingerprint of a file that is not Python."""
+    return hashlib.sha256(content).hexdigest()[:_DIGEST]
 
 
 def check_contracts(
@@ -82,43 +145,47 @@ def check_contracts(
         overlay: name of the overlay, for messages.
 
     Returns:
-        Notices: wrapped functions whose bodies changed, harmless for the contract.
+        Notices: what changed without harm for the contract, and what can tell a wrapper from the original.
 
     Raises:
         MergeError: with every broken, missing and superfluous contract.
     """
-    locked = {(entry.path, entry.symbol): entry for entry in contracts}
-    now = {(entry.path, entry.symbol): entry for entry in actual}
-    where = {(operation.path, operation.symbol): operation.where for operation in operations}
+    locked = {entry.place: entry for entry in contracts}
+    now = {entry.place: entry for entry in actual}
+    where = {(operation.path, operation.symbol, ""): operation.where for operation in operations}
     again = f"run `npu-overlays lock {overlay}`"
     problems = []
     notices = []
     for place, entry in now.items():
+        at = where.get(place) or (f"{overlay}: {entry.patch}" if entry.patch else overlay)
         known = locked.get(place)
         if known is None or known.operation != entry.operation:
             what = f"the {entry.operation} `{entry.symbol}` of {entry.path} is not in {LOCK_FILE}"
-            problems.append(Problem(where=where[place], what=what, fix=f"review it, then {again}"))
-        elif part := broken(known, entry):
-            what = f"upstream's {part} of `{entry.symbol}` in {entry.path} is not the one this was written for"
-            problems.append(Problem(where=where[place], what=what, fix=f"adapt the operation, then {again}"))
-        elif known.fingerprint != entry.fingerprint:
-            notices.append(f"{where[place]}: the body of the wrapped `{entry.symbol}` changed upstream")
+            problems.append(Problem(where=at, what=what, fix=f"review it, then {again}"))
+        elif hard := _named(known, entry, hard=True):
+            what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
+            problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
+        elif soft := _named(known, entry, hard=False):
+            notices.append(f"{at}: the {soft} of the {entry.operation} `{entry.symbol}` changed upstream")
+        if entry.watched:
+            notices.append(f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}")
     problems += list(_superfluous(locked, now, overlay, again))
     if problems:
         raise MergeError(problems)
     return notices
 
 
-def broken(locked: Contract, now: Contract) -> str:
-    """Return which part of a contract a source does not keep, or an empty text."""
-    if locked.operation == "wrapped":
-        return "signature" if locked.signature != now.signature else ""
-    return "definition" if locked.fingerprint != now.fingerprint else ""
+def _named(locked: Contract, now: Contract, *, hard: bool) -> str:
+    """Return the parts that differ and the operation cannot do without, or the other ones."""
+    needed = _HARD.get(now.operation, frozenset())
+    return ", ".join(one.part for one in differences(locked, now) if (one.part in needed) is hard)
 
 
 def _superfluous(
-    locked: Mapping[tuple[str, str], Contract], now: Mapping[tuple[str, str], Contract], overlay: str, again: str
+    locked: Mapping[Place, Contract], now: Mapping[Place, Contract], overlay: str, again: str
 ) -> Iterator[Problem]:
-    for path, symbol in sorted(locked.keys() - now.keys()):
-        what = f"holds a contract for `{symbol}` of {path}, on which there is no operation"
+    for path, symbol, patch in sorted(locked.keys() - now.keys()):
+        what = f"holds a contract for `{symbol}` of {path}, " + (
+            f"which {patch} does not change" if patch else "on which there is no operation"
+        )
         yield Problem(where=f"{overlay}/{LOCK_FILE}", what=what, fix=again)

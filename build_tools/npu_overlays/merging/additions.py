@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from npu_overlays.merging.classes import closed_kind
 from npu_overlays.merging.instances import hiding
 from npu_overlays.merging.sites import Site, find
 from npu_overlays.syntax.definitions import first_line
@@ -56,6 +57,9 @@ def _member(site: Site, parent: str, name: str) -> list[Splice]:
     owner = find(site.module, site.operation, symbol=parent).node
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
+    if closed_kind(site.module, parent) == "Protocol":
+        what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
+        raise site.error(what, "add it to those")
     gap = "" if site.operation.kind == "attribute" else "\n"
     if not site.module.begins_line(owner.body[0]):
         return _member_of_one_line(site, owner, name, gap)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.merging.gate import check_modules
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.patches import apply_patch
@@ -68,7 +68,7 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
     if not applier.problems:
         applier.attempt(lambda: _gate(applier))
     if applier.problems:
-        raise MergeError(applier.problems)
+        raise MergeError(by_cause(applier.problems))
     return Applied(
         tree=applier.tree,
         declared=tuple(applier.declared),
@@ -89,7 +89,12 @@ def _patch(applier: _Applier, patch: PatchFile) -> None:
     changed = apply_patch(patch, applier.tree, absent=applier.absent)
     applier.patched += [
         PatchedFile(
-            path=path, before=applier.tree.after(path), after=after, reason=patch.reason, overlay=patch.source.overlay
+            patch=patch.source.path,
+            path=path,
+            before=applier.tree.after(path),
+            after=after,
+            reason=patch.reason,
+            overlay=patch.source.overlay,
         )
         for path, after in changed.items()
     ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 
 from npu_overlays.merging.sites import Site
-from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition
+from npu_overlays.syntax.functions import a_kind, function_kind
+from npu_overlays.syntax.meanings import decorators
 from npu_overlays.syntax.splices import Splice
+from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
 
 
@@ -18,11 +21,23 @@ def replaced(site: Site) -> list[Splice]:
         return _replaced_value(site, definition)
     if definition.kind != operation.kind:
         raise site.error(f"`{operation.symbol}` is a {definition.kind} upstream", "replace like by like")
+    _check_kind(site, definition.node)
     indentation = site.module.indentation(definition.node)
     text = reindent(renamed(operation.text, operation.symbol.rpartition(".")[2]), old="", new=indentation)
     start = site.module.offset(definition.first_line)
     end = site.module.span(definition.node)[1]
     return [site.splice(start, end, (site.notice(indentation) + text).rstrip())]
+
+
+def _check_kind(site: Site, original: ast.stmt) -> None:
+    """Refuse a function of another kind under the same decorators: callers await it, or iterate it, as they did."""
+    own = Module(site.operation.where, site.operation.text.encode()).tree.body[0]
+    if not isinstance(own, FUNCTIONS) or not isinstance(original, FUNCTIONS) or decorators(own) != decorators(original):
+        return
+    kinds = [function_kind(one) for one in (own, original)]
+    if kinds[0] != kinds[1]:
+        what = f"the replacement of {site.named} is {a_kind(kinds[0])}, upstream's is {a_kind(kinds[1])}"
+        raise site.error(what, "keep the kind its callers expect")
 
 
 def _replaced_value(site: Site, definition: Definition) -> list[Splice]:

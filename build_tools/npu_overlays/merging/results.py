@@ -43,6 +43,7 @@ class NotApplied:
 class PatchedFile:
     """A file before and after one patch, which names no symbols itself; None where there is no such file."""
 
+    patch: str
     path: str
     before: bytes | None
     after: bytes | None

@@ -14,6 +14,8 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import naming_no_encoding
 
 _WIDTH = 119
+# Blocks whose statements run whenever the block is reached.
+_UNCONDITIONAL = frozenset({"With.body", "Try.finalbody"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +38,18 @@ class Site:
         """Return upstream's definition of the operation's symbol; raises `MergeError` unless there is exactly one."""
         return find(self.module, self.operation)
 
+    @property
+    def named(self) -> str:
+        """What a message calls the symbol: a shared definition has one name, and its targets are listed beside it."""
+        return f"`{self.operation.shared or self.operation.symbol}`"
+
+    def problem(self, what: str, fix: str) -> Problem:
+        """Return what is wrong where the operation does not fit."""
+        return problem(self.operation, what, fix)
+
     def error(self, what: str, fix: str) -> MergeError:
         """Return the error to raise where the operation does not fit."""
-        return MergeError(Problem(where=self.operation.where, what=what, fix=fix))
+        return MergeError(self.problem(what, fix))
 
     def splice(self, start: int, end: int, text: str) -> Splice:
         """Return a replacement of bytes on behalf of the operation."""
@@ -82,21 +93,51 @@ class Site:
         return self.module.offset(start), line_end
 
 
+def problem(operation: Operation, what: str, fix: str) -> Problem:
+    """Return a problem of an operation, which names the target where a shared definition has several."""
+    targets = (f"{operation.path}:{operation.symbol}",) if operation.shared else ()
+    return Problem(where=operation.where, what=what, fix=fix, targets=targets)
+
+
 def find(module: Module, operation: Operation, *, symbol: str = "") -> Definition:
-    """Return the one definition of an operation's symbol (or of `symbol`); raises where there is none, or several."""
-    name = symbol or operation.symbol
+    """Return the one definition of an operation's symbol (or of `symbol`).
+
+    Raises:
+        MergeError: where there is none or several, also of a class around it, or one of them is conditional: what
+            stands in the text is then not what upstream's users get.
+    """
+    definition = _only(module, operation, symbol or operation.symbol)
+    owner = definition
+    while owner.parent:
+        owner = _only(module, operation, owner.parent)
+    return definition
+
+
+def _only(module: Module, operation: Operation, name: str) -> Definition:
     known = module.definitions.get(name, [])
     others = module.other_bindings(name)
-    if len(known) == 1 and not others:
+    alone = len(known) == 1 and not others
+    if alone and (_is_unconditional(known[0]) or _is_monkey_patch(known[0])):
         return known[0]
     fix = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
     lines = sorted([*(definition.node.lineno for definition in known), *(binding.line for binding in others)])
     listed = ", ".join(map(str, lines))
-    if known:
+    if alone:
+        what = f"{module.path} defines `{name}` under a condition (line {listed})"
+    elif known:
         what = f"{module.path} defines `{name}` {len(lines)} times (lines {listed})"
     elif others:
         what, fix = f"{module.path} binds `{name}`, but by no definition of its own (line {listed})", "use a patch"
     else:
         nearest = module.nearest(name)
         what, fix = f"{module.path} has no `{name}`", f"nearest: `{nearest}`" if nearest else ""
-    raise MergeError(Problem(where=operation.where, what=what, fix=fix))
+    raise MergeError(problem(operation, what, fix))
+
+
+def _is_unconditional(definition: Definition) -> bool:
+    return all(branch in _UNCONDITIONAL for branch in definition.branch)
+
+
+def _is_monkey_patch(definition: Definition) -> bool:
+    """Return whether it is ``Class.method = …``: then the assignment is meant, and not what the class defines."""
+    return "." in definition.name.removeprefix(f"{definition.parent}.")

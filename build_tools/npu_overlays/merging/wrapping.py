@@ -5,24 +5,29 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from npu_overlays.merging.classes import called_early, closed_kind
 from npu_overlays.merging.sites import Site
-from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.definitions import Definition, FunctionNode
-from npu_overlays.syntax.signatures import refused_calls
+from npu_overlays.merging.upstream_calls import Wrapper, misuses
+from npu_overlays.syntax.definitions import Definition, FunctionNode, first_line
+from npu_overlays.syntax.signatures import Parameter, is_upstreams, mismatch, parameters, written
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent
+from npu_overlays.syntax.texts import reindent, value_text
+from npu_overlays.syntax.tokens import tokens
 
 PRIVATE_PREFIX = "_upstream_"
-# typing.NamedTuple copies methods to another class and never fills __class__; to a Protocol, every name in the class
-# is something its implementations must have.
-_UNWRAPPABLE = ("NamedTuple", "Protocol")
+_INSTEAD = "use @replaced or @edited"
 
 
 def private_name(symbol: str) -> str:
-    """Return the qualified name under which the original of a wrapped symbol is kept."""
+    """Return the qualified name under which the original of a wrapped symbol is kept.
+
+    In a class, a name that begins and ends with one underscore is one that Enum reserves for itself.
+    """
     parent, _, leaf = symbol.rpartition(".")
-    return f"{parent}.{PRIVATE_PREFIX}{leaf}" if parent else PRIVATE_PREFIX + leaf
+    reserved = parent and leaf.endswith("_") and not leaf.endswith("__")
+    private = f"{PRIVATE_PREFIX}{leaf}{'_' if reserved else ''}"
+    return f"{parent}.{private}" if parent else private
 
 
 def wrapped(site: Site) -> list[Splice]:
@@ -33,11 +38,12 @@ def wrapped(site: Site) -> list[Splice]:
         raise site.error(f"`{site.operation.symbol}` is not a function upstream", "use @replaced or edited(…)")
     _check_place(site, definition)
     indentation = site.module.indentation(node)
-    text = reindent(_wrapper_text(site, node, in_class=bool(definition.parent)), old="", new=indentation)
+    text = reindent(_wrapper_text(site, node, definition.parent), old="", new=indentation)
     gap = "\n" if definition.parent else "\n\n"
+    private = private_name(site.operation.symbol).rpartition(".")[2]
     return [
         site.insertion(site.module.offset(node.lineno), f"{site.notice(indentation)}{text.rstrip()}\n{gap}"),
-        site.insertion(site.module.name_span(node)[0], PRIVATE_PREFIX),
+        site.splice(*site.module.name_span(node), private),
     ]
 
 
@@ -45,76 +51,90 @@ def _check_place(site: Site, definition: Definition) -> None:
     private = private_name(site.operation.symbol)
     taken = {operation.symbol for operation in site.operations if operation.action == "added"}
     if private in site.module.definitions or private in taken:
-        raise site.error(f"`{private}` is already defined", "use @replaced or @edited")
-    for owner in site.module.definitions.get(definition.parent, []):
-        for base in getattr(owner.node, "bases", []):
-            if (kind := _leaf(base)) in _UNWRAPPABLE:
-                what = f"`{definition.parent}` is a {kind}, whose methods cannot be wrapped"
-                raise site.error(what, "use @replaced")
+        raise site.error(f"`{private}` is already defined", _INSTEAD)
+    if not definition.parent:
+        return
+    if kind := closed_kind(site.module, definition.parent):
+        raise site.error(f"`{definition.parent}` is a {kind}, whose methods cannot be wrapped", "use @replaced")
+    if line := called_early(site.module, definition):
+        what = f"`{definition.parent}` calls {site.named} in its own body (line {line}), where no wrapper can work yet"
+        raise site.error(what, _INSTEAD)
 
 
-def _leaf(node: ast.expr) -> str:
-    """Return the last name of a base class: of ``typing.Protocol[T]``, ``Protocol``."""
-    if isinstance(node, ast.Subscript):
-        return _leaf(node.value)
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _wrapper_text(site: Site, original: FunctionNode, *, in_class: bool) -> str:
-    """Return the wrapper's text with ``upstream`` replaced by the way to the original."""
+def _wrapper_text(site: Site, original: FunctionNode, owner: str) -> str:
+    """Return the wrapper's text: ``upstream`` points at the original, whatever is left out is as upstream has it."""
     operation = site.operation
     module = Module(operation.where, operation.text.encode())
     node = module.tree.body[0]
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or type(node) is not type(original):
-        now, then = ("async" if isinstance(kind, ast.AsyncFunctionDef) else "plain" for kind in (node, original))
-        what = f"`{operation.symbol}` is a {then} function upstream, the wrapper a {now} one"
-        raise site.error(what, "match it")
-    what = f"the wrapper of `{operation.symbol}`"
-    if refused := refused_calls(node.args, original.args):
-        raise site.error(f"{what} {refused}", "take upstream's parameters, or *args, **kwargs")
-    for misuse, fix in _misuses(operation, node, in_class=in_class):
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))  # noqa: S101  # the overlay's reader saw to it
+    wrapper = Wrapper(name=operation.upstream_name, node=node, original=original, owner=owner)
+    what = f"the wrapper of {site.named}"
+    if differs := mismatch(node.args, original.args):
+        raise site.error(f"{what} {differs}", f"write upstream's parameters: {written(original.args)}")
+    for misuse, fix in misuses(wrapper):
         raise site.error(f"{what} {misuse}", fix)
     # __class__ is the class the method was written in, whatever its module-level name is bound to later.
-    callee = f"__class__.{PRIVATE_PREFIX}{original.name}" if in_class else PRIVATE_PREFIX + original.name
-    calls = [site.splice(*module.span(name), callee) for name in _references(operation, module.tree)]
-    name = site.splice(*module.name_span(node), original.name)
-    return splice(module.content, [name, *calls], newline="\n").decode()
+    private = private_name(operation.symbol).rpartition(".")[2]
+    callee = f"__class__.{private}" if owner else private
+    splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
+    splices += [site.splice(*place) for place in _taken_over(site.module, module, wrapper)]
+    splices.append(site.splice(*module.name_span(node), original.name))
+    return splice(module.content, splices, newline="\n").decode()
 
 
-def _references(operation: Operation, tree: ast.AST) -> list[ast.Name]:
-    return [name for name in ast.walk(tree) if isinstance(name, ast.Name) and name.id == operation.upstream_name]
+def _taken_over(theirs: Module, own: Module, wrapper: Wrapper) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, text) in the wrapper for what it leaves out: annotations, defaults, the docstring."""
+    known = {one.name: one for one in parameters(wrapper.original.args)}
+    for parameter in parameters(wrapper.node.args):
+        if parameter.name in known:
+            yield from _parameter(theirs, own, parameter, known[parameter.name])
+    returns = wrapper.original.returns
+    if returns and not wrapper.node.returns:
+        end = _end_of_parameters(own, wrapper.node)
+        yield end, end, f" -> {value_text(theirs, returns)}"
+    docstring = _docstring(wrapper.original)
+    if docstring and not _docstring(wrapper.node):
+        yield _first_statement(own, wrapper.node, value_text(theirs, docstring))
 
 
-def _misuses(operation: Operation, wrapper: FunctionNode, *, in_class: bool) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, what to do) for uses of ``upstream`` that cannot be pointed at the original."""
-    name = operation.upstream_name
-    used = _references(operation, wrapper)
-    if any(name in _bound(node) for node in ast.walk(wrapper)):
-        yield f"binds `{name}` itself", "use another name for the wrapper's own"
-    if not used:
-        yield f"never calls {name}(…)", "call it, or use @replaced"
-    # Before Python 3.12 the positions of what stands inside an f-string are wrong.
-    if _inside(used, wrapper, ast.JoinedStr):
-        yield f"calls {name}(…) inside an f-string", "assign its result to a variable first"
-    if in_class and _inside(used, wrapper, ast.ClassDef):
-        yield f"calls {name}(…) inside a class of its own", "assign it to a variable first"
+def _parameter(theirs: Module, own: Module, parameter: Parameter, wanted: Parameter) -> Iterator[tuple[int, int, str]]:
+    end = own.span(parameter.node)[1]
+    if wanted.node.annotation and not parameter.node.annotation:
+        text = f": {_expression(theirs, wanted.node.annotation)}"
+        tight = parameter.default and own.content[end : end + 1] == b"="
+        yield (end, end + 1, f"{text} = ") if tight else (end, end, text)
+    if is_upstreams(parameter.default) and wanted.default and parameter.default:
+        yield *own.span(parameter.default), value_text(theirs, wanted.default)
 
 
-def _inside(names: list[ast.Name], tree: ast.AST, kind: type[ast.AST]) -> bool:
-    inner = {node for outer in ast.walk(tree) if isinstance(outer, kind) for node in ast.walk(outer)}
-    return not inner.isdisjoint(names)
+def _expression(module: Module, node: ast.expr) -> str:
+    """Return an annotation's text; ``*args: *Ts`` is the one that is no value."""
+    return module.text(node) if isinstance(node, ast.Starred) else value_text(module, node)
 
 
-def _bound(node: ast.AST) -> tuple[str | None, ...]:
-    """Return the names a node binds, other than by being the function looked at."""
-    if isinstance(node, ast.Name):
-        return () if isinstance(node.ctx, ast.Load) else (node.id,)
-    if isinstance(node, ast.arg):
-        return (node.arg,)
-    if isinstance(node, (ast.Global, ast.Nonlocal)):
-        return tuple(node.names)
-    if isinstance(node, ast.alias):
-        return (node.asname or node.name.partition(".")[0],)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
-        return (node.name,)
-    return ()
+def _end_of_parameters(module: Module, node: FunctionNode) -> int:
+    """Return the byte offset behind the parenthesis that closes a function's parameters."""
+    start = module.name_span(node)[1]
+    text = module.content[start:].decode()
+    depth = 0
+    for token in tokens(text):
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if token.text == ")" and depth == 0:
+            return start + len(text[: token.end].encode())
+    raise AssertionError(text)  # pragma: no cover  # the parser found a function there
+
+
+def _docstring(node: FunctionNode) -> ast.expr | None:
+    has_one = ast.get_docstring(node, clean=False) is not None
+    return node.body[0].value if has_one and isinstance(node.body[0], ast.Expr) else None
+
+
+def _first_statement(module: Module, node: FunctionNode, text: str) -> tuple[int, int, str]:
+    """Return the insertion of a statement in front of a function's body."""
+    first = node.body[0]
+    start = module.offset(first_line(first))
+    if module.begins_line(first) and not module.content[:start].endswith(b"\\\n"):
+        return start, start, f"{module.indentation(first)}{text}\n"
+    start = module.span(first)[0]
+    colon = len(module.content[:start].rstrip(b" \t\f\\\n"))
+    return colon, start, f"\n    {text}\n    "

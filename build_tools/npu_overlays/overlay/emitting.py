@@ -71,7 +71,7 @@ def _for_targets(reader: Reader, node: ast.stmt, operation: Operation, targets: 
         if not path.endswith(".py") or not symbol:
             reader.problem(node, f"`{target}` is not a target", 'write "path/of/file.py:Class.method"')
         else:
-            yield dataclasses.replace(operation, path=path, symbol=symbol)
+            yield dataclasses.replace(operation, path=path, symbol=symbol, shared=operation.symbol)
 
 
 def _needed_imports(reader: Reader, operation: Operation) -> tuple[ImportedName, ...]:

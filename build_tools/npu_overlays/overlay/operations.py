@@ -71,6 +71,7 @@ class Operation:
         upstream_name: the name by which a wrapped definition refers to the original.
         edits: the substitutions of `edited`.
         imports: names the text needs from the overlay's imports.
+        shared: for a shared definition, its own name; its symbol is that of one of its targets.
         before: for `added` at module level, the upstream symbol it must stand in front of; empty: at the end.
         reason: why.
         overlay: the overlay that says so, ``verl@796871d``.
@@ -86,6 +87,7 @@ class Operation:
     upstream_name: str = "upstream"
     edits: tuple[Edit, ...] = ()
     imports: tuple[ImportedName, ...] = ()
+    shared: str = ""
     before: str = ""
     reason: Reason
     overlay: str

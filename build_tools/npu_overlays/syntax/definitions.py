@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 SymbolKind = Literal["function", "class", "attribute", "import"]
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-
-from npu_overlays.syntax.definitions import FunctionNode
+from collections.abc import Callable, Iterable
+from typing import Any
 
 # Fields that differ between Python versions or say nothing about meaning.
 _IGNORED = frozenset({"type_comment", "kind", "type_ignores"})
-_BINDING_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "cached_property"})
+_LONG = 60
 
 
 def dump(node: ast.AST, *, docstrings: bool = True) -> str:
@@ -66,41 +66,40 @@ def without_docstring(owner: ast.AST, body: object) -> object:
 
 
 def fingerprint(node: ast.AST) -> str:
-    """Return the fingerprint of a definition, 16 hex digits: decorators, signature and body, no docstrings."""
+    """Return the fingerprint of a piece of syntax, 16 hex digits; docstrings do not count."""
     return _digest(dump(node, docstrings=False))
 
 
-def signature_fingerprint(node: FunctionNode) -> str:
-    """Return the fingerprint of how a function is called.
-
-    Counts: parameter names, kinds and defaults, whether it is async, and
-    decorators that decide what the first argument is. Annotations do not.
-    """
-    arguments = node.args
-    shape = [
-        "async" if isinstance(node, ast.AsyncFunctionDef) else "def",
-        *(f"{kind} {name}" for kind, name in parameters(arguments)),
-        *(dump(default) for default in arguments.defaults),
-        *(dump(default) if default else "required" for default in arguments.kw_defaults),
-        *sorted(_BINDING_DECORATORS.intersection(map(_decorator_name, node.decorator_list))),
-    ]
-    return _digest("\n".join(shape))
+def fingerprint_of_all(nodes: Iterable[ast.AST]) -> str:
+    """Return the fingerprint of several pieces of syntax in order; empty where there is none."""
+    texts = [dump(node, docstrings=False) for node in nodes]
+    return _digest("\n".join(texts)) if texts else ""
 
 
-def parameters(arguments: ast.arguments) -> list[tuple[str, str]]:
-    """Return (kind, name) of every parameter in order; kinds are ``/``, ``|``, ``*``, ``kw`` and ``**``."""
-    listed = [("/", argument.arg) for argument in arguments.posonlyargs]
-    listed += [("|", argument.arg) for argument in arguments.args]
-    listed += [("*", arguments.vararg.arg)] if arguments.vararg else []
-    listed += [("kw", argument.arg) for argument in arguments.kwonlyargs]
-    listed += [("**", arguments.kwarg.arg)] if arguments.kwarg else []
-    return listed
+def brief(node: ast.AST) -> str:
+    """Return an expression as text to read, equal for equal code on every Python; what is long becomes a digest."""
+    words = _WORDS.get(type(node))
+    text = words(node) if words else ""
+    return text if text and len(text) <= _LONG else f"<{_digest(dump(node))[:8]}>"
 
 
-def _decorator_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+def _call(node: Any) -> str:
+    named = [f"{one.arg}={brief(one.value)}" if one.arg else f"**{brief(one.value)}" for one in node.keywords]
+    return f"{brief(node.func)}({', '.join([*map(brief, node.args), *named])})"
+
+
+# The expressions that are shown; each function takes a node of its type.
+_WORDS: dict[type[ast.AST], Callable[[Any], str]] = {
+    ast.Name: lambda node: str(node.id),
+    ast.Constant: lambda node: "..." if node.value is ... else f"{node.value!a}",
+    ast.Attribute: lambda node: f"{brief(node.value)}.{node.attr}",
+    ast.Call: _call,
+    ast.Subscript: lambda node: f"{brief(node.value)}[{brief(node.slice)}]",
+    ast.Starred: lambda node: f"*{brief(node.value)}",
+    ast.Tuple: lambda node: f"({', '.join(map(brief, node.elts))},)",
+    ast.List: lambda node: f"[{', '.join(map(brief, node.elts))}]",
+    ast.UnaryOp: lambda node: f"-{brief(node.operand)}" if isinstance(node.op, ast.USub) else "",
+}
 
 
 def _digest(text: str) -> str:

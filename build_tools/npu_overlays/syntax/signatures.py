@@ -1,99 +1,120 @@
-"""Signatures: two functions' parameters in, which calls of one the other would refuse out."""
+"""Signatures: two functions' parameters in, how one differs from the other out."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.syntax.fingerprint import dump
+
 
 @dataclass(frozen=True, kw_only=True)
-class _Parameter:
+class Parameter:
+    """One parameter: its name, kind (``/``, ``|``, ``*``, ``kw`` or ``**``), syntax node and default."""
+
     name: str
-    by_keyword: bool
-    optional: bool
+    kind: str
+    node: ast.arg
+    default: ast.expr | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Signature:
-    """How a function can be called: positional parameters in order, keyword-only ones, and the two catch-alls."""
-
-    positional: tuple[_Parameter, ...]
-    keyword_only: dict[str, _Parameter]
-    rest: str
-    keywords: str
-
-
-def refused_calls(wrapper: ast.arguments, original: ast.arguments) -> str:
-    """Return why a wrapper would refuse calls the original accepts, as the rest of a sentence, or an empty text."""
-    own, theirs = _signature(wrapper), _signature(original)
-    reasons = [
-        *(reason for position in range(len(theirs.positional)) for reason in _positional(own, theirs, position)),
-        *_keyword_only(own, theirs),
-        *_surplus(own, theirs),
+def parameters(arguments: ast.arguments) -> list[Parameter]:
+    """Return every parameter in the order in which they are written."""
+    positional = [("/", one) for one in arguments.posonlyargs] + [("|", one) for one in arguments.args]
+    defaults = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
+    found = [_parameter(kind, one, default) for (kind, one), default in zip(positional, defaults, strict=True)]
+    found += [_parameter("*", arguments.vararg)] if arguments.vararg else []
+    found += [
+        _parameter("kw", one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
+    return found + ([_parameter("**", arguments.kwarg)] if arguments.kwarg else [])
+
+
+def _parameter(kind: str, node: ast.arg, default: ast.expr | None = None) -> Parameter:
+    return Parameter(name=node.arg, kind=kind, node=node, default=default)
+
+
+def mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
+    """Return how a wrapper's parameters differ from the original's, as the rest of a sentence, or an empty text.
+
+    They must be the same in name, kind, order and default; behind them the wrapper may have optional ones of its own.
+    ``...`` as the default of a parameter stands for the original's.
+    """
+    own, theirs = parameters(wrapper), parameters(original)
+    reasons = [*_lacking(own, theirs), *_surplus(own, theirs), *_defaults(own, theirs)]
     return reasons[0] if reasons else ""
 
 
-def _signature(arguments: ast.arguments) -> _Signature:
-    listed = [(argument, False) for argument in arguments.posonlyargs] + [(one, True) for one in arguments.args]
-    required = len(listed) - len(arguments.defaults)
-    keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return _Signature(
-        positional=tuple(
-            _Parameter(name=one.arg, by_keyword=by_keyword, optional=number >= required)
-            for number, (one, by_keyword) in enumerate(listed)
-        ),
-        keyword_only={
-            one.arg: _Parameter(name=one.arg, by_keyword=True, optional=default is not None)
-            for one, default in keyword_only
-        },
-        rest=arguments.vararg.arg if arguments.vararg else "",
-        keywords=arguments.kwarg.arg if arguments.kwarg else "",
-    )
+def written(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
+    """Return parameters as they can be written, without their annotations: ``(x, y=1, **kwargs)``.
+
+    Args:
+        arguments: the parameters.
+        default: how a default is written.
+    """
+    shown: list[str] = []
+    before = ""
+    for one in parameters(arguments):
+        shown += ["/"] if before == "/" and one.kind != "/" else []
+        shown += ["*"] if one.kind == "kw" and before not in ("kw", "*") else []
+        stars = one.kind if one.kind in ("*", "**") else ""
+        shown.append(f"{stars}{one.name}" + (f"={default(one.default)}" if one.default else ""))
+        before = one.kind
+    shown += ["/"] if before == "/" else []
+    return f"({', '.join(shown)})"
 
 
-def _positional(own: _Signature, theirs: _Signature, position: int) -> Iterator[str]:
-    wanted = theirs.positional[position]
-    misplaced = f"does not take upstream's parameter `{wanted.name}` in its place"
-    if position < len(own.positional):
-        mine = own.positional[position]
-        if wanted.by_keyword:
-            fits = mine.name == wanted.name and mine.by_keyword
-        else:  # upstream may give a keyword of that name to another parameter or to its **kwargs
-            fits = not (mine.by_keyword and (theirs.keywords or mine.name in theirs.keyword_only))
-        if not fits:
-            yield misplaced
-        elif wanted.optional and not mine.optional:
-            yield _required(mine)
-        return
-    named = own.keyword_only.get(wanted.name)
-    elsewhere = any(one.name == wanted.name and one.by_keyword for one in own.positional)
-    takes_keyword = named.optional if named else bool(own.keywords) and not elsewhere
-    if not own.rest or (wanted.by_keyword and not takes_keyword):
-        yield misplaced
+def _lacking(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
+    """Yield what of the original's parameters the wrapper does not have, or has elsewhere."""
+    places = {(one.kind, one.name): number for number, one in enumerate(own)}
+    gone = [
+        one.name for one in own if one.kind not in ("*", "**") and one.name not in {wanted.name for wanted in theirs}
+    ]
+    but = f"; upstream has no `{'`, `'.join(gone)}`" if gone else ""
+    for number, wanted in enumerate(theirs):
+        place = places.get((wanted.kind, wanted.name))
+        if wanted.kind in ("*", "**") and place is None:
+            yield f"does not take upstream's `{wanted.kind}{wanted.name}`"
+        elif place is None or (wanted.kind in ("/", "|") and place != number):
+            yield f"does not take upstream's parameter `{wanted.name}` in its place{but}"
 
 
-def _keyword_only(own: _Signature, theirs: _Signature) -> Iterator[str]:
-    further = {one.name: one for one in own.positional[len(theirs.positional) :] if one.by_keyword}
-    for wanted in theirs.keyword_only.values():
-        mine = own.keyword_only.get(wanted.name) or further.get(wanted.name)
-        if (mine is None and not own.keywords) or (wanted.name in further and theirs.rest):
-            yield f"does not take upstream's parameter `{wanted.name}` in its place"
-        elif mine and wanted.optional and not mine.optional:
-            yield _required(mine)
-
-
-def _surplus(own: _Signature, theirs: _Signature) -> Iterator[str]:
-    """Yield what a wrapper asks for beyond upstream's parameters, and the catch-alls it lacks."""
-    for one in (*own.positional[len(theirs.positional) :], *own.keyword_only.values()):
-        if not one.optional and not (one.by_keyword and one.name in theirs.keyword_only):
+def _surplus(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
+    """Yield what the wrapper has beyond the original's parameters and may not have."""
+    known = {one.name for one in theirs}
+    rest = next((one.name for one in theirs if one.kind == "*"), "")
+    for one in own:
+        if one.name not in known and one.kind in ("*", "**"):
+            yield f"takes `{one.kind}{one.name}`, which hides upstream's parameters"
+        elif one.name not in known and one.default is None:
             yield _required(one)
-    if theirs.rest and not own.rest:
-        yield f"does not take upstream's `*{theirs.rest}`"
-    if theirs.keywords and not own.keywords:
-        yield f"does not take upstream's `**{theirs.keywords}`"
+        elif one.name not in known and one.kind != "kw" and rest:
+            yield f"takes as `{one.name}` what upstream takes as `*{rest}`"
 
 
-def _required(parameter: _Parameter) -> str:
+def _defaults(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
+    known = {one.name: one for one in theirs}
+    for one in own:
+        wanted = known.get(one.name)
+        if wanted is None or one.kind in ("*", "**"):
+            continue
+        if wanted.default is not None and one.default is None:
+            yield _required(one)
+        elif wanted.default is None and one.default is not None:
+            yield f"gives `{one.name}` a default, which upstream's callers must give"
+        elif wanted.default is not None and one.default is not None and not _same(one.default, wanted.default):
+            yield f"gives `{one.name}` another default than upstream's {ast.unparse(wanted.default)}"
+
+
+def _same(own: ast.expr, theirs: ast.expr) -> bool:
+    return is_upstreams(own) or dump(own) == dump(theirs)
+
+
+def is_upstreams(default: ast.expr | None) -> bool:
+    """Return whether a wrapper's default is written ``...``, that is, stands for the original's."""
+    return isinstance(default, ast.Constant) and default.value is ...
+
+
+def _required(parameter: Parameter) -> str:
     return f"requires `{parameter.name}`, which upstream's callers may leave out"

@@ -1,0 +1,183 @@
+"""Upstream calls: what a wrapper does with ``upstream`` that cannot be what its author meant.
+
+Each check yields (what is wrong, what to do); what is wrong is the rest of a sentence.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.syntax.functions import FunctionKind, a_kind, function_kind, own_nodes
+from npu_overlays.syntax.signatures import Parameter, parameters, written
+
+Misuse = tuple[str, str]
+_HOW: dict[FunctionKind, str] = {
+    "plain function": "return {0}(…)",
+    "generator": "yield from {0}(…)",
+    "coroutine": "return await {0}(…)",
+    "async generator": "async for value in {0}(…): yield value",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapper:
+    """A wrapper beside what it wraps.
+
+    Args:
+        name: by which it refers to the original.
+        node: the wrapper.
+        original: what it wraps.
+        owner: qualified name of the class around both, empty at module level.
+    """
+
+    name: str
+    node: FunctionNode
+    original: FunctionNode
+    owner: str
+
+    def references(self) -> list[ast.Name]:
+        """Return every mention of the original."""
+        return [one for one in ast.walk(self.node) if isinstance(one, ast.Name) and one.id == self.name]
+
+    def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
+        """Yield every direct call of the original, and what it stands in."""
+        for outer in ast.walk(self.node):
+            for inner in ast.iter_child_nodes(outer):
+                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
+                    yield inner, outer
+
+
+def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield every misuse of ``upstream``."""
+    yield from _lost_references(wrapper)
+    yield from _kinds(wrapper)
+    yield from _arguments(wrapper)
+
+
+def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield uses of ``upstream`` that cannot be pointed at the original."""
+    name, used = wrapper.name, wrapper.references()
+    if any(name in _bound(node) for node in ast.walk(wrapper.node)):
+        yield f"binds `{name}` itself", "use another name for the wrapper's own"
+    if not used:
+        yield f"never calls {name}(…)", "call it, or use @replaced"
+    # Before Python 3.12 the positions of what stands inside an f-string are wrong.
+    if _inside(used, wrapper.node, ast.JoinedStr):
+        yield f"calls {name}(…) inside an f-string", "assign its result to a variable first"
+    if wrapper.owner and _inside(used, wrapper.node, ast.ClassDef):
+        yield f"calls {name}(…) inside a class of its own", "assign it to a variable first"
+
+
+def _inside(names: list[ast.Name], tree: ast.AST, kind: type[ast.AST]) -> bool:
+    inner = {node for outer in ast.walk(tree) if isinstance(outer, kind) for node in ast.walk(outer)}
+    return not inner.isdisjoint(names)
+
+
+def _bound(node: ast.AST) -> tuple[str | None, ...]:
+    """Return the names a node binds, other than by being the function looked at."""
+    if isinstance(node, ast.Name):
+        return () if isinstance(node.ctx, ast.Load) else (node.id,)
+    if isinstance(node, ast.arg):
+        return (node.arg,)
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return tuple(node.names)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name.partition(".")[0],)
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
+        return (node.name,)
+    return ()
+
+
+def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield where the wrapper is of another kind, or leaves alone the generator or coroutine it is given."""
+    theirs, own = function_kind(wrapper.original), function_kind(wrapper.node)
+    way = f"match it: {_HOW[theirs].format(wrapper.name)}"
+    if own != theirs:
+        yield f"is {a_kind(own)}, upstream's is {a_kind(theirs)}", way
+        return
+    if theirs == "plain function":
+        return
+    own_body = {*own_nodes(wrapper.node)}
+    for call, outer in wrapper.calls():
+        if isinstance(outer, (ast.Expr, ast.Return)) and outer in own_body:
+            yield f"calls {wrapper.name}(…) and leaves the {theirs} it gives alone", way
+        elif isinstance(outer, ast.withitem) and "generator" in theirs:
+            yield from _entered(wrapper, call, theirs)
+        elif isinstance(outer, ast.Await) and "generator" in theirs:
+            yield f"awaits {wrapper.name}(…), which gives an async generator", way
+    waits = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    waiting = any(
+        isinstance(node, waits)
+        or (isinstance(node, comprehensions) and any(generator.is_async for generator in node.generators))
+        for node in own_nodes(wrapper.node)
+    )
+    if theirs == "coroutine" and not waiting and any(wrapper.calls()):
+        yield f"never awaits what {wrapper.name}(…) gives", way
+
+
+def _entered(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
+    decorator = "contextmanager" if kind == "generator" else "asynccontextmanager"
+    what = f"enters {wrapper.name}(…), which gives {a_kind(kind)}: upstream's decorators are on the wrapper"
+    yield what, f"write `with contextlib.{decorator}({wrapper.name})({', '.join(map(ast.unparse, call.args))}) as …`"
+
+
+def _arguments(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield calls of the original that cannot be bound to its parameters, or do not hand on self or cls."""
+    theirs = parameters(wrapper.original.args)
+    for call, _ in wrapper.calls():
+        reason = _unbound(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
+        if reason:
+            shown = f"{wrapper.name}({', '.join(map(ast.unparse, [*call.args, *call.keywords]))})"
+            fix = f"upstream's parameters are {written(wrapper.original.args)}"
+            yield f"calls {shown}, which {reason}", fix
+
+
+def _unbound(call: ast.Call, theirs: list[Parameter]) -> str:
+    """Return why Python would refuse a call, or an empty text; what is starred could be anything."""
+    starred = any(isinstance(one, ast.Starred) for one in call.args)
+    doubly = any(one.arg is None for one in call.keywords)
+    positional = [one for one in theirs if one.kind in ("/", "|")]
+    kinds = {one.kind for one in theirs}
+    given = sum(not isinstance(one, ast.Starred) for one in call.args)
+    named = {one.arg for one in call.keywords if one.arg}
+    if given > len(positional) and "*" not in kinds:
+        return f"gives {given} positional arguments where upstream takes {len(positional)}"
+    known = {one.name for one in theirs if one.kind in ("|", "kw")}
+    if (unknown := sorted(named - known)) and "**" not in kinds:
+        return f"gives `{unknown[0]}`, which upstream does not take"
+    if twice := [one.name for one in positional[:given] if one.kind == "|" and one.name in named]:
+        return f"gives `{twice[0]}` twice"
+    lacking = [one for one in theirs if one.default is None and one.kind not in ("*", "**") and one.name not in named]
+    for one in lacking:
+        reached = one in positional[:given] or (starred and one in positional) or (doubly and one.kind != "/")
+        if not reached:
+            return f"lacks `{one.name}`"
+    return ""
+
+
+def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> str:
+    """Return what is wrong with the first argument of a call in a method, or an empty text."""
+    own = [one.name for one in parameters(wrapper.node.args) if one.kind in ("/", "|")]
+    first = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg in own[:1]), None)
+    if _is_static(wrapper.original):
+        strangers = {"self", "cls", "__class__", wrapper.owner.rpartition(".")[2]} - {*own}
+        given = isinstance(first, ast.Name) and first.id in strangers
+        return f"hands on `{ast.unparse(first)}` to a static method" if first and given else ""
+    if not theirs or not own:
+        return ""
+    if isinstance(first, ast.Starred):
+        own_rest = wrapper.node.args.vararg
+        lost = isinstance(first.value, ast.Name) and own_rest and first.value.id == own_rest.arg
+        return f"does not hand on `{own[0]}`" if lost else ""
+    handed = isinstance(first, ast.Name) and first.id == own[0]
+    doubly = first is None and any(one.arg is None for one in call.keywords)
+    return "" if handed or doubly else f"does not hand on `{own[0]}` first"
+
+
+def _is_static(node: FunctionNode) -> bool:
+    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+    return bool(names & {"staticmethod", "abstractstaticmethod"})

@@ -1,0 +1,215 @@
+"""An overlay carried to another pin: what its operations were written for is compared with what they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.changes.patched import patch_contracts
+from npu_overlays.errors import MergeError
+from npu_overlays.lock.carried import carried_over
+from npu_overlays.lock.contracts import contracts
+from npu_overlays.lock.lockfile import Lock, load_lock, render_lock, write_lock
+from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.lookup import find_overlay
+from support.environment import Environment
+
+from .overlays import HEADER, git_diff, load, mistakes, write
+from .pairs import source_tree, text
+
+PATH = "pkg/m.py"
+BASE = """
+    import contextlib
+    def ready(x):
+        return x > 1
+    def ed(x):
+        return g(x, device='cuda')
+    def rep(): return 1
+    class A:
+        def f(self): return 1
+"""
+OVERLAY = """
+    @wrapped(why="w")
+    def ready(x): return bool(upstream(x))
+    @edited(("'cuda'", "'npu'"), why="e")
+    def ed(): ...
+    @replaced(why="r")
+    def rep(): return 2
+    class A:
+        Z = added(1, why="a")
+"""
+EXTENDS = 'extends = "pkg@1111111"\n'
+EDIT = """
+[[tool.overlay.edit]]
+paths = ["pkg/a.yaml"]
+find = "1"
+replace = "2"
+why = "w"
+"""
+
+
+def _locked(root: Path, name: str, upstream: Mapping[str, str | bytes]) -> tuple[Content, Lock]:
+    """Return an overlay and the lock that `npu-overlays lock` would make from an upstream of the given files."""
+    content = load(root, name)
+    files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
+    tree = source_tree(root.parent / f"upstream {name}", files)
+    applied = apply_overlay(content, tree)
+    found = (*contracts(content, tree), *patch_contracts(applied.patched))
+    metadata = UpstreamMetadata(version="1.0", fields={}, scripts={})
+    return content, Lock(commit=content.overlay.pin.commit, metadata=metadata, contracts=found)
+
+
+def _told(  # noqa: PLR0913  # the two pins and the two overlays
+    tmp_path: Path,
+    before: Mapping[str, str | bytes],
+    after: Mapping[str, str | bytes],
+    files: Mapping[str, str | bytes],
+    own: Mapping[str, str | bytes] = {},
+    *,
+    base: str = "",
+    config: str = "",
+) -> list[str]:
+    """Return what is told of an overlay of `files` that is carried from the one upstream to the other."""
+    root = tmp_path / "o"
+    content, lock = _locked(root, write(root, files, config=base), before)
+    write_lock(content.overlay.folder, lock)
+    content, lock = _locked(root, write(root, own, name="new", config=EXTENDS + config), after)
+    write_lock(content.overlay.folder, lock)
+    assert render_lock(load_lock(content.overlay)) == render_lock(lock)
+    return carried_over(content, lock)
+
+
+def test_a_pin_at_which_nothing_differs_is_silent(tmp_path: Path) -> None:
+    moved = text(BASE).replace("return x > 1", "'''Doc.'''\n    return  (x > 1)  # same")
+    assert _told(tmp_path, {PATH: BASE}, {PATH: moved}, {f"tree/{PATH}": OVERLAY}) == []
+
+
+def test_each_operation_that_meets_another_upstream_is_told_of_with_what_changed(tmp_path: Path) -> None:
+    now = """
+        import contextlib
+        @contextlib.contextmanager
+        def ready(x): yield x > 1
+        def ed(*, y, x=None): raise ValueError(x, y, 'cuda')
+        def rep() -> int: return 1
+        @dataclass
+        class A:
+            def f(self): return 1
+    """
+    with pytest.raises(MergeError, match="is a plain function, upstream's is a generator"):
+        _told(tmp_path, {PATH: BASE}, {PATH: now}, {f"tree/{PATH}": OVERLAY})
+    plain = text(now).replace("yield x > 1", "return x > 1").encode()
+    since = "since pkg@1111111 upstream changed its"
+    assert _told(tmp_path, {PATH: BASE}, {PATH: plain}, {f"tree/{PATH}": OVERLAY}) == [
+        f"pkg@2222222: look at the wrapped `{PATH}:ready`: {since} decorators (`@contextlib.contextmanager` is new)",
+        f"pkg@2222222: look at the edited `{PATH}:ed`: {since} signature (`(x)` → `(*, y, x=None)`), body",
+        f"pkg@2222222: look at the replaced `{PATH}:rep`: {since} annotations",
+        f"pkg@2222222: look at the added `{PATH}:A.Z`: {since} class (`A()` → `@dataclass A()`)",
+    ]
+
+
+def test_what_the_overlay_says_itself_was_written_for_its_own_pin(tmp_path: Path) -> None:
+    now = text(BASE).replace("x > 1", "x > 2").replace("return 1", "return 3")
+    own = {f"tree/{PATH}": '@wrapped(why="w")\ndef ready(x): return upstream(x)\n'}
+    files = {f"tree/{PATH}": OVERLAY}
+    assert _told(tmp_path, {PATH: BASE}, {PATH: now}, files, own, config=f'drop = ["{PATH}:ready"]\n') == [
+        f"pkg@2222222: look at the replaced `{PATH}:rep`: since pkg@1111111 upstream changed its body"
+    ]
+
+
+def test_a_file_that_is_not_python_and_has_a_substitution_is_compared_as_a_whole(tmp_path: Path) -> None:
+    before, after = {"pkg/a.yaml": b"a: 1\n"}, {"pkg/a.yaml": b"b:\n  a: 1\n"}
+    assert _told(tmp_path, before, after, {"tree/pkg/n.txt": b"n"}, base=EDIT) == [
+        "pkg@2222222: look at the edit `pkg/a.yaml`: since pkg@1111111 upstream changed the file"
+    ]
+
+
+def test_without_a_readable_lock_of_the_base_it_is_said_how_to_get_one(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    write(root, {f"tree/{PATH}": OVERLAY})
+    content, lock = _locked(root, write(root, {}, name="new", config=EXTENDS), {PATH: BASE})
+    for said in ("missing", "its layout is version 1, this is npu-overlays for version 2"):
+        (notice,) = carried_over(content, lock)
+        assert notice == (
+            f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "
+            "compared with it: run `npu-overlays lock pkg@1111111`, then `npu-overlays lock pkg@2222222`"
+        )
+        (root / "pkg@1111111/overlay.lock").write_text("lock-version = 1\n")
+
+
+def test_an_operation_the_base_was_never_locked_with_is_told_of(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    content, lock = _locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
+    kept = [entry for entry in lock.contracts if entry.symbol != "ed"]
+    write_lock(content.overlay.folder, Lock(commit=lock.commit, metadata=lock.metadata, contracts=tuple(kept)))
+    content, lock = _locked(root, write(root, {}, name="new", config=EXTENDS), {PATH: BASE})
+    assert carried_over(content, lock) == [
+        f"pkg@2222222: look at the edited `{PATH}:ed`: no lock says what it was written for"
+    ]
+
+
+def test_the_nearest_base_counts(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    second = text(BASE).replace("x > 1", "x > 2")
+    for name, upstream, config in (("base", BASE, ""), ("new", second, EXTENDS)):
+        files = {f"tree/{PATH}": OVERLAY} if name == "base" else {}
+        content, lock = _locked(root, write(root, files, name=name, config=config), {PATH: upstream})
+        write_lock(content.overlay.folder, lock)
+    newest = write(root, {}, name="newest", config='extends = "pkg@2222222"\n')
+    content, lock = _locked(root, newest, {PATH: second})
+    assert carried_over(content, lock) == []
+
+
+def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    content, lock = _locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
+    name = write(root, {f"tree/{PATH}": OVERLAY}, name="new")
+    write_lock(find_overlay(root, name).folder, lock)
+    content, lock = _locked(root, name, {PATH: text(BASE).replace("x > 1", "x > 2")})
+    assert carried_over(content, lock) == [
+        f"pkg@2222222: look at the wrapped `{PATH}:ready`: since overlay.lock of 1111111 upstream changed its body"
+    ]
+
+
+FORWARD = "    def forward(self, x):\n        y = x * 2\n        z = y + 1\n        return z\n"
+MODEL = f"class B:\n    def before(self): pass\n{FORWARD}    def after(self): pass\n"
+
+
+def _patch(environment: Environment, before: str, after: str) -> dict[str, bytes]:
+    return {"patches/p.patch": HEADER.encode() + git_diff(environment, {PATH: before.encode()}, {PATH: after.encode()})}
+
+
+def test_a_patch_that_changes_another_symbol_than_it_was_written_for_is_an_error(
+    tmp_path: Path, environment: Environment
+) -> None:
+    patch = _patch(environment, MODEL, MODEL.replace("y + 1", "y + 2"))
+    assert _told(tmp_path, {PATH: MODEL}, {PATH: f"C = 1\n{MODEL}"}, patch) == []
+    twin = MODEL.replace("class B", "class A") + MODEL.replace("y + 1", "y + 3")
+    with pytest.raises(MergeError) as caught:
+        _told(tmp_path, {PATH: MODEL}, {PATH: twin}, patch)
+    (mistake,) = mistakes(caught.value)
+    assert mistake == (
+        "pkg@1111111/patches/p.patch: changes `pkg/m.py:A.forward` (replaced) here, but `pkg/m.py:B.forward` "
+        "(replaced) in pkg@1111111; name it in tool.overlay.drop and write it anew for this pin; operations name their "
+        "symbols and cannot land elsewhere"
+    )
+
+
+def test_a_patched_symbol_that_upstream_changed_elsewhere_is_told_of(tmp_path: Path, environment: Environment) -> None:
+    body = "def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    e = 5\n    return a\n"
+    patch = _patch(environment, body, body.replace("a = 1", "a = 2"))
+    assert _told(tmp_path, {PATH: body}, {PATH: body.replace("return a", "return b")}, patch) == [
+        "pkg@2222222: look at the patch `pkg/m.py:f`: since pkg@1111111 upstream changed its body"
+    ]
+
+
+def test_a_patch_of_another_file_is_compared_as_a_whole(tmp_path: Path, environment: Environment) -> None:
+    lines = b"".join(b"%d\n" % number for number in range(9))
+    changed = git_diff(environment, {"pkg/a.txt": lines}, {"pkg/a.txt": lines.replace(b"1", b"one")})
+    patch = {"patches/p.patch": HEADER.encode() + changed}
+    assert _told(tmp_path, {"pkg/a.txt": lines}, {"pkg/a.txt": lines.replace(b"8", b"eight")}, patch) == [
+        "pkg@2222222: look at the patch `pkg/a.txt:a.txt`: since pkg@1111111 upstream changed its body"
+    ]

@@ -1,0 +1,383 @@
+"""A wrapper is as transparent as Python allows: what it leaves out is upstream's, what it does otherwise is refused."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+
+import pytest
+
+from .pairs import check, merged, refused
+from .test_running import run
+
+
+def test_annotations_defaults_and_docstring_that_a_wrapper_leaves_out_are_upstreams() -> None:
+    check(
+        '''
+        def f(
+            x: int,
+            y: "a | b" = 1, *args: str, z: (
+                dict[str,  # c
+                     int]) = None, **kwargs: Any,
+        ) -> (
+            int |
+            None
+        ):
+            """Doc.
+
+            More.
+            """
+            return x
+        ''',
+        """
+        @wrapped(why="w")
+        def f(x, y=..., *args, z: dict=None, **kwargs):
+            # First.
+            return upstream(x, y, *args, z=z, **kwargs)
+        """,
+        '''
+        # wrapped: w
+        def f(x: int, y: "a | b" = 1, *args: str, z: dict=None, **kwargs: Any) -> (int |
+            None):
+            # First.
+            """Doc.
+
+            More.
+            """
+            return _upstream_f(x, y, *args, z=z, **kwargs)
+
+
+        def _upstream_f(
+            x: int,
+            y: "a | b" = 1, *args: str, z: (
+                dict[str,  # c
+                     int]) = None, **kwargs: Any,
+        ) -> (
+            int |
+            None
+        ):
+            """Doc.
+
+            More.
+            """
+            return x
+        ''',
+    )
+
+
+def test_what_a_wrapper_says_itself_stays() -> None:
+    check(
+        "class A:\n    def f(self, x: int) -> int:\n        'Theirs.'\n",
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self, x: float) -> float:
+                'Own.'
+                return upstream(self, x)
+        """,
+        "class A:\n    # wrapped: w\n    def f(self, x: float) -> float:\n        'Own.'\n"
+        "        return __class__._upstream_f(self, x)\n\n"
+        "    def _upstream_f(self, x: int) -> int:\n        'Theirs.'\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "after"),
+    [
+        ("def f(x): return upstream(x)", "def f(x: int) -> int:\n    'D.'\n    return _upstream_f(x)"),
+        ("def f(x): \\\n  return upstream(x)", "def f(x: int) -> int:\n    'D.'\n    return _upstream_f(x)"),
+        ("def f(x) : y = 1; return upstream(y)", "def f(x: int) -> int :\n    'D.'\n    y = 1; return _upstream_f(y)"),
+        ("def f(x,):\n  return upstream(x)", "def f(x: int,) -> int:\n  'D.'\n  return _upstream_f(x)"),
+        (
+            "def f(x):\n  @cache\n  def g(): return upstream(x)\n  return g",
+            "def f(x: int) -> int:\n  'D.'\n  @cache\n  def g(): return _upstream_f(x)\n  return g",
+        ),
+        (
+            "def f( # (\n x  # )\n):  # :\n    return upstream(x)",
+            "def f( # (\n x: int  # )\n) -> int:  # :\n    'D.'\n    return _upstream_f(x)",
+        ),
+    ],
+)
+def test_a_docstring_and_a_return_annotation_find_their_place(wrapper: str, after: str) -> None:
+    original = "def f(x: int) -> int: 'D.'\n"
+    content, _ = merged(original, f"@wrapped(why='w')\n{wrapper}\n")
+    lines = content.decode().splitlines(keepends=True)
+    assert "".join(lines[1:]) == f"{after}\n\n\n{original.replace('def f', 'def _upstream_f')}"
+
+
+@pytest.mark.parametrize("mark", ["", "from __future__ import annotations\n"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_pass_through_cannot_be_told_from_upstream(mark: str, newline: str) -> None:
+    before = f'''{mark}
+import contextlib
+import functools
+MISSING = object()
+class A:
+    @staticmethod
+    def s(x: "A", y: int = 1) -> int:
+        r"""S \\d.
+
+            Indented.
+        """
+        return y
+    @contextlib.contextmanager
+    def opened(self, x: list[int] = [1], *, y=MISSING):
+        "One" " and two."
+        yield x
+    @functools.lru_cache(maxsize=None)
+    def cached(self, /, x: (int) = -1, **kwargs: int) -> "int":
+        return x
+    async def fetch(self, *args: int) -> (
+        int
+    ):
+        return args
+    async def stream(self, x: int):
+        """Streams."""
+        yield x
+def plain(x=MISSING, y=(lambda: 1)):
+    return x
+'''.replace("\n", newline)
+    overlay = """
+        class A:
+            @wrapped(why="w")
+            def s(x, y=1): return upstream(x, y)
+            @wrapped(why="w")
+            def opened(self, x=[1], *, y=...): yield from upstream(self, x, y=y)
+            @wrapped(why="w")
+            def cached(self, /, x=-1, **kwargs): return upstream(self, x, **kwargs)
+            @wrapped(why="w")
+            async def fetch(self, *args): return await upstream(self, *args)
+            @wrapped(why="w")
+            async def stream(self, x):
+                async for value in upstream(self, x):
+                    yield value
+        @wrapped(why="w")
+        def plain(x=..., y=...): return upstream(x, y)
+        """
+    patched, upstream = run(before.encode(), overlay), run(before.encode(), "X = added(1, why='w')")
+    for own, theirs in [(patched.plain, upstream.plain), *_pairs(patched.A, upstream.A)]:
+        assert own.__doc__ == theirs.__doc__
+        assert str(inspect.signature(own)).split(" at 0x")[0] == str(inspect.signature(theirs)).split(" at 0x")[0]
+        assert [*typing.get_type_hints(own, patched.__dict__)] == [*typing.get_type_hints(theirs, upstream.__dict__)]
+        for kind in (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
+            assert kind(own) == kind(theirs)
+    assert patched.plain() is patched.MISSING
+
+
+def _pairs(own: type, theirs: type) -> list[tuple[typing.Any, typing.Any]]:
+    return [(getattr(own, name), getattr(theirs, name)) for name in ("s", "opened", "cached", "fetch", "stream")]
+
+
+_DECORATED = ": upstream's decorators are on the wrapper; write `with"
+_ENTERED = "contextlib.asynccontextmanager"
+_GENERATOR = "match it: yield from upstream(…)"
+_COROUTINE = "match it: return await upstream(…)"
+_ASYNC_GENERATOR = "match it: async for value in upstream(…): yield value"
+
+
+@pytest.mark.parametrize(
+    ("original", "wrapper", "message"),
+    [
+        (
+            "def f(x): return x",
+            "def f(x): yield upstream(x)",
+            "is a generator, upstream's is a plain function; match it: return upstream(…)",
+        ),
+        (
+            "def f(x): yield x",
+            "def f(x): return upstream(x)",
+            f"is a plain function, upstream's is a generator; {_GENERATOR}",
+        ),
+        (
+            "async def f(x): yield x",
+            "async def f(x): return await upstream(x)",
+            f"is a coroutine, upstream's is an async generator; {_ASYNC_GENERATOR}",
+        ),
+        (
+            "async def f(x): return x",
+            "async def f(x):\n    yield await upstream(x)",
+            f"is an async generator, upstream's is a coroutine; {_COROUTINE}",
+        ),
+        (
+            "def f(x):\n    def g(): yield x\n    return g",
+            "def f(x): yield from upstream(x)",
+            "is a generator, upstream's is a plain function; match it: return upstream(…)",
+        ),
+        (
+            "def f(x): y = [(yield)]",
+            "def f(x): return upstream(x)",
+            f"is a plain function, upstream's is a generator; {_GENERATOR}",
+        ),
+        (
+            "async def f(x): return x",
+            "async def f(x): return upstream(x)",
+            f"calls upstream(…) and leaves the coroutine it gives alone; {_COROUTINE}",
+        ),
+        (
+            "async def f(x): return x",
+            "async def f(x):\n    y = upstream(x)\n    return y",
+            f"never awaits what upstream(…) gives; {_COROUTINE}",
+        ),
+        (
+            "async def f(x): return x",
+            "async def f(x):\n    upstream(x)\n    await g()",
+            f"calls upstream(…) and leaves the coroutine it gives alone; {_COROUTINE}",
+        ),
+        (
+            "def f(x): yield x",
+            "def f(x):\n    upstream(x)\n    yield 1",
+            f"calls upstream(…) and leaves the generator it gives alone; {_GENERATOR}",
+        ),
+        (
+            "def f(x): yield x",
+            "def f(x):\n    yield 1\n    return upstream(x)",
+            f"calls upstream(…) and leaves the generator it gives alone; {_GENERATOR}",
+        ),
+        (
+            "async def f(x): yield x",
+            "async def f(x):\n    yield await upstream(x)",
+            f"awaits upstream(…), which gives an async generator; {_ASYNC_GENERATOR}",
+        ),
+        (
+            "@contextmanager\ndef f(x): yield x",
+            "def f(x):\n    with upstream(x) as y:\n        yield y",
+            f"enters upstream(…), which gives a generator{_DECORATED} contextlib.contextmanager(upstream)(x) as …`",
+        ),
+        (
+            "@asynccontextmanager\nasync def f(x): yield x",
+            "async def f(x):\n    async with upstream(x) as y:\n        yield y",
+            f"enters upstream(…), which gives an async generator{_DECORATED} {_ENTERED}(upstream)(x) as …`",
+        ),
+    ],
+)
+def test_a_wrapper_of_another_kind_is_refused(original: str, wrapper: str, message: str) -> None:
+    refused(f"{original}\n", f"@wrapped(why='w')\n{wrapper}\n", f"3: the wrapper of `f` {message}")
+
+
+@pytest.mark.parametrize(
+    ("original", "wrapper"),
+    [
+        ("async def f(x): return x", "async def f(x):\n    y = upstream(x)\n    return await y"),
+        ("async def f(x): return x", "async def f(x): return await wait_for(upstream(x), 1)"),
+        (
+            "async def f(x): return x",
+            "async def f(x):\n    async def g(): return upstream(x)\n    return await retry(g)",
+        ),
+        ("async def f(x): return x", "async def f(x): return [await y for y in [upstream(x)]]"),
+        ("def f(x): yield x", "def f(x):\n    y = upstream(x)\n    yield next(y)"),
+        (
+            "@contextmanager\ndef f(x): yield x",
+            "def f(x):\n    with contextmanager(upstream)(x) as y:\n        yield y",
+        ),
+        ("def f(x): return (yield_ for yield_ in x)", "def f(x): return upstream(x)"),
+        ("def f(x): return lambda: (yield)", "def f(x): return upstream(x)"),
+        ("def f(x):\n    async def g(): await x\n    return g", "def f(x): return upstream(x)"),
+    ],
+)
+def test_a_wrapper_of_the_same_kind_is_taken(original: str, wrapper: str) -> None:
+    merged(f"{original}\n", f"@wrapped(why='w')\n{wrapper}\n")
+
+
+@pytest.mark.parametrize(
+    ("upstream", "overlay", "message"),
+    [
+        (
+            "async def f(x): return x",
+            "def f(x): return 1",
+            "the replacement of `f` is a plain function, upstream's is a coroutine; keep the kind its callers expect",
+        ),
+        (
+            "@contextmanager\ndef f(x): yield x",
+            "@contextmanager\ndef f(x): return 1",
+            "the replacement of `f` is a plain function, upstream's is a generator; keep the kind its callers expect",
+        ),
+    ],
+)
+def test_a_replacement_of_another_kind_is_refused(upstream: str, overlay: str, message: str) -> None:
+    refused(f"{upstream}\n", f"@replaced(why='w')\n{overlay}\n", f"{3 + overlay.count('@')}: {message}")
+
+
+def test_a_replacement_may_reach_its_kind_by_other_decorators() -> None:
+    merged("@contextmanager\ndef f(x): yield x\n", "@replaced(why='w')\ndef f(x): return Manager(x)\n")
+
+
+_METHODS = """
+class A:
+    def f(self, x, y=1): return x
+    @classmethod
+    def c(cls, x): return x
+    @staticmethod
+    def s(x, y=1): return x
+    def r(*args): return args
+    def __new__(cls, x): return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        ("def f(self, x, y=1): return upstream(x)", "calls upstream(x), which lacks `x`; (self, x, y=1)"),
+        (
+            "def f(self, x, y=1): return upstream(x, y)",
+            "calls upstream(x, y), which does not hand on `self` first; (self, x, y=1)",
+        ),
+        (
+            "def f(self, x, y=1): return upstream(x=x, y=y)",
+            "calls upstream(x=x, y=y), which lacks `self`; (self, x, y=1)",
+        ),
+        (
+            "def f(self, x, y=1): return upstream(self, x, y, 1)",
+            "calls upstream(self, x, y, 1), which gives 4 positional arguments where upstream takes 3; (self, x, y=1)",
+        ),
+        (
+            "def f(self, x, y=1): return upstream(self, x, z=y)",
+            "calls upstream(self, x, z=y), which gives `z`, which upstream does not take; (self, x, y=1)",
+        ),
+        (
+            "def f(self, x, y=1): return upstream(self, x, x=1)",
+            "calls upstream(self, x, x=1), which gives `x` twice; (self, x, y=1)",
+        ),
+        ("def c(cls, x): return upstream(x)", "calls upstream(x), which lacks `x`; (cls, x)"),
+        ("def c(cls, x): return upstream(x, x)", "calls upstream(x, x), which does not hand on `cls` first; (cls, x)"),
+        (
+            "def s(x, y=1): return upstream(A, x)",
+            "calls upstream(A, x), which hands on `A` to a static method; (x, y=1)",
+        ),
+        (
+            "def s(x, y=1): return upstream(self, x, y)",
+            "calls upstream(self, x, y), which gives 3 positional arguments where upstream takes 2; (x, y=1)",
+        ),
+        (
+            "def __new__(cls, x): return upstream(x, cls)",
+            "calls upstream(x, cls), which does not hand on `cls` first; (cls, x)",
+        ),
+    ],
+)
+def test_a_call_that_does_not_fit_or_forgets_self_is_refused(wrapper: str, message: str) -> None:
+    symbol = wrapper.removeprefix("def ").partition("(")[0]
+    what, _, shown = message.partition("; ")
+    refused(
+        _METHODS,
+        f"class A:\n    @wrapped(why='w')\n    {wrapper}\n",
+        f"4: the wrapper of `A.{symbol}` {what}; upstream's parameters are {shown}",
+    )
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        "def f(self, x, y=1): return upstream(self, x, y)",
+        "def f(self, x, y=1): return upstream(self, y=y, x=x)",
+        "def f(self, x, y=1): return upstream(y=y, x=x, self=self)",
+        "def f(self, x, y=1): return upstream(self, *x)",
+        "def f(self, x, y=1): return upstream(*(self, x))",
+        "def f(self, x, y=1): return upstream(**dict(self=self, x=x))",
+        "def f(self, x, y=1): return partial(upstream, self)(x)",
+        "def c(cls, x): return upstream(cls, x)",
+        "def s(x, y=1): return upstream(x + 1)",
+        "def r(*args): return upstream(*args)",
+        "def __new__(cls, x): return upstream(cls, x)",
+    ],
+)
+def test_a_call_that_fits_is_taken(wrapper: str) -> None:
+    merged(_METHODS, f"class A:\n    @wrapped(why='w')\n    {wrapper}\n")
