@@ -93,8 +93,8 @@ def test_the_gate_sees_added_and_merged_modules(tmp_path: Path) -> None:
     with pytest.raises(MergeError) as caught:
         apply_files(tmp_path, UPSTREAM, files)
     assert sorted(problem.what for problem in caught.value.problems) == [
-        "line 1 of the patched module: Undefined name `also_undefined`",
-        "line 2 of the patched module: Undefined name `undefined`",
+        "`also_undefined` is not defined",
+        "`undefined` is not defined in pkg/a.py",
     ]
 
 

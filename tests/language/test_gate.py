@@ -1,29 +1,53 @@
-"""The gate: patched modules parse on the lowest Python, bring in no undefined name and nothing of the tool."""
+"""The gate: what the overlay's text names is there, and what upstream's text names still is."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
 
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.gate import check_modules
+
+from .overlays import apply_files, mistakes
+from .pairs import text
+
+A = "tree/pkg/a.py"
+DEFINE = "import it in the merge module, or add it"
+KEEP = "keep it, or change those places too"
+OWN = "o/tree/pkg/a.py"
+NAMED = "taken away, but upstream's own text in pkg/a.py names it; keep it, or change that text too"
 
 
-def _messages(after: str, before: str | None = "") -> list[str]:
-    try:
-        upstream = None if before is None else before.encode()
-        check_modules({"a.py": (upstream, after.encode())}, where="o")
-    except MergeError as error:
-        return [f"{problem.where}: {problem.what}" for problem in error.problems]
-    return []
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path)
 
 
-def test_no_modules_are_fine() -> None:
-    check_modules({}, where="o")
+class Gate:
+    """Applies overlays of ``pkg`` and says what the gate refuses, one line each, the overlay written ``o``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folders = (folder / str(number) for number in count())
+
+    def __call__(self, upstream: Mapping[str, str], files: Mapping[str, str | bytes]) -> list[str]:
+        contents = {f"pkg/{path}": text(content).encode() for path, content in {"__init__.py": "", **upstream}.items()}
+        try:
+            apply_files(next(self._folders), contents, files)
+        except MergeError as error:
+            return [line.replace("pkg@1111111/", "o/") for line in mistakes(error)]
+        return []
+
+    def merge(self, before: str, overlay: str) -> list[str]:
+        """Do so for one merge module, whose lines count from 2."""
+        return self({"a.py": before}, {A: overlay})
 
 
-@pytest.mark.parametrize("before", ["", None])
-def test_a_sound_module_passes(before: str | None) -> None:
-    assert _messages("import os\nclass A:\n    def f(self): return __class__, os, __file__\n", before) == []
+def test_a_sound_module_passes(gate: Gate) -> None:
+    own = b"import os\nclass A:\n    def f(self): return __class__, os, __file__\n"
+    package = b"from .b import A\n__all__ = ['A', 'b', 'x']\nx = __path__\n"
+    assert gate({}, {"tree/pkg/n/__init__.py": package, "tree/pkg/n/b.py": own}) == []
 
 
 @pytest.mark.parametrize(
@@ -31,59 +55,384 @@ def test_a_sound_module_passes(before: str | None) -> None:
     [
         ("def f(:\n", "line 1"),
         ("x = f'{'a'}'\n", "Python 3.10"),
-        ("try: pass\nexcept* A: pass\n".replace("A", "ValueError"), "Python 3.10"),
+        ("try: pass\nexcept* ValueError: pass\n", "Python 3.10"),
         ("def f[T](x: T): pass\n", "Python 3.10"),
         ("type X = int\n", "Python 3.10"),
     ],
 )
-def test_syntax_the_lowest_python_lacks_is_refused(source: str, what: str) -> None:
-    found = _messages(source)
+def test_syntax_the_lowest_python_lacks_is_refused(gate: Gate, source: str, what: str) -> None:
+    found = gate({}, {"tree/pkg/n.py": source.encode()})
     assert found
     assert any(what in message for message in found), found
-    assert all(message.startswith("o: a.py: line ") for message in found)
+    assert all(message.startswith("o/tree/pkg/n.py:") for message in found), found
 
 
-def test_only_new_undefined_names_are_refused() -> None:
-    assert _messages("x\ny = 1\n", "x\n") == []
-    assert _messages("x\nx\n", "x\n") == ["o: a.py: line 2 of the patched module: Undefined name `x`"]
-    assert _messages("def f(): return z  # noqa\n", "x\n") == [
-        "o: a.py: line 1 of the patched module: Undefined name `z`"
-    ]
-    assert _messages("def f(x: 'Missing'): pass\n") == [
-        "o: a.py: line 1 of the patched module: Undefined name `Missing`"
-    ]
-
-
-def test_upstreams_own_syntax_is_upstreams_business() -> None:
+def test_upstreams_own_syntax_is_upstreams_business(gate: Gate) -> None:
     newer = "try: pass\nexcept* ValueError: pass\n"
-    assert _messages(f"{newer}y = 1\n", newer) == []
+    patch = b"Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -2 +2,2 @@\n"
+    patch += b" except* ValueError: pass\n+y = 1\n"
+    assert gate({"a.py": newer}, {"patches/0.patch": patch}) == []
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "from npu_overlays.markers import added\n",
-        "from npu_overlays import markers\n",
-        "import npu_overlays\n",
-        "def f():\n    import npu_overlays.markers as m\n    return m\n",
         "import importlib\nimportlib.import_module('npu_overlays.markers')\n",
+        "def f(): return 'npu_overlays.markers'\n",
     ],
 )
-def test_nothing_of_the_tool_may_be_left(source: str) -> None:
-    assert _messages(source) == ["o: a.py: the patched module imports npu_overlays.markers"]
+def test_nothing_of_the_tool_may_be_left(gate: Gate, source: str) -> None:
+    assert gate({}, {"tree/pkg/n.py": source.encode()}) == [
+        "pkg@1111111: pkg/n.py: the patched module imports npu_overlays.markers; leave markers to merge modules"
+    ]
 
 
-def test_every_mistake_of_every_module_is_reported() -> None:
-    modules = {
-        "a.py": (b"", b"x\ny\n"),
-        "b.py": (None, b"import npu_overlays\nz\n"),
-        "c.py": (b"ok = 1\n", b"ok = 2\n"),
+# Undefined names
+
+
+def test_an_undefined_name_is_told_once_for_each_file_with_all_its_lines(gate: Gate) -> None:
+    files: dict[str, str | bytes] = {
+        A: """
+        @replaced(why="w")
+        def f():
+            torch.a()
+            return torch.b()
+        @replaced(why="w")
+        def g(): return torch.c, other
+        """,
+        "tree/pkg/n.py": b"x = torch\ny = 1\nz = torch\n",
     }
-    with pytest.raises(MergeError) as caught:
-        check_modules(modules, where="o")
-    assert sorted(problem.what for problem in caught.value.problems) == [
-        "line 1 of the patched module: Undefined name `x`",
-        "line 2 of the patched module: Undefined name `y`",
-        "line 2 of the patched module: Undefined name `z`",
-        "the patched module imports npu_overlays.markers",
+    assert gate({"a.py": "def f(): return 1\ndef g(): return 1\n"}, files) == [
+        f"{OWN}:4: `torch` is not defined in pkg/a.py (lines 4, 5, 7); {DEFINE}",
+        f"{OWN}:7: `other` is not defined in pkg/a.py; {DEFINE}",
+        "o/tree/pkg/n.py:1: `torch` is not defined (lines 1, 3); import or define it there",
+    ]
+
+
+def test_a_shared_definition_is_named_where_it_is_written(gate: Gate) -> None:
+    shared = "@replaced(why='w', targets=['pkg/a.py:f', 'pkg/b.py:g'])\ndef any():\n    return nope\n"
+    assert gate({"a.py": "def f(): pass\n", "b.py": "def g(): pass\n"}, {"shared/s.py": shared}) == [
+        f"o/shared/s.py:4: `nope` is not defined in pkg/a.py; {DEFINE}",
+        f"o/shared/s.py:4: `nope` is not defined in pkg/b.py; {DEFINE}",
+    ]
+
+
+def test_undefined_names_of_annotations_and_upstream_are_named(gate: Gate) -> None:
+    overlay = (
+        "@replaced(why='w')\ndef f(x: 'Missing'): return added_later\n@added(why='w')\ndef g(): return upstreams\n"
+    )
+    assert gate.merge("def f(x): return 1\n", overlay) == [
+        f"{OWN}:3: `Missing` is not defined in pkg/a.py; {DEFINE}",
+        f"{OWN}:3: `added_later` is not defined in pkg/a.py; {DEFINE}",
+        f"{OWN}:5: `upstreams` is not defined in pkg/a.py; {DEFINE}",
+    ]
+
+
+def test_the_gate_names_upstream_where_its_marker_is_not_imported(gate: Gate) -> None:
+    overlay = b"from npu_overlays.markers import replaced\n@replaced(why='w')\ndef f(): return upstream()\n"
+    assert gate({"a.py": "def f(): return 1\n"}, {A: overlay}) == [
+        f"{OWN}:3: `upstream` is not defined in pkg/a.py; it is the original of a @wrapped; elsewhere there is none"
+    ]
+
+
+def test_what_upstream_left_undefined_is_no_budget(gate: Gate) -> None:
+    before = """
+    def f(): return torch_npu
+    def g(): return 1
+    def h(x): return torch_npu(x, 'cuda')
+    def i():
+        return torch_npu
+    def j(): return torch_npu
+    """
+    overlay = """
+    @replaced(why="w")
+    def f(): return 1
+    @replaced(why="w")
+    def g(): return torch_npu
+    @edited(("'cuda'", "device"), why="w")
+    def h(): ...
+    @replaced(why="w")
+    def i():
+        x = 1
+        return torch_npu
+    @wrapped(why="w")
+    def j(): return upstream()
+    """
+    assert gate.merge(before, overlay) == [
+        f"{OWN}:5: `torch_npu` is not defined in pkg/a.py (lines 5, 11); {DEFINE}",
+        f"{OWN}:6: `device` is not defined in pkg/a.py; {DEFINE}",
+    ]
+
+
+def test_undefined_names_of_patches_are_the_patchs(gate: Gate) -> None:
+    patch = b"Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1,2 +1,3 @@\n"
+    patch += b" x = nope\n+y = nope\n z = nope\n"
+    before = {"a.py": "x = nope\nz = nope\ndef f(): return nope\n"}
+    overlay = "@edited(('return nope', 'return (nope, 1)'), why='w')\ndef f(): ...\n"
+    assert gate(before, {"patches/0.patch": patch, A: overlay}) == [
+        "o/patches/0.patch: `nope` is not defined in pkg/a.py; import or define it in the patch",
+        f"{OWN}:2: `nope` is not defined in pkg/a.py; {DEFINE}",
+    ]
+
+
+def test_names_of_star_imports_are_looked_up_in_what_is_shipped(gate: Gate) -> None:
+    upstream = {
+        "a.py": "from pkg.u import *\nfrom .listed import *\ndef f(): return 1\n",
+        "u.py": "from pkg.v import *\ndef helper(): pass\n_private = 1\n",
+        "v.py": "deep = 1\n",
+        "listed.py": "__all__ = ['_one']\n_one = two = 1\n",
+    }
+    overlay = "@replaced(why='w')\ndef f(): return helper, deep, _one, _private, two, nope\n"
+    assert gate(upstream, {A: overlay}) == [
+        f"{OWN}:3: `{name}` is not defined in pkg/a.py; {DEFINE}" for name in ("_private", "nope", "two")
+    ]
+    own = {"tree/pkg/n.py": b"from pkg.m import *\nx = helper\ny = nothing\n", "tree/pkg/m.py": b"helper = 1\n"}
+    assert gate({}, own) == ["o/tree/pkg/n.py:3: `nothing` is not defined; import or define it there"]
+
+
+def test_what_only_a_foreign_star_import_can_bring_is_to_be_imported_by_name(gate: Gate) -> None:
+    before = "from math import *\ndef f(): return 1\ndef g(): return sqrt(1)\n"
+    assert gate.merge(before, "@wrapped(why='w')\ndef g(): return upstream()\n") == []
+    assert gate.merge(before, "@replaced(why='w')\ndef f(): return floor(1)\n") == [
+        (
+            f"{OWN}:3: `floor` can only come from `from math import *` in pkg/a.py, if at all;"
+            " import it by name; where upstream's module reads that name too, under another one"
+        ),
+    ]
+
+
+TYPED = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import Y\ndef f(y: 'Y'): return 1\n"
+
+
+def test_what_only_type_checkers_see_cannot_be_read_at_run_time(gate: Gate) -> None:
+    fix = "import it inside the function that uses it, or under another name"
+    what = f"`Y` is bound in pkg/a.py under `if TYPE_CHECKING:` only, and read at run time; {fix}"
+    assert gate.merge(TYPED, "@replaced(why='w')\ndef f(y: 'Y'): return Y(1)\n") == [f"{OWN}:3: {what}"]
+    assert gate.merge(TYPED, "@replaced(why='w')\ndef f(y: Y): return 1\n") == [f"{OWN}:3: {what}"]
+    own = f"import typing\n{TYPED.replace('TYPE_CHECKING:', 'typing.TYPE_CHECKING:')}x = Y\n"
+    assert gate({}, {"tree/pkg/n.py": own.encode()}) == [f"o/tree/pkg/n.py:6: {what.replace(' in pkg/a.py', '')}"]
+
+
+def test_annotations_that_python_keeps_as_text_may_name_what_type_checkers_see(gate: Gate) -> None:
+    overlay = "@replaced(why='w')\ndef f(y: 'Y'):\n    z: Y = y\n    return z\n"
+    assert gate.merge(TYPED, overlay) == []
+    later = f"from __future__ import annotations\n{TYPED}"
+    assert gate.merge(later, "@replaced(why='w')\ndef f(y: Y) -> list[Y]: return 1\n") == []
+
+
+def test_a_global_needs_a_binding_somewhere(gate: Gate) -> None:
+    before = "def f(): return 1\ndef g():\n    global known\n    known = 1\n"
+    overlay = """
+    @replaced(why="w")
+    def f():
+        global undefined, counted, known, mine
+        counted += 1
+        mine = known
+        return undefined
+    """
+    assert gate.merge(before, overlay) == [
+        f"{OWN}:5: `counted` is declared global, but nothing in pkg/a.py binds it; bind it at module level",
+        f"{OWN}:7: `undefined` is declared global, but nothing in pkg/a.py binds it; bind it at module level",
+    ]
+
+
+# What modules need of one another
+
+
+def test_imports_into_the_shipped_packages_must_be_there(gate: Gate) -> None:
+    overlay = """
+    from pkg.nowhere import x
+    from pkg.m import y, thing
+    from pkg import m
+    import pkg.m
+    @replaced(why="w")
+    def f():
+        from .m import z
+        import pkg.zilch
+        return x, y, z, thing, m.nope, pkg.m.thing, pkg.m.zilch, pkg.o
+    """
+    correct, module = "correct the name, or define it there", "correct the import, or add the module under tree/"
+    assert gate({"a.py": "def f(): return 1\n", "m.py": "things = 1\nthing = 2\n"}, {A: overlay}) == [
+        f"{OWN}:2: `from pkg.nowhere import x`: no module pkg.nowhere is shipped; {module}",
+        f"{OWN}:3: `from pkg.m import y`: pkg.m has no `y`; {correct}",
+        f"{OWN}:8: `from .m import z`: pkg.m has no `z`; {correct}",
+        f"{OWN}:9: `import pkg.zilch`: no module pkg.zilch is shipped; {module}",
+        f"{OWN}:10: `m.nope`: pkg.m has no `nope`; {correct}",
+        f"{OWN}:10: `pkg.m.zilch`: pkg.m has no `zilch`; {correct}",
+        f"{OWN}:10: `pkg.o`: pkg has no `o`; {correct}",
+    ]
+
+
+def test_a_renamed_definition_of_an_added_file_is_missed(gate: Gate) -> None:
+    overlay = "from pkg.npu import is_npu\n@wrapped(why='w')\ndef f(): return is_npu() or upstream()\n"
+    files: dict[str, str | bytes] = {A: overlay, "tree/pkg/npu.py": b"def on_npu(): return 1\n"}
+    assert gate({"a.py": "def f(): return 1\n"}, files) == [
+        f"{OWN}:2: `from pkg.npu import is_npu`: pkg.npu has no `is_npu`; nearest: `on_npu`"
+    ]
+
+
+def test_added_files_are_looked_at_like_merge_modules(gate: Gate) -> None:
+    own = b"from . import m, nope\nfrom .typed import Y\n__all__ = ['m', 'lost']\nx = m.lacking\n"
+    files: dict[str, str | bytes] = {
+        "tree/pkg/n.py": own,
+        "tree/pkg/m.py": b"",
+        "tree/pkg/typed.py": TYPED.encode(),
+    }
+    correct = "correct the name, or define it there"
+    assert gate({}, files) == [
+        f"o/tree/pkg/n.py:1: `from . import nope`: pkg has no `nope`; {correct}",
+        (
+            "o/tree/pkg/n.py:2: `from .typed import Y`: pkg.typed has no `Y` at run time,"
+            " only under `if TYPE_CHECKING:`; import it from where it is defined"
+        ),
+        "o/tree/pkg/n.py:3: `__all__` lists `lost`, which pkg.n does not have; take it out, or define it",
+        f"o/tree/pkg/n.py:4: `m.lacking`: pkg.m has no `lacking`; {correct}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "def __getattr__(name): return name\n",
+        "globals()['x'] = 1\n",
+        "globals().update(x=1)\n",
+        "import sys\nsys.modules[__name__] = object()\n",
+        "exec('x = 1')\n",
+        "from torch import *\n",
+        "import lazy\n__getattr__, __dir__, __all__ = lazy.attach(__name__)\n",
+        "for x in (1, 2): pass\n",
+        "with open('f') as x: pass\n",
+        "if (x := 1): pass\n",
+        "try:\n    import x\nexcept ImportError:\n    pass\n",
+        "def f():\n    global x\n    x = 1\n",
+        "match 1:\n    case x: pass\n",
+        "import x.y\n",
+        "class x: pass\n",
+        "from .dynamic import *\n",
+        "[x, *_] = 1, 2\n",
+    ],
+)
+def test_names_that_a_module_may_have_are_taken_for_granted(gate: Gate, module: str) -> None:
+    overlay = "from pkg.m import x\nfrom pkg import m\n@replaced(why='w')\ndef f(): return x, m.x, m.__name__\n"
+    upstream = {"a.py": "def f(): return 1\n", "m.py": module, "dynamic.py": "def __getattr__(name): return name\n"}
+    assert gate(upstream, {A: overlay}) == []
+
+
+def test_who_counts_with_absence_may_import_what_is_not_there(gate: Gate) -> None:
+    own = """
+    from contextlib import suppress
+    from importlib.util import find_spec
+    from typing import TYPE_CHECKING
+    from pkg import m
+
+    try:
+        from pkg.nowhere import a
+    except (ImportError, OSError):
+        a = None
+    with suppress(ImportError):
+        import pkg.nowhere
+    if find_spec("pkg.nowhere"):
+        from pkg.nowhere import b
+    if TYPE_CHECKING:
+        from pkg.nowhere import c
+    d = m.lacking if hasattr(m, "lacking") else None
+    try:
+        m = m.lacking
+    except AttributeError:
+        pass
+    """
+    assert gate({"m.py": ""}, {"tree/pkg/n.py": text(own).encode()}) == []
+
+
+def test_other_distributions_are_not_looked_at(gate: Gate) -> None:
+    assert gate({}, {"tree/pkg/n.py": b"import torch.nowhere\nfrom pkgs import x\nimport pkg_npu_summary.y\n"}) == []
+
+
+def test_what_upstream_itself_misses_is_upstreams_business(gate: Gate) -> None:
+    upstream = {"a.py": "from pkg.nowhere import x\n__all__ = ['lost', 'f']\ndef f(): return 1\n"}
+    assert gate(upstream, {A: "@wrapped(why='w')\ndef f(): return upstream()\n"}) == []
+
+
+def test_a_deleted_name_must_not_be_needed_anywhere(gate: Gate) -> None:
+    upstream = {
+        "a.py": "def gone(): pass\ndef f(): pass\n",
+        "b.py": "def g():\n    from pkg.a import gone as other\n",
+        "c.py": "from . import a\ndef g(): return a.gone()\n",
+        "d.py": "from .a import *\n\ngone()\n",
+        "e.py": "import pkg.a\npkg.a.gone()\n",
+        "fine.py": "try:\n    from pkg.a import gone\nexcept ImportError: gone = None\nself = 1\nself.gone = 2\n",
+    }
+    assert gate(upstream, {A: "deleted('gone', why='w')\n"}) == [
+        (
+            f"{OWN}:2: `gone` is taken away from pkg/a.py, but needed in pkg/b.py:2 (from pkg.a import gone),"
+            f" pkg/c.py:2 (a.gone), pkg/d.py:3 (import *), pkg/e.py:2 (pkg.a.gone); {KEEP}"
+        ),
+    ]
+
+
+def test_a_deleted_name_must_not_be_left_in_its_own_module(gate: Gate) -> None:
+    before = "__all__ = ['gone', 'f']\ndef gone(): pass\ndef f(): return gone()\n"
+    assert gate.merge(before, "deleted('gone', why='w')\n") == [
+        f"{OWN}:2: `gone` is taken away from pkg/a.py, but needed in pkg/a.py:1 (__all__); {KEEP}",
+        f"{OWN}:2: `gone` is {NAMED}",
+    ]
+
+
+def test_what_a_patch_leaves_to_global_or_to_type_checkers_is_missed(gate: Gate) -> None:
+    before = "from typing import TYPE_CHECKING\nC = 1\nfrom x import Y\ndef g():\n    global C\n    C += Y\n"
+    patch = b"Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1,4 +1,4 @@\n"
+    patch += b" from typing import TYPE_CHECKING\n-C = 1\n-from x import Y\n"
+    patch += b"+if TYPE_CHECKING:\n+    from x import Y\n def g():\n"
+    assert gate({"a.py": before}, {"patches/0.patch": patch}) == [
+        f"o/patches/0.patch: `C` is {NAMED}",
+        f"o/patches/0.patch: `Y` is {NAMED}",
+    ]
+
+
+def test_a_name_deleted_here_and_listed_there_is_missed(gate: Gate) -> None:
+    upstream = {"a.py": "def gone(): pass\n", "p/__init__.py": "from ..a import *\n__all__ = ['gone']\n"}
+    assert gate(upstream, {A: "deleted('gone', why='w')\n"}) == [
+        f"{OWN}:2: `gone` is taken away from pkg/a.py, but needed in pkg/p/__init__.py:2 (__all__); {KEEP}"
+    ]
+
+
+def test_what_a_patch_takes_away_is_missed_too(gate: Gate) -> None:
+    patch = b"Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1,2 +1,2 @@\n"
+    patch += (
+        b"-def gone(): pass\n+def went(): pass\n x = 1\ndiff --git a/pkg/m.py b/pkg/m.py\ndeleted file mode 100644\n"
+    )
+    patch += b"--- a/pkg/m.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-y = 1\n"
+    upstream = {
+        "a.py": "def gone(): pass\nx = 1\n",
+        "b.py": "from pkg.a import gone\nimport pkg.m\n",
+        "m.py": "y = 1\n",
+    }
+    where = "o/patches/0.patch"
+    assert gate(upstream, {"patches/0.patch": patch}) == [
+        f"{where}: `gone` is taken away from pkg/a.py, but needed in pkg/b.py:1 (from pkg.a import gone); {KEEP}",
+        f"{where}: `m` is taken away from pkg/m.py, but needed in pkg/b.py:2 (import pkg.m); {KEEP}",
+    ]
+
+
+def test_what_the_archive_lacks_is_taken_for_granted(tmp_path: Path) -> None:
+    from .overlays import apply, load, write  # noqa: PLC0415  # of this one test
+
+    own = b"from pkg.lost import x\nfrom pkg import lost\nfrom pkg.lost.sub import y\nz = lost.z\n"
+    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/n.py": own}))
+    absent = frozenset({"pkg/lost/__init__.py", "pkg/lost/sub.py"})
+    apply(tmp_path, {"pkg/__init__.py": b""}, content, absent=absent)
+
+
+# Import time
+
+
+def test_a_name_read_while_importing_must_stand_above(gate: Gate) -> None:
+    before = "def f(): return 1\nV = f()\n"
+    late = "@replaced(why='w')\ndef f(): return LIMIT\nLIMIT = added(5, why='w')\n"
+    what = "`LIMIT` may be needed while the module is imported, before it is defined"
+    assert gate.merge(before, late) == [f"{OWN}:4: {what}; write it in front of the first operation that needs it"]
+    early = "LIMIT = added(5, why='w')\n@replaced(why='w')\ndef f(): return LIMIT\n"
+    assert gate.merge(before, early) == []
+    assert gate({}, {"tree/pkg/n.py": b"x = y\ny = 1\n"}) == [
+        "o/tree/pkg/n.py:1: `y` is not defined; import or define it there"
     ]

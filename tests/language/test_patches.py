@@ -293,7 +293,7 @@ def test_a_python_file_that_is_not_utf_8_can_be_patched(tmp_path: Path, environm
 
 def test_a_patch_that_breaks_the_syntax_is_refused(tmp_path: Path, environment: Environment) -> None:
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"def f(:\n"})
-    with pytest.raises(MergeError, match=r"pkg/a\.py: line 1 of the patched module"):
+    with pytest.raises(MergeError, match=r"0\.patch: line 1 of the patched pkg/a\.py"):
         apply_files(tmp_path, UPSTREAM, {"patches/0.patch": HEADER.encode() + diff})
 
 

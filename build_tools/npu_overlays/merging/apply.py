@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
-from npu_overlays.merging.gate import check_modules
-from npu_overlays.merging.merge import merge
+from npu_overlays.merging.authorship import Authorship, by_lines, written
+from npu_overlays.merging.gate import check
+from npu_overlays.merging.merge import merged_module
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.results import Applied, Declared, NotApplied, PatchedFile
 from npu_overlays.overlay.content import Content, OverlayFile, SourcedEdit, file_reason
@@ -26,6 +27,7 @@ class _Applier:
     source: SourceTree
     absent: frozenset[str]
     changed: dict[str, bytes | None] = field(default_factory=dict)
+    authorship: dict[str, Authorship] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
     declared: list[Declared] = field(default_factory=list)
     patched: list[PatchedFile] = field(default_factory=list)
@@ -87,6 +89,9 @@ def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
 def _patch(applier: _Applier, patch: PatchFile) -> None:
     _refuse_unshipped(applier, patch.paths, patch.source.file)
     changed = apply_patch(patch, applier.tree, absent=applier.absent)
+    for path, after in changed.items():
+        if after is not None:
+            _author(applier, path, by_lines(applier.tree.after(path) or b"", after, patch.source.file))
     applier.patched += [
         PatchedFile(
             patch=patch.source.path,
@@ -101,6 +106,12 @@ def _patch(applier: _Applier, patch: PatchFile) -> None:
     applier.changed.update(changed)
     for path in sorted(applier.absent & set(patch.paths)):
         applier.not_applied.append(NotApplied(path=path, symbol="", operation="patch", why=patch.reason.why))
+
+
+def _author(applier: _Applier, path: str, authorship: Authorship) -> None:
+    """Note who wrote which bytes of a file, given that of the last change made to it."""
+    earlier = applier.authorship.get(path)
+    applier.authorship[path] = authorship.behind(earlier) if earlier else authorship
 
 
 def _declare(path: str, symbol: str, operation: str, reason: Reason, overlay: str) -> Declared:
@@ -130,13 +141,16 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
     count = before.count(find) if find else 0
     if count != edit.count:
         what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
-        raise MergeError(Problem(where=where, what=what, fix="mend find, or set count"))
+        earlier = [one.overlay for one in applier.content.edits if one.path == path and one.edit.find == edit.find]
+        said = [overlay for overlay in earlier[: earlier.index(sourced.overlay)] if overlay != sourced.overlay]
+        fix = f"{said[0]}, which this extends, substitutes it already: delete it here" if said else ""
+        raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
     applier.changed[path] = before.replace(find, replace)
     applier.declared.append(_declare(path, "", "edit", Reason(why=edit.why), sourced.overlay))
 
 
 def _add(applier: _Applier, file: OverlayFile) -> None:
-    if file.path in applier.source:
+    if file.path in applier.source or file.path in applier.absent:
         fix = (
             "mark what changes with npu_overlays.markers"
             if file.path.endswith(".py")
@@ -145,6 +159,7 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
         raise MergeError(Problem(where=file.file, what=f"upstream already has {file.path}", fix=fix))
     _refuse_unshipped(applier, [file.path], file.file)
     applier.changed[file.path] = file.content
+    _author(applier, file.path, written(file.content, file.file))
     if file.executable:
         applier.executable.add(file.path)
     applier.declared.append(_declare(file.path, "", "file", Reason(why=file_reason(file)), file.overlay))
@@ -162,9 +177,10 @@ def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:
         raise MergeError(
             Problem(where=operations[0].where, what=f"upstream has no {path}", fix=_nearest_path(applier, path))
         )
-    after, declared = merge(path, before, operations, distribution=applier.content.overlay.distribution)
-    applier.changed[path] = after
-    applier.declared += declared
+    result = merged_module(path, before, operations, distribution=applier.content.overlay.distribution)
+    applier.changed[path] = result.content
+    applier.declared += result.declared
+    _author(applier, path, result.authorship)
 
 
 def _nearest_path(applier: _Applier, path: str) -> str:
@@ -179,9 +195,4 @@ def _nearest_path(applier: _Applier, path: str) -> str:
 
 
 def _gate(applier: _Applier) -> None:
-    modules = {
-        path: (applier.tree.before(path), after)
-        for path, after in applier.changed.items()
-        if after is not None and path.endswith(".py")
-    }
-    check_modules(modules, where=applier.content.overlay.name)
+    check(applier.tree, applier.content, applier.authorship, absent=applier.absent)

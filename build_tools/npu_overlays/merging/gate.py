@@ -1,81 +1,118 @@
-"""The gate: what a patched module must satisfy before it may be shipped.
+"""The gate: what a patched tree must satisfy before it may be shipped.
 
-It parses on the lowest supported Python, and it uses no undefined name that
-upstream's own text did not use. Both answers come from ruff.
+No file gets in another's way. Every patched module parses on the lowest supported Python and holds nothing of the
+tool. What the overlay's text names is there, in its own module and in those it imports from; and what upstream's text
+names is there if it was before.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
-from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
-from npu_overlays import proc
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.authorship import Authorship
+from npu_overlays.merging.blame import Culprit, Report
+from npu_overlays.merging.collisions import collisions
+from npu_overlays.merging.examined import Examined, examined
+from npu_overlays.merging.missing import report_losses, report_missing
+from npu_overlays.merging.shipped import absolute
+from npu_overlays.merging.undefined import LOWEST_PYTHON, PatchedModule, Undefined, undefined_names
+from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.marks import MARKERS_MODULE, uses_markers
+from npu_overlays.tree import PatchedTree
 
-LOWEST_PYTHON = "py310"
-# F821: undefined name. A syntax error has no code of this form and is always reported.
-_RULES = "F821"
-_LEAVE_MARKERS = "leave markers to merge modules"
+_LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
+_BY_NAME = "import it by name; where upstream's module reads that name too, under another one"
 
 
-def check_modules(modules: Mapping[str, tuple[bytes | None, bytes]], *, where: str) -> None:
-    """Check patched Python modules.
+def check(
+    tree: PatchedTree, content: Content, authorship: Mapping[str, Authorship], *, absent: frozenset[str] = frozenset()
+) -> None:
+    """Check a patched tree.
 
     Args:
-        modules: by repository path, upstream's content (None for an added file) and the patched one.
-        where: name of the overlay, for messages.
+        tree: the tree.
+        content: the overlay it was made with.
+        authorship: who wrote which bytes of every changed file.
+        absent: paths the commit holds and the source at hand lacks.
 
     Raises:
-        MergeError: with every new mistake of every module.
+        MergeError: with every mistake of the whole tree that upstream's does not have.
     """
-    problems = [
-        Problem(where=f"{where}: {path}", what=f"the patched module imports {MARKERS_MODULE}", fix=_LEAVE_MARKERS)
-        for path, (_, after) in modules.items()
-        if MARKERS_MODULE.encode() in after or uses_markers(after)
-    ]
-    for path, messages in _new_messages(modules).items():
-        for message, line in messages:
-            what = f"line {line} of the patched module: {message}"
-            problems.append(Problem(where=f"{where}: {path}", what=what, fix="mend the overlay's definition"))
+    subject, report = examined(tree, content, authorship, absent=absent), Report()
+    problems = _colliding(subject, absent)
+    _report_markers(subject, report)
+    _report_undefined(subject, report)
+    report_missing(subject, report)
+    report_losses(subject, report)
+    problems += report.problems()
     if problems:
         raise MergeError(problems)
 
 
-def _new_messages(modules: Mapping[str, tuple[bytes | None, bytes]]) -> dict[str, list[tuple[str, int]]]:
-    """Return by path what ruff says of the patched modules and did not say of upstream's."""
-    if not modules:
-        return {}
-    with tempfile.TemporaryDirectory(prefix="npu-overlays-gate-") as folder:
-        names: dict[str, tuple[str, int]] = {}
-        for number, (path, pair) in enumerate(modules.items()):
-            for side, content in enumerate(pair):
-                file = Path(folder, f"m{number}_{side}.py")
-                file.write_bytes(content or b"")
-                names[file.name] = (path, side)
-        found: dict[tuple[str, int], list[tuple[str, int]]] = {}
-        for entry in _ruff(folder):
-            place = names[Path(entry["filename"]).name]
-            found.setdefault(place, []).append((entry["message"], entry["location"]["row"]))
-    new: dict[str, list[tuple[str, int]]] = {}
-    for (path, side), messages in found.items():
-        known = Counter(message for message, _ in found.get((path, 0), [])) if side else Counter()
-        for message, line in messages if side else ():
-            if known[message] == 0:
-                new.setdefault(path, []).append((message, line))
-            known[message] = max(0, known[message] - 1)
-    return new
+def _colliding(subject: Examined, absent: frozenset[str]) -> list[Problem]:
+    """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
+    place = subject.pin.place
+    labels = {file.path: file.file for file in subject.content.files}
+    paths = [path for path in subject.tree.paths() if place(path)] + sorted(filter(place, absent))
+    new = [path for path in paths if path not in subject.tree.source and path not in absent]
+    found = [
+        (path, f"would lie in the wheel where {other} lies", "give it another name")
+        for path in new
+        for other in paths
+        if other != path and place(other) == place(path)
+    ]
+    named = {place(path): path for path in new}
+    reserved = [subject.content.overlay.summary_package]
+    found += [(named[one.place], one.what, one.fix) for one in collisions(map(place, paths), named, reserved=reserved)]
+    return [
+        Problem(where=labels.get(path, f"{subject.content.overlay.name}: {path}"), what=what, fix=fix)
+        for path, what, fix in found
+    ]
 
 
-def _ruff(folder: str) -> list[dict[str, Any]]:
-    """Run ruff on every file of a folder and return its findings."""
-    options = ["--isolated", "--no-cache", "--exit-zero", "--ignore-noqa", "--output-format=json"]
-    rules = [f"--select={_RULES}", f"--target-version={LOWEST_PYTHON}"]
-    output = proc.run([sys.executable, "-m", "ruff", "check", *options, *rules, folder])
-    findings: list[dict[str, Any]] = json.loads(output)
-    return findings
+def _report_markers(subject: Examined, report: Report) -> None:
+    for module in subject.modules:
+        if MARKERS_MODULE.encode() in module.after or uses_markers(module.after):
+            culprit = Culprit(file=f"{subject.content.overlay.name}: {module.path}")
+            report.add(culprit, f"the patched module imports {MARKERS_MODULE}", "leave markers to merge modules")
+
+
+def _report_undefined(subject: Examined, report: Report) -> None:
+    for one in undefined_names(list(subject.modules), subject.sources):
+        stars = _star_sources(subject, one.module) if one.kind == "star" else []
+        brought = {subject.after.star_brings(star, one.name) for star in stars}
+        if True in brought:
+            continue
+        if subject.blame.wrote(one.module.path, one.offset):
+            culprit = subject.blame.author(one.module.path, one.offset, one.line, [one.name])
+            report.add(culprit, *_told(one, culprit, stars if None in brought else []))
+        else:
+            culprit = subject.blame.taker(one.module.path, one.name)
+            what = f"`{one.name}` is taken away, but upstream's own text in {one.module.path} names it"
+            report.add(culprit, what, "keep it, or change that text too")
+
+
+def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:
+    name = subject.name(module.path)
+    package = subject.after.is_package(name)
+    return [absolute(name, level, star, package=package) for level, star in subject.sources.surface(module.after).stars]
+
+
+def _told(one: Undefined, culprit: Culprit, stars: list[str]) -> tuple[str, str]:
+    """Return what is wrong with an undefined name in the overlay's text, and what to do."""
+    place = "" if culprit.kind == "file" else f" in {one.module.path}"
+    if one.kind == "syntax":
+        return f"line {one.line} of the patched {one.module.path}: {one.name}", f"write what Python {_LOWEST} reads"
+    if one.kind == "typing":
+        fix = "import it inside the function that uses it, or under another name"
+        return f"`{one.name}` is bound{place} under `if TYPE_CHECKING:` only, and read at run time", fix
+    if one.kind == "global":
+        return f"`{one.name}` is declared global, but nothing{place} binds it", "bind it at module level"
+    if stars:
+        return f"`{one.name}` can only come from `from {', '.join(stars)} import *`{place}, if at all", _BY_NAME
+    fixes = {"file": "import or define it there", "patch": "import or define it in the patch"}
+    fix = fixes.get(culprit.kind, "import it in the merge module, or add it")
+    if one.name == "upstream":
+        fix = "it is the original of a @wrapped; elsewhere there is none"
+    return f"`{one.name}` is not defined{place}", fix

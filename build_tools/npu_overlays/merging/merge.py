@@ -13,7 +13,7 @@ from npu_overlays.merging.deletions import deleted
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Change, Merged, seen_by_upstream
 from npu_overlays.merging.replacements import replaced
-from npu_overlays.merging.results import Declared
+from npu_overlays.merging.results import Declared, MergedModule
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.substitutions import edited
 from npu_overlays.merging.wrapping import private_name, wrapped
@@ -33,6 +33,12 @@ _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
 def merge(
     path: str, content: bytes, operations: Sequence[Operation], *, distribution: str
 ) -> tuple[bytes, tuple[Declared, ...]]:
+    """Return the patched bytes of one upstream module and what was declared; see `merged_module`."""
+    result = merged_module(path, content, operations, distribution=distribution)
+    return result.content, result.declared
+
+
+def merged_module(path: str, content: bytes, operations: Sequence[Operation], *, distribution: str) -> MergedModule:
     """Apply operations to one upstream module.
 
     Args:
@@ -42,7 +48,7 @@ def merge(
         distribution: name of the distribution built, written into the notices.
 
     Returns:
-        The patched bytes, and one `Declared` for every operation and merged import.
+        The patched bytes, one `Declared` for every operation and merged import, and who wrote which bytes.
 
     Raises:
         MergeError: with every operation that does not fit, and why.
@@ -69,7 +75,7 @@ def merge(
     declared = [_declared(operation) for operation in operations]
     users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
     declared += [_declared_import(path, imported.name, users[imported]) for imported in merged.imports]
-    return module.bom + merged.content, tuple(declared)
+    return MergedModule(content=module.bom + merged.content, declared=tuple(declared), authorship=merged.authorship)
 
 
 def _merged(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:

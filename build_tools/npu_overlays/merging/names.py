@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.authorship import spliced
 from npu_overlays.merging.imports import RENAME, binds_the_same
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.importing import ImportOrder
@@ -95,6 +96,7 @@ class Merged:
         self._starts = [start for start, _, _ in self._spans]
         self._path = module.path
         self.content = splice(module.content, splices, newline=module.newline)
+        self.authorship = spliced(module.content, splices, newline=module.newline)
 
     @cached_property
     def is_python(self) -> bool:

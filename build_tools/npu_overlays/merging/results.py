@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.tree import PatchedTree
 
@@ -27,6 +28,21 @@ class Declared:
     reason: Reason
     overlay: str
     private: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergedModule:
+    """One module with operations applied.
+
+    Args:
+        content: the patched bytes.
+        declared: the changes that makes.
+        authorship: which of the bytes are upstream's, and who asked for the others.
+    """
+
+    content: bytes
+    declared: tuple[Declared, ...]
+    authorship: Authorship
 
 
 @dataclass(frozen=True, kw_only=True)

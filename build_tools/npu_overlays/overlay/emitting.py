@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from npu_overlays.overlay.marks import Reader, read_arguments, read_edits
 from npu_overlays.overlay.misuse import misplaced
-from npu_overlays.overlay.operations import ImportedName, Operation, TargetKind
+from npu_overlays.overlay.operations import Edit, ImportedName, Operation, TargetKind
 from npu_overlays.syntax.texts import names_in
 
 
@@ -50,9 +50,25 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
         reason=reason,
         overlay=reader.overlay,
         where=reader.where(node),
+        uses=_uses(node, call, edits),
     )
     operation = dataclasses.replace(operation, imports=_needed_imports(reader, operation))
     reader.operations.extend(_for_targets(reader, node, operation, targets))
+
+
+def _uses(node: ast.stmt, call: ast.Call, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:
+    """Return the lines on which a marked definition or its substitutions name something, by that name."""
+    found: dict[str, set[int]] = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            found.setdefault(one.id, set()).add(one.lineno)
+        elif isinstance(one, (ast.Import, ast.ImportFrom)):
+            for alias in one.names:
+                found.setdefault(f"import {alias.name}", set()).add(one.lineno)
+    for edit in edits:
+        for name in names_in(edit.replace):
+            found.setdefault(name, set()).add(call.lineno)
+    return {name: tuple(sorted(lines)) for name, lines in found.items()}
 
 
 def _for_targets(reader: Reader, node: ast.stmt, operation: Operation, targets: object) -> Iterator[Operation]:

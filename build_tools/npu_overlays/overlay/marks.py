@@ -108,7 +108,7 @@ def read_import(reader: Reader, node: ast.Import | ast.ImportFrom) -> None:
             continue
         as_name = f" as {alias.asname}" if alias.asname else ""
         statement = f"from {module} import {alias.name}{as_name}" if module else f"import {alias.name}{as_name}"
-        reader.imports.append(ImportedName(name=bound_name(node, alias), statement=statement))
+        reader.imports.append(ImportedName(name=bound_name(node, alias), statement=statement, line=node.lineno))
 
 
 def nearest_marker(name: str) -> str:

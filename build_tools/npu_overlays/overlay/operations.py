@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
@@ -46,10 +47,16 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedName:
-    """One name a definition needs: the name it binds and the statement that binds it."""
+    """One name a definition needs: the name it binds, the statement that binds it, and its line in the overlay."""
 
     name: str
     statement: str
+    line: int = field(default=0, compare=False)
+
+    @property
+    def imported(self) -> str:
+        """What it imports, whatever name that is bound to."""
+        return self.statement.rpartition("import ")[2].partition(" as ")[0]
 
     @property
     def binds_package(self) -> bool:
@@ -76,6 +83,7 @@ class Operation:
         reason: why.
         overlay: the overlay that says so, ``verl@796871d``.
         where: file and line in the overlay, for messages.
+        uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
     """
 
     action: Action
@@ -92,3 +100,14 @@ class Operation:
     reason: Reason
     overlay: str
     where: str
+    uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def file(self) -> str:
+        """The overlay's file it is written in."""
+        return self.where.rpartition(":")[0]
+
+    @property
+    def line(self) -> int:
+        """The line it is written on."""
+        return int(self.where.rpartition(":")[2])

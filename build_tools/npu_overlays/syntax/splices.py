@@ -29,7 +29,7 @@ def overlapping(splices: Iterable[Splice]) -> list[tuple[Splice, Splice]]:
     """Return every splice that would change bytes an earlier one changes, behind that earlier one."""
     found = []
     reach: Splice | None = None
-    for change in _in_order(splices):
+    for change in in_order(splices):
         if reach and change.start < reach.end:
             found.append((reach, change))
         if reach is None or change.end > reach.end:
@@ -47,7 +47,7 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
     """
     parts: list[bytes] = []
     position = 0
-    for change in _in_order(splices):
+    for change in in_order(splices):
         parts += [content[position : change.start], change.text.replace("\n", newline).encode()]
         position = change.end
     return b"".join([*parts, content[position:]])
@@ -57,14 +57,14 @@ def placed(splices: Iterable[Splice], *, newline: str) -> list[tuple[int, int, S
     """Return every splice in order, with the bytes of the result its text takes up."""
     found = []
     shift = 0
-    for change in _in_order(splices):
+    for change in in_order(splices):
         start, size = change.start + shift, len(change.text.replace("\n", newline).encode())
         found.append((start, start + size, change))
         shift += size - (change.end - change.start)
     return found
 
 
-def _in_order(splices: Iterable[Splice]) -> list[Splice]:
+def in_order(splices: Iterable[Splice]) -> list[Splice]:
     """Sort by place; an insertion goes in front of a replacement that starts at the same byte.
 
     Where classes end, what becomes the last line of the innermost goes first and what follows all of them last.

@@ -1,0 +1,80 @@
+"""Examined: a patched tree in, what every check of the gate looks at out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from npu_overlays.merging.authorship import Authorship, kept
+from npu_overlays.merging.blame import Blame
+from npu_overlays.merging.shipped import Shipped, Sources, module_name
+from npu_overlays.merging.undefined import PatchedModule
+from npu_overlays.overlay.content import Content
+from npu_overlays.pin import Pin
+from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """A patched tree and what is known of it.
+
+    Args:
+        tree: the tree.
+        content: the overlay it was made with.
+        modules: its Python modules that are not upstream's.
+        sources: parses modules.
+        before: what upstream's tree offers.
+        after: what the patched one offers.
+        blame: whose is what.
+    """
+
+    tree: PatchedTree
+    content: Content
+    modules: tuple[PatchedModule, ...]
+    sources: Sources
+    before: Shipped
+    after: Shipped
+    blame: Blame
+
+    @property
+    def pin(self) -> Pin:
+        """What is patched."""
+        return self.content.overlay.pin
+
+    def name(self, path: str) -> str:
+        """Return the dotted name of the module a repository path is; empty where it is none, or not shipped."""
+        return module_name(self.pin.place(path))
+
+
+def examined(
+    tree: PatchedTree, content: Content, authorship: Mapping[str, Authorship], *, absent: frozenset[str] = frozenset()
+) -> Examined:
+    """Return what the gate looks at.
+
+    Args:
+        tree: the patched tree.
+        content: the overlay it was made with.
+        authorship: who wrote which bytes of every changed file.
+        absent: paths the commit holds and the source at hand lacks.
+    """
+    pin, sources = content.overlay.pin, Sources()
+
+    def shipped(paths: Iterable[str], read: Callable[[str], bytes]) -> Shipped:
+        places = {place: path for path in paths if (place := pin.place(path))}
+        unseen = filter(None, map(pin.place, absent))
+        return Shipped(places, [home for _, home in pin.homes], read, sources, unseen)
+
+    modules = (
+        PatchedModule(path=path, before=tree.before(path), after=after, authorship=authorship.get(path) or kept(after))
+        for path, after in sorted(tree.changed.items())
+        if after is not None and path.endswith(".py")
+    )
+    return Examined(
+        tree=tree,
+        content=content,
+        modules=tuple(modules),
+        sources=sources,
+        before=shipped(tree.source.entries, tree.source.read),
+        after=shipped(tree.paths(), lambda path: tree.after(path) or b""),
+        blame=Blame(content, authorship),
+    )

@@ -1,0 +1,137 @@
+"""Missing: an examined tree in, what modules need of one another and do not find out."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+
+from npu_overlays.merging.blame import Report
+from npu_overlays.merging.examined import Examined
+from npu_overlays.merging.references import Reference, references
+from npu_overlays.source.paths import listing
+
+_KEEP = "keep it, or change those places too"
+
+
+def report_missing(examined: Examined, report: Report) -> None:
+    """Report what the overlay's own text needs of the shipped modules, or lists in ``__all__``, and is not there."""
+    for module in examined.modules:
+        for reference in _needs(examined, module.path, module.after):
+            offset = examined.sources.offset(module.after, reference.node)
+            if examined.blame.wrote(module.path, offset) and reference.holds(examined.after) is False:
+                line = getattr(reference.node, "lineno", 1)
+                culprit = examined.blame.author(module.path, offset, line, _mentioned(reference))
+                report.add(culprit, *_told(examined, reference))
+
+
+def _needs(examined: Examined, path: str, content: bytes) -> Iterator[Reference]:
+    """Yield what a module needs of the shipped ones, what it lists in ``__all__`` included."""
+    tree, name = examined.sources.tree(content), examined.name(path)
+    if tree is None or not name:
+        return
+    yield from references(tree, name, examined.after)
+    for entry, node in (examined.sources.surface(content).listed or {}).items() if b"__all__" in content else ():
+        yield Reference(module=name, name=entry, node=node, text="__all__")
+
+
+def _mentioned(reference: Reference) -> list[str]:
+    """Return the names by which the overlay's own text may mention what is missing."""
+    aliases: list[ast.alias] = getattr(reference.node, "names", [])
+    wanted = [alias for alias in aliases if alias.name in (reference.name, reference.module)] or aliases
+    bound = [alias.asname or alias.name.partition(".")[0] for alias in wanted]
+    return [*(f"import {alias.name}" for alias in wanted), *bound, reference.text.partition(".")[0]]
+
+
+def _told(examined: Examined, reference: Reference) -> tuple[str, str]:
+    module, name, after = reference.module, reference.name, examined.after
+    if reference.text == "__all__":
+        return f"`__all__` lists `{name}`, which {module} does not have", "take it out, or define it"
+    if not after.exists(module):
+        known = [*after.modules]
+        what = f"`{reference.text}`: no module {module} is shipped"
+        return what, _nearest(module, known) or "correct the import, or add the module under tree/"
+    surface = after.surface(module)
+    what = f"`{reference.text}`: {module} has no `{name}`"
+    if name in surface.typing_only:
+        return f"{what} at run time, only under `if TYPE_CHECKING:`", "import it from where it is defined"
+    return what, _nearest(name, surface.bound) or "correct the name, or define it there"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, [*known], n=1, cutoff=0.6)
+    return f"nearest: `{close[0]}`" if close else ""
+
+
+def report_losses(examined: Examined, report: Report) -> None:
+    """Report names and modules of upstream's that the overlay takes away, and upstream's own modules still need."""
+    lost = _lost(examined)
+    if not lost:
+        return
+    found: dict[str, list[str]] = {}
+    for path, content in _mentioning(examined, lost):
+        for reference in _needs(examined, path, content):
+            word = reference.name or reference.module.rpartition(".")[2]
+            offset = examined.sources.offset(content, reference.node)
+            if word in lost and not examined.blame.wrote(path, offset) and _is_lost(examined, reference):
+                place = f"{path}:{getattr(reference.node, 'lineno', 1)} ({reference.text})"
+                found.setdefault(word, []).append(place)
+        for word, line in _starred(examined, path, content, lost):
+            found.setdefault(word, []).append(f"{path}:{line} (import *)")
+    for word, places in found.items():
+        culprit = examined.blame.taker(lost[word], word)
+        report.add(culprit, f"`{word}` is taken away from {lost[word]}, but needed in {listing(places)}", _KEEP)
+
+
+def _lost(examined: Examined) -> dict[str, str]:
+    """Return the names and modules that upstream's tree has and the patched one has not, each with its path."""
+    lost: dict[str, str] = {}
+    keeping = _only_adding(examined)
+    for path in sorted(examined.tree.changed):
+        before, after = examined.tree.before(path), examined.tree.after(path)
+        name = examined.name(path)
+        if not name or not path.endswith(".py") or before is None or path in keeping:
+            continue
+        if after is None:
+            lost[name.rpartition(".")[2]] = path
+            lost |= dict.fromkeys(examined.sources.surface(before).bound, path)
+            continue
+        gone = examined.sources.surface(before).bound - examined.sources.surface(after).bound
+        lost |= dict.fromkeys(gone, path)
+    return lost
+
+
+def _only_adding(examined: Examined) -> set[str]:
+    """Return the paths whose operations leave every name of the module bound."""
+    actions: dict[str, set[str]] = {}
+    for operation in examined.content.operations:
+        actions.setdefault(operation.path, set()).add(operation.action)
+    patched = {path for path in examined.tree.changed if examined.blame.is_patched(path)}
+    return {path for path, those in actions.items() if not those & {"deleted", "edited"}} - patched
+
+
+def _mentioning(examined: Examined, words: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the shipped modules that mention one of some words, with their content."""
+    pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words)))
+    for path in sorted(examined.after.modules.values()):
+        content = examined.tree.after(path) if path.endswith(".py") else None
+        if content and pattern.search(content):
+            yield path, content
+
+
+def _is_lost(examined: Examined, reference: Reference) -> bool:
+    return reference.holds(examined.before) is True and reference.holds(examined.after) is False
+
+
+def _starred(examined: Examined, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lost names that an unchanged module has by a star import, with the lines that read them."""
+    tree, name = examined.sources.tree(content), examined.name(path)
+    if tree is None or path in examined.tree.changed or not examined.sources.surface(content).stars:
+        return
+    surface = examined.sources.surface(content)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in lost and node.id not in surface.bound:
+            before = examined.before.offers(name, node.id)
+            if before and examined.after.offers(name, node.id) is False:
+                yield node.id, node.lineno

@@ -1,0 +1,164 @@
+"""References: a module's tree in, what it needs of the shipped packages out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu_overlays.merging.shipped import Shipped, absolute
+from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.surface import typing_blocks
+
+# Who catches one of these counts with the module or the name not being there.
+_EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+_SUPPRESSING = frozenset({"suppress", "raises"})
+_ASKING = frozenset({"hasattr", "getattr", "find_spec"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """One place that needs a module, or a name of one.
+
+    Args:
+        module: its dotted name.
+        name: what is needed of it; empty for the module itself.
+        node: the statement or expression.
+        text: how it is written, for messages.
+    """
+
+    module: str
+    name: str
+    node: ast.AST
+    text: str
+
+    def holds(self, shipped: Shipped) -> bool | None:
+        """Return whether a tree has what is needed; None where that cannot be told."""
+        return shipped.offers(self.module, self.name) if self.name else shipped.exists(self.module)
+
+
+def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Reference]:
+    """Yield what a module needs of the shipped packages, except where it counts with its absence.
+
+    Args:
+        tree: its syntax tree.
+        module: its dotted name.
+        shipped: the tree it is part of.
+    """
+    package = shipped.is_package(module)
+    imports = [node for node in _sure(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    for node in imports:
+        for one in _imported(node, module, package=package):
+            if shipped.owns(one.module):
+                yield one
+    yield from _attributes(tree, imports, module, shipped)
+
+
+def _sure(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield every node that is not guarded: by ``try``, by ``if TYPE_CHECKING:``, by asking first."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        passed = list(map(id, _guarded(node)))
+        pending.extend(child for child in ast.iter_child_nodes(node) if id(child) not in passed)
+
+
+def _guarded(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands directly below a node and does not run, or counts with what it needs not being there."""
+    if isinstance(node, (ast.Try, ast.With, ast.AsyncWith)):
+        handlers = [handler.type for handler in node.handlers] if isinstance(node, ast.Try) else node.items
+        caught = any(handler is None or _EXPECTED & _names(handler) for handler in handlers)
+        if caught and (isinstance(node, ast.Try) or _names(*node.items) & _SUPPRESSING):
+            yield from node.body
+    elif isinstance(node, ast.If):
+        yield from (statement for block in typing_blocks(node) for statement in block)
+    if isinstance(node, (ast.If, ast.IfExp)) and _ASKING & _names(node.test):
+        yield from node.body if isinstance(node, ast.If) else [node.body]
+
+
+def _names(*nodes: ast.AST) -> set[str]:
+    every = (one for node in nodes for one in ast.walk(node))
+    return {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in every}
+
+
+def _imported(node: ast.Import | ast.ImportFrom, module: str, *, package: bool) -> Iterator[Reference]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield Reference(module=alias.name, name="", node=node, text=f"import {alias.name}")
+        return
+    source = absolute(module, node.level, node.module or "", package=package)
+    written = "." * node.level + (node.module or "")
+    for alias in node.names:
+        name = "" if alias.name == "*" else alias.name
+        yield Reference(module=source, name=name, node=node, text=f"from {written} import {alias.name}")
+
+
+def _attributes(
+    tree: ast.Module, imports: list[ast.Import | ast.ImportFrom], module: str, shipped: Shipped
+) -> Iterator[Reference]:
+    """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
+    known = _aliases(tree, imports, module, shipped)
+    if not known:
+        return
+    known = {name: target for name, target in known.items() if name not in _rebound(tree)}
+    set_here = {
+        one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute) and not isinstance(one.ctx, ast.Load)
+    }
+    inner = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
+    for node in _sure(tree):
+        if isinstance(node, ast.Attribute) and id(node) not in inner:
+            yield from _chain(node, known, shipped, set_here)
+
+
+def _aliases(
+    tree: ast.Module, imports: list[ast.Import | ast.ImportFrom], module: str, shipped: Shipped
+) -> dict[str, str]:
+    """Return the shipped modules by the local name that each, and nothing else, is imported under."""
+    found: dict[str, set[str]] = {}
+    sure = set(map(id, imports))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in sure:
+            found.update({bound_name(node, alias): {""} for alias in node.names})
+    for node in imports:
+        for alias, one in zip(node.names, _imported(node, module, package=shipped.is_package(module)), strict=True):
+            if isinstance(node, ast.Import):
+                local, target = (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+            else:
+                local, target = alias.asname or alias.name, f"{one.module}.{one.name}"
+                if one.name in shipped.surface(one.module).bound:
+                    target = ""  # a function can have the name of its module
+            found.setdefault(local, set()).add(target if shipped.owns(target) and shipped.exists(target) else "")
+    return {name: min(targets) for name, targets in found.items() if len(targets) == 1 and "" not in targets}
+
+
+def _rebound(tree: ast.Module) -> set[str]:
+    """Return every name that something other than an import binds, in whatever scope."""
+    found = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.arg):
+            found.add(one.arg)
+        elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs)):
+            found.add(one.name or "")
+    return found
+
+
+def _chain(node: ast.Attribute, known: dict[str, str], shipped: Shipped, set_here: set[str]) -> Iterator[Reference]:
+    """Yield what ``a.b.c`` needs: the first name on the way that is no module."""
+    parts: list[ast.Attribute] = []
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        parts.append(root)
+        root = root.value
+    if not isinstance(root, ast.Name) or root.id not in known:
+        return
+    module, text = known[root.id], root.id
+    for part in reversed(parts):
+        text = f"{text}.{part.attr}"
+        inner = f"{module}.{part.attr}"
+        if shipped.exists(inner) and part.attr not in shipped.surface(module).bound:
+            module = inner
+            continue
+        if part.attr not in set_here and shipped.owns(module):
+            yield Reference(module=module, name=part.attr, node=part, text=text)
+        return

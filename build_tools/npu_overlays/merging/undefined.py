@@ -1,0 +1,209 @@
+"""Undefined names: patched modules in, names used in them that nothing binds out.
+
+What upstream's own text left undefined is upstream's business: each place is compared with the place it was at there,
+so that the same name at another place, or in the overlay's text, is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from npu_overlays import proc
+from npu_overlays.merging.authorship import Authorship, bare
+from npu_overlays.merging.shipped import Sources
+from npu_overlays.syntax.scopes import Load, Scopes
+from npu_overlays.syntax.scoping import read_scopes
+
+LOWEST_PYTHON = "py310"
+# F821: undefined name; F405: a name that only a star import can bring. A syntax error has no such code and is always
+# reported.
+_RULES = "F821,F405"
+_NAME = re.compile("`([^`]+)`")
+
+Kind: TypeAlias = Literal["syntax", "undefined", "star", "typing", "global"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedModule:
+    """A module whose text is not upstream's.
+
+    Args:
+        path: repository path.
+        before: upstream's bytes; None for an added file.
+        after: the patched bytes.
+        authorship: who wrote which of them.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes
+    authorship: Authorship
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undefined:
+    """One place that names what nothing binds.
+
+    Args:
+        module: the module it is in.
+        kind: why: no binding, only perhaps a star import, only under ``if TYPE_CHECKING:``, only ``global``; or the
+            text is no Python of the lowest version.
+        name: the name, or the message of a syntax error.
+        offset: where, in bytes without the byte order mark.
+        line: its 1-based line.
+    """
+
+    module: PatchedModule
+    kind: Kind
+    name: str
+    offset: int
+    line: int
+
+
+def undefined_names(modules: list[PatchedModule], sources: Sources) -> list[Undefined]:
+    """Return every undefined name and syntax error of patched modules that upstream's text does not have there."""
+    found = list(_by_ruff(modules))
+    for module in modules:
+        found += _unbound(module, sources)
+    return sorted(found, key=lambda one: (one.module.path, one.offset))
+
+
+def _by_ruff(modules: list[PatchedModule]) -> Iterator[Undefined]:
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-gate-") as folder:
+        for number, module in enumerate(modules):
+            for side, content in enumerate((module.before, module.after)):
+                if content is not None:
+                    # Under its own name: of an __init__.py, __path__ is no undefined name.
+                    file = Path(folder, f"{number}_{side}", module.path.rpartition("/")[2])
+                    file.parent.mkdir()
+                    file.write_bytes(bare(content))
+        said: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        for entry in _ruff(folder) if modules else ():
+            index, _, which = Path(entry["filename"]).parent.name.partition("_")
+            said.setdefault((int(index), int(which)), []).append(entry)
+        for position, module in enumerate(modules):
+            yield from _new(module, said.get((position, 0), []), said.get((position, 1), []))
+
+
+def _ruff(folder: str) -> list[dict[str, Any]]:
+    """Run ruff on every file of a folder and return its findings."""
+    options = ["--isolated", "--no-cache", "--exit-zero", "--ignore-noqa", "--output-format=json"]
+    rules = [f"--select={_RULES}", f"--target-version={LOWEST_PYTHON}"]
+    output = proc.run([sys.executable, "-m", "ruff", "check", *options, *rules, folder])
+    findings: list[dict[str, Any]] = json.loads(output)
+    return findings
+
+
+def _new(module: PatchedModule, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[Undefined]:
+    """Yield what ruff says of the patched module, less what it says of the same places of upstream's."""
+    places = _Places(module.before or b"")
+    known = {_identity(entry, places.offset(entry)) for entry in before}
+    syntax = {entry["message"] for entry in before if not _is_name(entry)}
+    places = _Places(module.after)
+    for entry in after:
+        offset = places.offset(entry)
+        line = entry["location"]["row"]
+        if not _is_name(entry):
+            if entry["message"] not in syntax:
+                yield Undefined(module=module, kind="syntax", name=entry["message"], offset=offset, line=line)
+        elif _identity(entry, module.authorship.origin(offset)) not in known and not places.quoted(offset):
+            kind: Kind = "star" if entry["code"] == "F405" else "undefined"
+            yield Undefined(module=module, kind=kind, name=_named(entry), offset=offset, line=line)
+
+
+def _is_name(entry: dict[str, Any]) -> bool:
+    return entry["code"] in _RULES.split(",")
+
+
+def _named(entry: dict[str, Any]) -> str:
+    match = _NAME.search(entry["message"])
+    return match.group(1) if match else str(entry["message"])
+
+
+def _identity(entry: dict[str, Any], offset: int | None) -> tuple[str, int | None]:
+    return _named(entry), offset
+
+
+class _Places:
+    """Byte offsets of the places ruff names by line and character."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = bare(content)
+        self._lines = self._content.splitlines(keepends=True) or [b""]
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def offset(self, entry: dict[str, Any]) -> int:
+        row = min(int(entry["location"]["row"]), len(self._lines)) - 1
+        text = self._lines[row].decode("utf-8", errors="replace")
+        column = int(entry["location"]["column"])
+        return self._starts[row] + len(text[: column - 1].encode())
+
+    def quoted(self, offset: int) -> bool:
+        """Return whether a string stands there: a name listed in ``__all__``, which is looked at elsewhere."""
+        return self._content[offset : offset + 1] in (b"'", b'"')
+
+
+def _unbound(module: PatchedModule, sources: Sources) -> Iterator[Undefined]:
+    """Yield names that only type checkers see bound, and names declared ``global`` that nothing binds."""
+    tree = sources.tree(module.after)
+    if tree is None or not (b"TYPE_CHECKING" in module.after or b"global" in module.after):
+        return
+    scopes = read_scopes(tree)
+    surface = sources.surface(module.after)
+    before = sources.surface(module.before) if module.before is not None else None
+    for kind, names in (("typing", surface.typing_only), ("global", _global_only(tree, scopes) - surface.typing_only)):
+        for name in sorted(names):
+            was_bound = before is not None and name in before.bound
+            for load in _evaluated(tree, scopes, name):
+                offset = sources.offset(module.after, load.at)
+                if was_bound or module.authorship.at(offset).origin is None:
+                    line = load.at.lineno
+                    yield Undefined(module=module, kind=kind, name=name, offset=offset, line=line)  # type: ignore[arg-type]  # one of the two
+
+
+def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
+    """Return the names declared ``global`` of which every binding is a declaration or needs an earlier one."""
+    declared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    extended = {node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)} if declared else set()
+    bound = {
+        name
+        for name in declared
+        for binding in scopes.module.bindings.get(name, [])
+        if binding.how != "del" and binding.node not in extended
+    }
+    return declared - bound - set(dir(builtins)) if not scopes.stars else set()
+
+
+def _evaluated(tree: ast.Module, scopes: Scopes, name: str) -> Iterator[Load]:
+    """Yield the places that read a name of the module when they run: no annotation that is only kept as text."""
+    text_only = _kept_as_text(tree)
+    for load in scopes.global_loads.get(name, []):
+        if not isinstance(load.at, ast.Constant) and load.at not in text_only:
+            yield load
+
+
+def _kept_as_text(tree: ast.Module) -> set[ast.AST]:
+    """Return every node of the annotations that Python does not evaluate: of local variables, or with the import."""
+    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    if any(alias.name == "annotations" for node in futures for alias in node.names):
+        annotated = list(ast.walk(tree))
+    else:
+        functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        annotated = [one for node in functions for one in ast.walk(node) if isinstance(one, ast.AnnAssign)]
+    kept: set[ast.AST] = set()
+    for node in annotated:
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(annotation, ast.AST):
+                kept.update(ast.walk(annotation))
+    return kept

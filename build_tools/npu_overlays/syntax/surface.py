@@ -1,0 +1,102 @@
+"""Surfaces: a module's syntax tree in, the names it offers to those who import it out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from npu_overlays.syntax.definitions import blocks, is_typing_only
+from npu_overlays.syntax.scopes import Binding
+from npu_overlays.syntax.scoping import read_scopes
+
+# What can give a module names that its text does not bind, or put another module in its place.
+_DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surface:
+    """What a module offers.
+
+    Args:
+        bound: names that running it binds, in whatever branch, or that a function of it binds by ``global``.
+        typing_only: names it binds under ``if TYPE_CHECKING:`` and nowhere else.
+        stars: what it imports with ``*``, as (level, module).
+        listed: the names of ``__all__``, each with the node that says so; None where there is no such list.
+        dynamic: whether it may have other names at run time: nothing certain can be said of what it lacks.
+    """
+
+    bound: frozenset[str] = frozenset()
+    typing_only: frozenset[str] = frozenset()
+    stars: tuple[tuple[int, str], ...] = ()
+    listed: Mapping[str, ast.expr] | None = None
+    dynamic: bool = False
+
+
+def surface_of(tree: ast.Module, content: bytes) -> Surface:
+    """Return what a module offers, given its tree and its bytes."""
+    scopes = read_scopes(tree)
+    running = {name for name, bindings in scopes.module.bindings.items() if _stays(bindings)}
+    typing = {name for name, bindings in scopes.module.bindings.items() if any(one.typing_only for one in bindings)}
+    stars = [star.node for star in scopes.stars if not star.typing_only]
+    listed, literal = _listed(tree) if "__all__" in running else (None, True)
+    return Surface(
+        bound=frozenset(running),
+        typing_only=frozenset(typing - running),
+        stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
+        listed=listed,
+        dynamic=not literal or bool(_DYNAMIC.search(content)),
+    )
+
+
+def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
+    """Yield the statements below an ``if`` that only type checkers see."""
+    negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+    if is_typing_only(node):
+        yield node.body
+    elif negated and is_typing_only(ast.If(test=node.test.operand)):  # type: ignore[attr-defined,call-arg]  # a UnaryOp
+        yield node.orelse
+
+
+def _stays(bindings: list[Binding]) -> bool:
+    """Return whether a name is bound when the module has run."""
+    binding = [one for one in bindings if not one.typing_only and one.how not in ("except", "del")]
+    gone = max((one.line for one in bindings if one.how == "del" and one.direct), default=0)
+    return any(one.line > gone or one.how == "global" for one in binding)
+
+
+def _listed(tree: ast.Module) -> tuple[dict[str, ast.expr], bool]:
+    """Return the literal names of ``__all__`` with their nodes, and whether it has no others."""
+    names: dict[str, ast.expr] = {}
+    literal = True
+    for node in _statements(tree.body):
+        for value in _given(node):
+            parts = value.elts if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else [value]
+            texts = [part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            literal = literal and len(texts) == len(parts)
+            names |= {str(text.value): text for text in texts}
+    return names, literal
+
+
+def _given(node: ast.stmt) -> Iterator[ast.expr]:
+    """Yield what a statement gives to ``__all__``."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value and any(_is_all(target) for target in targets):
+            yield node.value
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        called = node.value.func
+        if isinstance(called, ast.Attribute) and _is_all(called.value):
+            yield from node.value.args
+
+
+def _is_all(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "__all__"
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        yield node
+        for _, block in blocks(node):
+            yield from _statements(block)
