@@ -30,6 +30,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 wheels: $(VENV)/installed  ## build the default stack into wheels/, install it into a scratch environment, print the summary
+	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
 	$(RUN)/npu-overlays build $(SELECTION)
 	$(RUN)/python ci/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 

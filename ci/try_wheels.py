@@ -14,7 +14,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+# Lines of the summary: enough to see what it is, few enough for what follows to be seen.
+SHOWN = 24
 NPU_OVERLAYS = (sys.executable, "-m", "npu_overlays")
 
 
@@ -26,25 +29,43 @@ def main() -> int:
     parser.add_argument("selection", nargs="*", help="what `npu-overlays build` takes: overlays, --stack NAME")
     options = parser.parse_args()
     try:
-        wheels = built(options.out, options.selection)
+        listed = built(options.out, options.selection)
+        if clash := clashing(listed):
+            print(f"error: {clash}", file=sys.stderr)
+            return 2
+        wheels = [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
         install(options.environment, wheels)
         print(flush=True)
         summarise(options.environment, wheels)
     except subprocess.CalledProcessError as error:
         return error.returncode
+    print("\nThe wheels:")
+    for one in listed:
+        print(f"  {shown(one['wheel'])}\n  {shown(one['companion'])}", *one["notes"], sep="\n      ")
     return 0
 
 
-def built(out: str, selection: list[str]) -> list[Path]:
-    """Return the wheels and companions of the selection, in building order."""
+def clashing(listed: list[dict[str, Any]]) -> str:
+    """Return why the wheels of a selection cannot be tried together; empty where they can."""
+    overlays = [str(one["overlay"]) for one in listed]
+    projects = [name.partition("@")[0] for name in overlays]
+    for project in projects:
+        if projects.count(project) > 1:
+            names = " and ".join(name for name in overlays if name.startswith(f"{project}@"))
+            return f"{names} would both install {project}: name one of them, or one stack"
+    return ""
+
+
+def built(out: str, selection: list[str]) -> list[dict[str, Any]]:
+    """Return what `npu-overlays build --json` says of the selection, in building order."""
     command = (*NPU_OVERLAYS, "build", "--json", "--out", out, *selection)
     done = subprocess.run(command, check=False, capture_output=True)
     if done.returncode:
         # Only then: what the build has to say, the build before this has said.
         sys.stderr.buffer.write(done.stderr)
     done.check_returncode()
-    listed = json.loads(done.stdout)
-    return [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
+    listed: list[dict[str, Any]] = json.loads(done.stdout)
+    return listed
 
 
 def install(environment: Path, wheels: list[Path]) -> None:
@@ -60,9 +81,17 @@ def install(environment: Path, wheels: list[Path]) -> None:
 
 
 def summarise(environment: Path, wheels: list[Path]) -> None:
-    """Print the summary as a user would, with the package of the wheel built last; it lists all that are installed."""
+    """Print the beginning of the summary, and how to see all of it.
+
+    It is had as a user would have it, from the package of the wheel built last; it lists all that are installed.
+    """
     package = f"{wheels[-1].name.partition('-')[0]}_summary"
-    run(environment / "bin" / "python", "-m", package)
+    command = [str(environment / "bin" / "python"), "-I", "-m", package]
+    print("$", *(shown(part) for part in command), flush=True)
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode().splitlines()
+    print("\n".join(lines[:SHOWN]))
+    if lines[SHOWN:]:
+        print(f"… {len(lines) - SHOWN} more lines: run that command, with --why for the reasons")
 
 
 def run(*command: str | Path) -> None:

@@ -94,6 +94,15 @@ def test_wheels_builds_what_is_asked_for(elsewhere: Path, variables: tuple[str, 
     assert " ".join(build.split()) == f".venv/bin/{expected}"
 
 
+def test_a_stack_and_an_overlay_at_once_are_refused(elsewhere: Path) -> None:
+    (elsewhere / ".venv" / "bin").mkdir(parents=True)
+    (elsewhere / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (elsewhere / ".venv" / "installed").touch()
+    done = make("wheels", "STACK=release", "OVERLAY=verl@796871d", cwd=elsewhere)
+    assert done.returncode == 2
+    assert "Name STACK or OVERLAY, not both" in done.stderr
+
+
 def test_each_target_of_tests_has_all_that_the_smaller_one_has(elsewhere: Path) -> None:
     def pytest_line(target: str) -> tuple[str, str]:
         """Return the command that runs the tests, and by which markers some of them are left out."""

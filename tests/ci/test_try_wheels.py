@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from end_to_end.sample import Sample, make_sample, open_sample
 from support.environment import Done
 from support.once import once
+from support.overlays import edit
 
 from .conftest import ROOT
 
@@ -29,10 +31,14 @@ def try_wheels(sample: Sample, *selection: str) -> Done:
 def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample: Sample) -> None:
     done = try_wheels(sample)
     assert done.code == 0, done.err
-    assert "$ trial/bin/python -m app_npu_summary\n" in done.out
+    assert "$ trial/bin/python -I -m app_npu_summary\n" in done.out
     assert "Patch File1: " in done.out
-    for project in ("app", "lib"):
-        assert f"================ {project} Patch Summary ================" in done.out
+    assert "more lines: run that command" in done.out
+    assert done.out.partition("\nThe wheels:\n")[2].splitlines() == [
+        f"  wheels/{name}-{version}-py3-none-any.whl"
+        for project, version in (("lib", sample.lib_version), ("app", sample.app_version))
+        for name in (f"{project}_npu", project)
+    ]
     installed = [path.name for path in (sample.folder / "trial").glob("lib/python*/site-packages/*.dist-info")]
     assert sorted(name.partition("-")[0] for name in installed) == ["app", "app_npu", "lib", "lib_npu"]
 
@@ -46,6 +52,11 @@ def test_installs_anew_only_where_the_wheels_changed(sample: Sample) -> None:
     one = try_wheels(sample, sample.lib_name)
     assert "pip" in one.out
     assert "app Patch Summary" not in one.out
+    sample.environment.ok(
+        "build", sample.lib_name, "--source", "archive", "--overlays", sample.overlays, "--out", "wheels"
+    )
+    noted = try_wheels(sample, sample.lib_name)
+    assert "it lacks 1 file of the commit" in noted.out.splitlines()[-1]
 
 
 def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None:
@@ -53,4 +64,17 @@ def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None
     assert done.code == 3
     assert "no such overlay" in done.err
     assert "Traceback" not in done.err
+    assert not (sample.folder / "trial").exists()
+
+
+def test_two_overlays_of_one_project_are_not_installed_together(sample: Sample) -> None:
+    other = sample.overlays / "lib-again"
+    shutil.copytree(sample.lib_overlay, other)
+    (sample.overlays / "stacks.toml").unlink()
+    for name in (sample.lib_overlay, other):
+        edit(name / "pyproject.toml", "revision = 1", f"revision = {1 + (name == other)}")
+        sample.environment.ok("lock", name)
+    done = try_wheels(sample, str(sample.lib_overlay), str(other))
+    assert done.code == 2
+    assert f"{sample.lib_name} and {sample.lib_name} would both install lib" in done.err
     assert not (sample.folder / "trial").exists()

@@ -222,3 +222,13 @@ def test_the_digest_tells_of_every_file_of_the_lineage(tmp_path: Path) -> None:
             file.write(b"\n")
         digests.add(load(tmp_path, name).digest)
     assert len(digests) == 4
+
+
+@pytest.mark.parametrize("name", ["a\nb.txt", "a\x1b[31m.txt", "a\u202eb.txt", "a\udcff.txt", "a\\b.txt", "c\rd/x.txt"])
+@pytest.mark.parametrize("kind", ["tree/pkg", "patches", "shared"])
+def test_a_file_whose_name_cannot_be_shown_is_refused(tmp_path: Path, name: str, kind: str) -> None:
+    overlay = write(tmp_path, {f"{kind}/{name}": b"x"})
+    with pytest.raises(MergeError) as caught:
+        load(tmp_path, overlay)
+    (mistake,) = mistakes(caught.value)
+    assert "has a name with" in mistake

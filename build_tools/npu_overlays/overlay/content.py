@@ -109,8 +109,12 @@ def _files(overlay: Overlay, kind: str, problems: list[Problem]) -> Iterator[Ove
         label = f"{overlay.name}/{kind}/{relative}"
         if is_ignored(path, root) or (path.is_dir() and not path.is_symlink()):
             continue
-        if path.is_symlink() or not path.is_file() or not is_plain_path(relative):
+        if path.is_symlink() or not path.is_file():
             problems.append(Problem(where=label, what="is not a regular file", fix="put the file itself there"))
+        elif not is_plain_path(relative):
+            # A wheel lists its files in lines, and a terminal obeys what it cannot show.
+            what = "has a name with a backslash, or with characters that cannot be shown"
+            problems.append(Problem(where=label, what=what, fix="rename it"))
         elif is_left_over(path, root):
             fix = "delete it; if it is meant, give it another name"
             problems.append(Problem(where=label, what="is by its name what an editor or a merge left behind", fix=fix))

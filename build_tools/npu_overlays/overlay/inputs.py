@@ -50,5 +50,5 @@ def inputs_digest(chain: Iterable[Overlay]) -> str:
         for name, path in input_files(overlay):
             executable = "x" if path.stat().st_mode & 0o100 else "-"
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{overlay.name}/{name}\0{executable}\0{content}\n".encode())
+            digest.update(f"{overlay.name}/{name}\0{executable}\0{content}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()

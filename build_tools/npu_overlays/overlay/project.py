@@ -70,7 +70,7 @@ class Overlay:
 
 
 def is_plain_path(path: str) -> bool:
-    """Return whether a text is a relative POSIX path that stays inside its root."""
+    """Return whether a text is a relative POSIX path that stays inside its root, and can be shown in one line."""
     plain = PurePosixPath(path)
     outside = plain.is_absolute() or {"..", ".git"} & set(plain.parts)
-    return bool(plain.parts) and str(plain) == path and "\\" not in path and not outside
+    return bool(plain.parts) and str(plain) == path and path.isprintable() and "\\" not in path and not outside
