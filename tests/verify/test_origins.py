@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from support.environment import Done
 from support.patched import Site, copy_site
+from support.venvs import make_venv
 
 FINDER = """\
 import importlib.machinery, sys
@@ -121,3 +123,24 @@ def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:
     report = site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{other.folder}")
     found = [one for one in report["findings"] if one["kind"] == "unregistered"]
     assert [f"the metadata lies in {other.folder}" in one["cause"] for one in found] == [True]
+
+
+def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: Site, tmp_path: Path) -> None:
+    venv = make_venv(tmp_path / "venv", site.patched.environment)
+    (venv.site / "site.pth").write_text(f"{site.folder}\n")
+    shadow = tmp_path / "shadow"
+    (shadow / "verl").mkdir(parents=True)
+    (shadow / "verl" / "__init__.py").write_text("")
+    # A module of the standard library there, or in the current folder, is not what runs the check.
+    for folder in (shadow, tmp_path):
+        (folder / "json.py").write_text("raise SystemExit('mine')\n")
+
+    def verify(**more: str) -> Done:
+        command = (venv.executable, "-I", "-m", "verl_npu_summary", "--verify")
+        return site.patched.environment.run(*command, cwd=tmp_path, **more)
+
+    alone = verify()
+    assert (alone.code, alone.err) == (0, ""), alone.out
+    shadowed = verify(PYTHONPATH=str(shadow))
+    assert (shadowed.code, shadowed.err) == (1, "")
+    assert str(shadow) in shadowed.out

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from .. import isolation
 from .report import Audited
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ def audit(options: Options, *, package: str) -> Audited:
     }
     with tempfile.TemporaryDirectory(prefix="npu-audit-") as folder:
         answer = os.path.join(folder, "answer.json")  # noqa: PTH118 - pathlib is not imported here
-        command = [sys.executable, *_isolation(), "-m", f"{package}.audit.child", json.dumps(asked), answer]
+        command = [sys.executable, *isolation.options(), "-m", f"{package}.audit.child", json.dumps(asked), answer]
         # What the modules print is theirs to say, and not part of the report.
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         said = done.stdout.decode("utf-8", "replace")
@@ -51,10 +52,3 @@ def audit(options: Options, *, package: str) -> Audited:
         except (OSError, ValueError):
             reason = f"the child process ended with exit code {done.returncode}: {said[-_TAIL:].strip()}"
             return Audited(modules=0, replacements=(), failures=(), problems=(reason,))
-
-
-def _isolation() -> list[str]:
-    """Return the options that keep the child from the current folder where this process was kept from it."""
-    if sys.flags.isolated:
-        return ["-I"]
-    return ["-P"] if getattr(sys.flags, "safe_path", False) else []

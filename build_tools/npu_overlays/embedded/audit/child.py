@@ -10,7 +10,7 @@ import runpy
 import sys
 from types import ModuleType
 
-from .. import installed
+from .. import installed, isolation
 from ..doctor import requirements
 from ..verify import distributions, subjects
 from . import definitions
@@ -176,6 +176,7 @@ def _operation(file: FileChange, symbol: str) -> dict[str, str] | None:
 
 
 if __name__ == "__main__":
+    isolation.look_where_python_would()
     asked_for, place = sys.argv[1:3]
     outcome = json.dumps(main(json.loads(asked_for)))
     with open(place, "w", encoding="utf-8") as answer:  # noqa: PTH123 - pathlib is not needed otherwise

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import isolation
 from .commands import Started
 from .system import System
 
@@ -74,8 +75,10 @@ def start(system: System, modules: list[str]) -> Started | None:
     if not modules:
         return None
     env = {**_ENV, "PYTHONPATH": ":".join(system.path)} if system.explicit_path else _ENV
-    code = f"MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
-    return system.start([system.executable, "-c", code], timeout=SECONDS, env=env)
+    kept = isolation.options()
+    path = f"import sys; sys.path[:] = {list(system.path)!r}\n" if kept and not system.explicit_path else ""
+    code = f"{path}MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
+    return system.start([system.executable, *kept, "-c", code], timeout=SECONDS, env=env)
 
 
 def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
