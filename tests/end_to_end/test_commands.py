@@ -109,7 +109,7 @@ def test_check_says_what_it_found_and_writes_nothing(sample: Sample) -> None:
 
 def test_lock_is_up_to_date_right_after_locking(sample: Sample) -> None:
     done = sample.environment.ok("lock", "--check", "--overlays", sample.overlays)
-    assert f"{sample.lib_name}: up to date, 7 contracts" in done.out
+    assert f"{sample.lib_name}: up to date, 9 contracts" in done.out
     lock = sample.lib_overlay / "overlay.lock"
     before = lock.read_bytes()
     lock.unlink()
@@ -259,13 +259,18 @@ def test_a_traceback_shows_only_when_asked_for(locked: Sample) -> None:
     assert "Traceback" in verbose.err
 
 
-def on_terminal(sample: Sample, *arguments: str | Path, **more: str) -> str:
-    """Run ``npu-overlays`` with standard error on a terminal and return what it showed there."""
+def on_terminal(sample: Sample, *arguments: str | Path, both: bool = False, **more: str) -> str:
+    """Run ``npu-overlays`` with standard error, or both outputs, on a terminal and return what it showed there."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "npu_overlays", *map(str, arguments)]
     variables = sample.environment.variables(TERM="xterm-256color", **more)
     with subprocess.Popen(
-        command, env=variables, cwd=sample.folder, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs
+        command,
+        env=variables,
+        cwd=sample.folder,
+        stdin=theirs,
+        stdout=theirs if both else subprocess.DEVNULL,
+        stderr=theirs,
     ) as process:
         os.close(theirs)
         shown = b""
@@ -390,17 +395,19 @@ def test_lock_check_names_each_file_that_is_out_of_date(sample: Sample) -> None:
     assert f"{sample.app_name}: up to date" in done.out
 
 
-def test_names_that_a_terminal_would_obey_are_escaped_there_and_whole_in_a_pipe(sample: Sample) -> None:
-    bad = "More \x1b[31mfits\u202e on an NPU."
-    edit(sample.lib_overlay / "tree/src/lib/core.py", "More fits on an NPU.", bad.encode("unicode_escape").decode())
-    edit(sample.lib_overlay / "tree/src/lib/npu.py", 'NAME = "npu"', f'NAME = "npu"  # {bad[:12]}')
+def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample: Sample) -> None:
+    edit(sample.lib_overlay / "tree/src/lib/npu.py", 'NAME = "npu"', 'NAME = "npu"  # \x1b[31m red')
+    edit(sample.lib_overlay / "pyproject.toml", 'why = "There is no', 'why = "\u202eThere is no')
     shown = sample.environment.ok("show", sample.lib_name, "--overlays", sample.overlays).out
-    assert "\\x1b[31mfits\\u202e" in shown
+    assert "\\u202eThere is no" in shown
     values = sample.environment.ok("show", sample.lib_name, "--json", "--overlays", sample.overlays)
-    assert "\x1b" not in values.out
-    assert bad in [one["why"] for one in values.json()["operations"]]
-    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
-    assert "# More \x1b[31m" in sample.environment.ok("diff", sample.lib_name, "--overlays", sample.overlays).out
+    assert "\u202e" not in values.out
+    assert values.json()["edits"][0]["why"].startswith("\u202eThere")
+    diff = ("diff", sample.lib_name, "--overlays", sample.overlays)
+    assert "# \x1b[31m red" in sample.environment.ok(*diff).out
+    shown = on_terminal(sample, *diff, both=True)
+    assert "# \\x1b[31m red" in shown
+    assert "\x1b[31m" not in shown
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ def commands(stack: Stack, knowledge: Knowledge, *, x86: bool = False) -> list[s
     for pin in sorted(built, key=lambda pin: _ORDER[pin.install]):
         lines += _install(pin, given, knowledge)
     lines += _removals(stack, knowledge)
-    return [*lines, "python -I -m verl_npu_summary --verify", f"python -I -m verl_npu_summary --doctor --stack {stack.name}"]
+    summary = "python -I -m verl_npu_summary"
+    return [*lines, f"{summary} --verify", f"{summary} --doctor --stack {stack.name}"]
 
 
 def _install(pin: Pin, given: str, knowledge: Knowledge) -> list[str]:
