@@ -108,9 +108,14 @@ def _original(file: FileChange, name: str) -> str:
     owner, _, last = name.rpartition(".")
     if _PRIVATE not in last:
         return ""
-    wrapped = f"{owner}.{last.partition(_PRIVATE)[2]}".lstrip(".")
-    change = _change(file, wrapped)
-    return wrapped if change and change.get("operation") == "wrapped" else ""
+    kept = last.partition(_PRIVATE)[2]
+    # In a class, a name that ends with an underscore is kept with one more.
+    for leaf in (kept, kept.removesuffix("_")):
+        wrapped = f"{owner}.{leaf}".lstrip(".")
+        change = _change(file, wrapped)
+        if change and change.get("operation") == "wrapped":
+            return wrapped
+    return ""
 
 
 def _told(change: Ledger, overlay: str, name: str) -> str:
