@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from npu_overlays.errors import MergeError
+
+from .overlays import apply_files, mistakes
 from .pairs import check, operations, refused
 
 
@@ -245,3 +250,28 @@ def test_a_private_name_means_another_inside_a_class() -> None:
         "4: refers to `__fast`, which Python calls otherwise inside a class, as in A.f; give it one leading underscore",
         target="",
     )
+
+
+def test_a_mistake_is_told_once_with_every_target_it_strikes(tmp_path: Path) -> None:
+    upstream = {
+        "pkg/a.py": b"def rotate(q, k, unsqueeze_dim=1): return q\ndef half(x): return x\n",
+        "pkg/b.py": b"class A:\n    def turn(q, k, unsqueeze_dim=1): return q\n",
+    }
+    shared = """
+        @wrapped(why="w", targets=["pkg/a.py:rotate", "pkg/b.py:A.turn"])
+        def rotary(q, k, position_ids=None, unsqueeze_dim=1): return upstream(q, k, unsqueeze_dim)
+        @edited(("y", "z"), why="w", targets=["pkg/a.py:half", "pkg/b.py:A"])
+        def other(): ...
+    """
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, upstream, {"shared/s.py": shared})
+    first = mistakes(caught.value)[0]
+    assert first == (
+        "pkg@1111111/shared/s.py:3: the wrapper of `rotary` does not take upstream's parameter `unsqueeze_dim` in its "
+        "place; upstream has no `position_ids`\n    in pkg/a.py:rotate\n    in pkg/b.py:A.turn; "
+        "write upstream's parameters: (q, k, unsqueeze_dim=1)"
+    )
+    assert [problem.targets for problem in caught.value.problems if "occurs nowhere" in problem.what] == [
+        ("pkg/a.py:half",),
+        ("pkg/b.py:A",),
+    ]

@@ -12,7 +12,7 @@ def deleted(site: Site) -> list[Splice]:
     """Return the splices of a `deleted`."""
     definition = site.find()
     if len(site.module.names(definition.node)) > 1:
-        what = f"the statement of `{site.operation.symbol}` binds other names too"
+        what = f"the statement of {site.named} binds other names too"
         raise site.error(what, "use a patch")
     start, end = site.alone(definition)
     indentation = site.module.indentation(definition.node)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.scopes import Binding
@@ -103,7 +104,7 @@ def _is_present(module: Module, imported: ImportedName) -> bool:
 
 def _conflict(operation: Operation, imported: ImportedName, what: str, fix: str) -> Problem:
     what = f"`{imported.statement}` would rebind `{imported.name}`, which {what}"
-    return Problem(where=operation.where, what=what, fix=fix)
+    return problem(operation, what, fix)
 
 
 def _place(module: Module, limit: int) -> int:

@@ -14,6 +14,7 @@ from functools import cached_property
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.authorship import spliced
 from npu_overlays.merging.imports import RENAME, binds_the_same
+from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.importing import ImportOrder
 from npu_overlays.syntax.scopes import Load, Scope
@@ -46,12 +47,12 @@ def seen_by_upstream(
         lines = _remaining(module, imported.name, gone)
         if lines and not module.scopes.bound(imported.name):
             what = f"`{imported.statement}` would change what upstream's own code reads as `{imported.name}` ({lines})"
-            yield Problem(where=users[imported].where, what=what, fix=RENAME)
+            yield problem(users[imported], what, RENAME)
     for operation in (one for one in operations if one.action == "added"):
         lines = _remaining(module, operation.symbol, gone)
         if lines:
             what = f"the added `{operation.symbol}` would change what upstream's own code reads by that name ({lines})"
-            yield Problem(where=operation.where, what=what, fix=_RENAME_ADDED)
+            yield problem(operation, what, _RENAME_ADDED)
 
 
 def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
@@ -143,7 +144,7 @@ class Merged:
             if self._is_late(name, wary=False):
                 what = f"`{name}` may be needed while the module is imported, before it is defined"
                 fix = "write it in front of the first operation that needs it"
-                yield Problem(where=operation.where, what=what, fix=fix)
+                yield problem(operation, what, fix)
 
     def _operation(self, load: Load) -> Operation | None:
         """Return the operation in whose text a read stands."""
@@ -163,7 +164,7 @@ class Merged:
             earlier = owner.kind != "class" or binding.line < load.at.lineno
             if earlier and self._owner(self._module.span(binding.node)[0]) is not operation:
                 what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
-                yield Problem(where=operation.where, what=what, fix="give what is meant another name")
+                yield problem(operation, what, "give what is meant another name")
                 return
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
@@ -183,7 +184,7 @@ class Merged:
         if other or stars:
             what = "an operation" if other else f"`{self._module.text(stars[0].node)}`"
             what = f"`{imported.statement}` may be rebound by {what}"
-            yield Problem(where=operation.where, what=what, fix=RENAME)
+            yield problem(operation, what, RENAME)
 
     def _is_late(self, name: str, *, wary: bool) -> bool:
         """Return whether the overlay's code may read a name before the module has bound it."""

@@ -46,7 +46,7 @@ def misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first_
 
 def _problem(site: Site, what: str, where: str, edit: Edit, fix: str) -> Problem:
     expected = f", expected {edit.count}" if where else ""
-    return Problem(where=site.operation.where, what=f"{what} in `{site.operation.symbol}`{where}{expected}", fix=fix)
+    return site.problem(f"{what} in {site.named}{where}{expected}", fix)
 
 
 def _line_of(passage: Passage, token: int) -> int:

@@ -20,7 +20,7 @@ def replaced(site: Site) -> list[Splice]:
     if operation.kind == "attribute":
         return _replaced_value(site, definition)
     if definition.kind != operation.kind:
-        raise site.error(f"`{operation.symbol}` is a {definition.kind} upstream", "replace like by like")
+        raise site.error(f"{site.named} is a {definition.kind} upstream", "replace like by like")
     _check_kind(site, definition.node)
     indentation = site.module.indentation(definition.node)
     text = reindent(renamed(operation.text, operation.symbol.rpartition(".")[2]), old="", new=indentation)
@@ -44,9 +44,7 @@ def _replaced_value(site: Site, definition: Definition) -> list[Splice]:
     node = definition.node
     target, value = _plain_assignment(node)
     if target is None or value is None:
-        raise site.error(
-            f"`{site.operation.symbol}` is not one plain `NAME = value` upstream", "use @edited or a patch"
-        )
+        raise site.error(f"{site.named} is not one plain `NAME = value` upstream", "use @edited or a patch")
     splices = [site.notice_above(definition), site.splice(*site.module.span(value), site.operation.text)]
     annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
     if site.operation.annotation:

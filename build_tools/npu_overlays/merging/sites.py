@@ -89,7 +89,7 @@ class Site:
         rest = self.module.content[end:line_end].strip()
         shared = rest and not rest.startswith(b"#")
         if shared or not self.module.begins_line(node) or self.module.comment_line(node) != start:
-            raise self.error(f"`{self.operation.symbol}` shares its line with other code", "use a patch")
+            raise self.error(f"{self.named} shares its line with other code", "use a patch")
         return self.module.offset(start), line_end
 
 

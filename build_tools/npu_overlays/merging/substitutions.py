@@ -60,7 +60,7 @@ def _within(splices: list[Splice], start: int) -> Iterator[Splice]:
 
 
 def _problem(site: Site, what: str, fix: str) -> Problem:
-    return Problem(where=site.operation.where, what=what, fix=fix)
+    return site.problem(what, fix)
 
 
 def _mistakes(site: Site, passage: Passage, made: list[Exchange], result: bytes) -> Iterator[tuple[str, str]]:
@@ -72,7 +72,7 @@ def _mistakes(site: Site, passage: Passage, made: list[Exchange], result: bytes)
             after = Passage(site.operation.symbol, result)
         except MergeError as error:
             reason = re.sub(r" \(line \d+\)", "", error.problems[0].what)
-            what = f"`{site.operation.symbol}` is {reason} after its edits"
+            what = f"{site.named} is {reason} after its edits"
             yield what, "see that what each find and each replacement leaves is whole"
         else:
             yield from dict.fromkeys(misreadings(passage, after, made))

@@ -35,7 +35,7 @@ def wrapped(site: Site) -> list[Splice]:
     definition = site.find()
     node = definition.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        raise site.error(f"`{site.operation.symbol}` is not a function upstream", "use @replaced or edited(…)")
+        raise site.error(f"{site.named} is not a function upstream", "use @replaced or edited(…)")
     _check_place(site, definition)
     indentation = site.module.indentation(node)
     text = reindent(_wrapper_text(site, node, definition.parent), old="", new=indentation)
