@@ -202,6 +202,48 @@ def test_contradicting_members_are_refused(tmp_path: Path) -> None:
         read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
 
 
+def test_archive_that_unpacks_out_of_proportion_is_refused(tmp_path: Path) -> None:
+    zeros = bytes(1 << 20)
+    with zipfile.ZipFile(tmp_path / "w.whl", "w", zipfile.ZIP_DEFLATED) as packed:
+        for number in range(60):
+            packed.writestr(f"pkg/{number}.bin", zeros)
+    make_sdist(tmp_path / "one.tar.gz", {"demo-1.0/pkg/a.bin": zeros * 60})
+    header = tarfile.TarInfo("demo-1.0/pkg/a.py")
+    header.pax_headers = {"comment": "0" * (60 << 20)}  # which is read with the file's name
+    make_sdist(tmp_path / "header.tar.gz", {}, header)
+    for name in ("w.whl", "one.tar.gz", "header.tar.gz"):
+        content = (tmp_path / name).read_bytes()
+        assert len(content) < 200_000
+        with pytest.raises(SourceError, match=r"unpacks to more than \d+ MiB, which is out of proportion"):
+            read(content, name, (("pkg", "pkg"),))
+
+
+def test_metadata_is_that_of_the_wheels_own_distribution(tmp_path: Path) -> None:
+    other = {"other-1.0.dist-info/METADATA": b"Name: other\n", "other-1.0.dist-info/licenses/LICENSE": b"theirs"}
+    for name in (*other, "demo-2.0.dist-info/METADATA", "a.dist-info/METADATA"):
+        made = make_wheel(tmp_path, {"pkg/a.py": b"", name: b"Name: other\n"})
+        found = read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
+        assert "Name: demo\n" in found.metadata
+        assert [*found.files] == ["pkg/a.py"]
+    for name in ("Demo-1.0.dist-info/METADATA", "demo-1.0.0.dist-info/WHEEL"):
+        made = make_wheel(tmp_path, {"pkg/a.py": b"", name: b"Name: other\n"})
+        with pytest.raises(
+            SourceError, match=r"has .*dist-info, .*dist-info instead of one metadata folder of its own"
+        ):
+            read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
+    content = (tmp_path / "index" / made.file).read_bytes()
+    with pytest.raises(SourceError, match="has no metadata folder instead of one"):
+        read(content, "another-1.0-py3-none-any.whl", (("pkg", "pkg"),))
+
+
+def test_zipped_sdist_serves(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as packed:
+        packed.writestr("demo-1.0/PKG-INFO", PKG_INFO)
+        packed.writestr("demo-1.0/pkg/a.py", b"a\n")
+    found = read((tmp_path / "s.zip").read_bytes(), "s.zip", (("pkg", "pkg"),))
+    assert {path: member.content for path, member in found.files.items()} == {"pkg/a.py": b"a\n"}
+
+
 def test_archive_without_the_packages_or_metadata_is_refused(tmp_path: Path, cache: Path) -> None:
     made = make_wheel(tmp_path, {"other/a.py": b""})
     with pytest.raises(SourceError, match="holds none of the shipped packages: src/pkg"):

@@ -254,10 +254,53 @@ def test_server_that_never_answers_is_given_up(
             acquire(pin(upstream, "1" * 40, repository=url), cache=cache)
 
 
-def test_callers_git_context_is_ignored(upstream: Upstream, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR"),
+        *("GIT_SHALLOW_FILE", "GIT_NAMESPACE", "GIT_TEMPLATE_DIR", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE"),
+    ],
+)
+def test_callers_git_context_is_ignored(
+    upstream: Upstream, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
     commit = upstream.commit(FILES)
-    monkeypatch.setenv("GIT_DIR", "nowhere")
+    monkeypatch.setenv(variable, str(tmp_path / "nowhere"))
     assert acquire(pin(upstream, commit), cache=cache).entries.keys() == FILES.keys()
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_configuration_in_variables_says_how_to_fetch_and_nothing_else(
+    upstream: Upstream, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = upstream.commit(FILES)
+    other = make_upstream(tmp_path / "other")
+    settings = {
+        f"url.{upstream.url}.insteadOf": "https://code.invalid/demo",
+        "core.bare": "maybe",  # which no git command on the cached repository gets past
+    }
+    monkeypatch.setenv("GIT_CONFIG_COUNT", str(len(settings)))
+    for number, (name, value) in enumerate(settings.items()):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", name)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    wanted = pin(other, commit, repository="https://code.invalid/demo")
+    acquire(wanted, cache=cache)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "2")
+    assert acquire(wanted, cache=cache).entries.keys() == FILES.keys()
+
+
+@pytest.mark.parametrize("url", ["ext::sh -c touch% {}", "fd::0,1/x"])
+def test_program_is_not_run_even_where_the_user_allows_it(
+    upstream: Upstream, cache: Path, tmp_path: Path, url: str
+) -> None:
+    upstream.commit(FILES)
+    configure(tmp_path, "protocol.allow", "always")
+    configure(tmp_path, "protocol.ext.allow", "always")
+    configure(tmp_path, f"url.{url.format(tmp_path / 'ran')}.insteadOf", "https://code.invalid/demo")
+    with pytest.raises(SourceError, match=r"transport '(ext|fd)' not allowed"):
+        acquire(pin(upstream, "1" * 40, repository="https://code.invalid/demo"), cache=cache)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_sha256_default_format_of_the_user_does_not_matter(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -53,8 +55,13 @@ def test_commit_that_no_branch_holds_serves_even_under_protocol_0(
 def test_other_head_names_head_and_pin(upstream: Upstream, cache: Path) -> None:
     wanted = upstream.commit(FILES)
     head = upstream.commit({"elsewhere.txt": b""})
-    with pytest.raises(SourceError, match=f"HEAD is {head}, the pin is {wanted}"):
+    with pytest.raises(SourceError, match=f"HEAD is {head}, the pin is {wanted}") as caught:
         acquire(pin(upstream, wanted), local=upstream.path, cache=cache)
+    # The advice leaves the user's work tree as it is, and leads to one that serves.
+    command, _, option = caught.value.problems[0].fix.partition(", which leaves this one alone, and --upstream demo=")
+    subprocess.run(shlex.split(command), check=True, capture_output=True)
+    assert acquire(pin(upstream, wanted), local=Path(option), cache=cache).entries.keys() == FILES.keys()
+    assert upstream.git("rev-parse", "HEAD") == head
 
 
 def test_differing_files_are_named(upstream: Upstream, cache: Path) -> None:

@@ -55,7 +55,7 @@ def download(archive: Archive, progress: Progress) -> bytes:
             if content is not None:
                 return content
             wrong += [f"{index.shown} gave {digest}" for digest in others]
-            found.append(f"{index.shown}: {'; '.join(notes) or 'has no such file'}")
+            found.append(f"{index.shown}: {'; '.join(dict.fromkeys(notes)) or 'has no such file'}")
     raise SourceError(_problem(archive, found, wrong))
 
 

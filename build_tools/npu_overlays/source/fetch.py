@@ -104,8 +104,8 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
 
 
 def _not_asked(shown: str, ago: float) -> Problem:
-    what = f"gave no answer {ago / 60:.0f} min ago, and is asked again {REMEMBERED / 60:.0f} min after that"
-    return Problem(where=shown, what=what, fix="--force or --source git asks now")
+    again = f"asked again {REMEMBERED / 60:.0f} min after that, or now with --force or --source git"
+    return Problem(where=shown, what=f"gave no answer {ago / 60:.0f} min ago; {again}")
 
 
 class _Told:

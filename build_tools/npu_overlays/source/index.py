@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.request import getproxies, proxy_bypass
 
 from npu_overlays import proc
 from npu_overlays.errors import Problem, SourceError
@@ -105,29 +106,47 @@ def _unreadable(wanted: str, said: str) -> Problem:
 
 
 def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIClient:
-    from unearth.auth import MultiDomainBasicAuth  # noqa: PLC0415  # as above
+    from httpx2 import HTTPTransport  # noqa: PLC0415  # as above
+    from unearth.auth import MultiDomainBasicAuth  # noqa: PLC0415
     from unearth.fetchers import PyPIClient  # noqa: PLC0415
 
-    more: dict[str, Any] = {"proxy": _proxy(settings["proxy"])} if settings.get("proxy") else {}
+    trusted = settings.get("trusted-host", "").split()
+    proxies = _proxies(settings)
+    cert = settings.get("client-cert") or None
     try:
         session = PyPIClient(
-            trusted_hosts=settings.get("trusted-host", "").split(),
+            trusted_hosts=trusted,
             verify=_verify(settings.get("cert", "")),
-            cert=settings.get("client-cert") or None,
+            cert=cert,
             timeout=min(patience(), _timeout(settings)),
             follow_redirects=True,
-            **more,
+            proxy=_address(settings["proxy"]) if settings.get("proxy") else None,
+            # Its own way to trusted hosts goes past every proxy.
+            mounts={
+                f"{scheme}://{host}": HTTPTransport(verify=False, cert=cert, proxy=_proxy(proxies, scheme, host))
+                for host in trusted
+                for scheme in ("http", "https")
+            },
         )
     except (OSError, ValueError) as error:
         what = f"pip's settings for certificates or proxies do not work: {proc.without_credentials(str(error))}"
-        raise SourceError(
-            Problem(where=wanted, what=what, fix="mend cert, client-cert or proxy in pip's configuration")
-        ) from error
+        fix = "mend cert, client-cert or proxy in pip's configuration"
+        raise SourceError(Problem(where=wanted, what=what, fix=fix)) from error
     session.auth = MultiDomainBasicAuth(prompting=False, index_urls=[url for url in urls if url])
     return session
 
 
-def _proxy(text: str) -> str:
+def _proxies(settings: Mapping[str, str]) -> dict[str, str]:
+    proxy = settings.get("proxy")
+    return {"http": proxy, "https": proxy} if proxy else getproxies()
+
+
+def _proxy(proxies: Mapping[str, str], scheme: str, host: str) -> str | None:
+    found = proxies.get(scheme) or proxies.get("all")
+    return _address(found) if found and not proxy_bypass(host) else None
+
+
+def _address(text: str) -> str:
     return text if "://" in text else f"http://{text}"
 
 

@@ -65,13 +65,18 @@ def forget(cache: Path) -> None:
 
 def _note(url: str, cache: Path) -> Path | None:
     """Return the note about an address as git would reach it: who sets another proxy or ``insteadOf`` asks anew."""
-    try:
-        real = proc.run(["git", "ls-remote", "--get-url", url], timeout=60).decode(errors="replace").strip()
-        proxy = proc.run(["git", "config", "--default=", "--get-urlmatch", "http.proxy", real], timeout=60)
-    except proc.ProcessError:
-        real, proxy = url, b""
+    real = _said("ls-remote", "--get-url", url) or url
+    proxy = _said("config", "--get-urlmatch", "http.proxy", real)
     host = urlsplit(real).netloc if "://" in real else real.partition(":")[0]
     if not host or host.startswith("/"):
         return None
-    how = [host, proxy.decode(errors="replace").strip(), *(os.environ.get(name, "") for name in _PROXIES)]
+    how = [host, proxy, *(os.environ.get(name, "") for name in _PROXIES)]
     return cache / "silent" / hashlib.sha256("\0".join(how).encode()).hexdigest()[:32]
+
+
+def _said(*arguments: str) -> str:
+    """Return what git, configured as the user has it, answers without asking any server."""
+    try:
+        return proc.run(["git", *arguments], timeout=60).decode(errors="replace").strip()
+    except proc.ProcessError:  # for a setting that is not set as well
+        return ""
