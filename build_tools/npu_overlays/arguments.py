@@ -40,6 +40,7 @@ exit codes:
 
 environment:
   NPU_OVERLAYS_CACHE       where upstream sources are kept
+  NPU_OVERLAYS_PATIENCE    seconds to wait for a connection that nobody answers (20)
   NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
   VERL_PATH, TRANSFORMERS_PATH   a local clone, like --upstream
   NO_COLOR                 no colours

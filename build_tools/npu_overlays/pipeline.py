@@ -108,14 +108,6 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
         )
 
 
-def prepare_all(overlays: Iterable[Overlay]) -> list[Prepared]:
-    """Prepare several overlays; raises the first one's family of `OverlayError`, with the mistakes of all."""
-    prepared, errors = each(overlays, prepare)
-    if errors:
-        raise joined(errors)
-    return prepared
-
-
 def each(overlays: Iterable[Overlay], work: Callable[[Overlay], T]) -> tuple[list[T], list[OverlayError]]:
     """Return what work on each overlay gave, and the error of each for which it could not be done."""
     done: list[T] = []

@@ -42,6 +42,20 @@ def test_neither_git_nor_index_tells_of_both(sample: Sample) -> None:
     refused(sample, done, 4, "file:///nowhere", ARCHIVE, "has no such file")
 
 
+def test_overlays_without_an_archive_are_named_and_so_is_what_can_be_built(sample: Sample) -> None:
+    done = build(sample, "--all", "--source", "archive")
+    others = f"build the others alone: npu-overlays build {sample.lib_name}"
+    refused(
+        sample,
+        done,
+        4,
+        "no release archive is pinned",
+        "leave out --source archive",
+        "1 of 2 overlays cannot be",
+        others,
+    )
+
+
 def test_an_archive_with_another_digest_is_refused(sample: Sample) -> None:
     files = {"lib/core.py": b"evil = 1\n"}
     write_wheel(sample.folder / "index", "lib", "1.2.3", files, metadata=LIB_METADATA)

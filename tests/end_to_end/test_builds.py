@@ -283,15 +283,18 @@ def test_what_an_archive_build_leaves_out_is_recorded(sample: Sample, tmp_path: 
     assert dependency == {"name": ARCHIVE, "digest": {"sha256": digest}}
 
 
-def test_auto_falls_back_to_the_archive_where_git_cannot_reach_the_commit(sample: Sample, tmp_path: Path) -> None:
+def test_auto_takes_the_archive_only_while_git_cannot_reach_the_commit(sample: Sample, tmp_path: Path) -> None:
     config = sample.folder / "gitconfig"
     config.write_text(f'[url "file:///nowhere/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')
     arguments = ("build", sample.lib_name, "--overlays", sample.overlays, "--out", tmp_path / "out", "--json")
     (built,) = sample.environment.ok(*arguments).json()
     assert built["source"]["kind"] == "archive"
+    (again,) = sample.environment.ok(*arguments).json()
+    assert (again["source"]["kind"], again["rebuilt"]) == ("archive", False)
     config.write_text("")
-    (again,) = sample.environment.ok(*arguments, "--source", "git").json()
-    assert (again["source"]["kind"], again["rebuilt"]) == ("git", True)
+    for rebuilt in (True, False):
+        (again,) = sample.environment.ok(*arguments).json()
+        assert (again["source"]["kind"], again["rebuilt"]) == ("git", rebuilt)
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_overlays.errors import ConfigError, SourceError
+from npu_overlays.errors import SourceError, UsageError
 from npu_overlays.source import acquire, ask_again, git_answers
 from npu_overlays.source.patience import patience
 
@@ -123,5 +123,5 @@ def test_cached_commit_is_used_whatever_was_silent(upstream: Upstream, tmp_path:
 @pytest.mark.parametrize("text", ["no", "-1", "0", "inf", "nan", "20s"])
 def test_patience_that_is_no_number_of_seconds_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("NPU_OVERLAYS_PATIENCE", text)
-    with pytest.raises(ConfigError, match=rf"NPU_OVERLAYS_PATIENCE: `{text}` is no number of seconds"):
+    with pytest.raises(UsageError, match=rf"NPU_OVERLAYS_PATIENCE: `{text}` is no number of seconds"):
         patience()

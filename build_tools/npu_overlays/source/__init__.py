@@ -131,7 +131,8 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
         except SourceError as error:
             problems.extend(error.problems)
     if not pin.archives:
-        problems.append(Problem(where=git.where(pin), what="no release archive is pinned"))
+        what, fix = "no release archive is pinned", "leave out --source archive"
+        problems.append(Problem(where=git.where(pin), what=what, fix=fix))
     raise SourceError((*problems, _next(pin)))
 
 

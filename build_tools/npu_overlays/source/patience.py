@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from npu_overlays import proc
-from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.errors import Problem, UsageError
 from npu_overlays.source import cache as caching
 
 VARIABLE = "NPU_OVERLAYS_PATIENCE"
@@ -24,14 +24,14 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY
 
 
 def patience() -> float:
-    """Return how many seconds without an answer are waited for; raises `ConfigError` for what is no such number."""
+    """Return how many seconds without an answer are waited for; raises `UsageError` for what is no such number."""
     text = os.environ.get(VARIABLE) or str(DEFAULT)
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise ConfigError(Problem(where=VARIABLE, what=f"`{text}` is no number of seconds", fix=f"{VARIABLE}=60"))
+        raise UsageError(Problem(where=VARIABLE, what=f"`{text}` is no number of seconds", fix=f"{VARIABLE}=60"))
     return seconds
 
 

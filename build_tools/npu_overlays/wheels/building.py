@@ -19,7 +19,7 @@ from npu_overlays.interrupts import held
 from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.lock.metadata import of_extras, rewritten_requires
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.pipeline import Prepared, acquire, prepare, prepare_all, source_mode
+from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare, source_mode
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch, temporaries
@@ -64,7 +64,9 @@ def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) ->
         ask_again()
     fresh = {overlay.name: found for overlay in overlays if not force and (found := _existing(overlay, out))}
     stale = [overlay for overlay in overlays if overlay.name not in fresh]
-    prepare_all(stale)
+    prepared, errors = each(stale, prepare)
+    if errors:
+        raise _nothing_built(overlays, [*fresh, *(one.content.overlay.name for one in prepared)], errors)
     if stale:
         with workspace(out) as folder:
             made = {overlay.name: _build(overlay, folder, out) for overlay in stale}
@@ -72,6 +74,16 @@ def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) ->
                 for file in sorted(folder.iterdir()):
                     file.replace(out / file.name)
     return tuple(fresh.get(overlay.name) or made[overlay.name] for overlay in overlays)
+
+
+def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Sequence[OverlayError]) -> OverlayError:
+    """Return the mistakes of all overlays, and where there are others, how to build those."""
+    error = joined(errors)
+    if not able:
+        return error
+    what = f"nothing was built: {len(errors)} of {len(overlays)} overlays cannot be"
+    fix = f"mend what is said above, or build the others alone: npu-overlays build {' '.join(sorted(able))}"
+    return type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
 
 
 def _existing(overlay: Overlay, out: Path) -> Built | None:
