@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.merging.blame import Report
 from npu_overlays.merging.examined import Examined
 from npu_overlays.merging.references import Reference, references
 from npu_overlays.source.paths import listing
 
+_STAR = re.compile(rb"\bimport\s*\(?\s*\*")
+# `from . import name` does not mention the package whose name it is.
+_DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
 _KEEP = "keep it, or change those places too"
 
 
@@ -70,7 +73,7 @@ def report_losses(examined: Examined, report: Report) -> None:
     if not lost:
         return
     found: dict[str, list[str]] = {}
-    for path, content in _mentioning(examined, lost):
+    for path, content in _concerned(examined, lost):
         for reference in _needs(examined, path, content):
             word = reference.name or reference.module.rpartition(".")[2]
             offset = examined.sources.offset(content, reference.node)
@@ -95,11 +98,16 @@ def _lost(examined: Examined) -> dict[str, str]:
             continue
         if after is None:
             lost[name.rpartition(".")[2]] = path
-            lost |= dict.fromkeys(examined.sources.surface(before).bound, path)
+            lost |= dict.fromkeys(_plain(examined.sources.surface(before).bound), path)
             continue
         gone = examined.sources.surface(before).bound - examined.sources.surface(after).bound
-        lost |= dict.fromkeys(gone, path)
+        lost |= dict.fromkeys(_plain(gone), path)
     return lost
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Return the names without those of attributes, which are bound as ``Class.name``."""
+    return [name for name in names if "." not in name]
 
 
 def _only_adding(examined: Examined) -> set[str]:
@@ -111,13 +119,32 @@ def _only_adding(examined: Examined) -> set[str]:
     return {path for path, those in actions.items() if not those & {"deleted", "edited"}} - patched
 
 
-def _mentioning(examined: Examined, words: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the shipped modules that mention one of some words, with their content."""
-    pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words)))
-    for path in sorted(examined.after.modules.values()):
-        content = examined.tree.after(path) if path.endswith(".py") else None
-        if content and pattern.search(content):
+def _concerned(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the shipped modules that may need something lost, with their content: looking at all of them takes long.
+
+    They mention it, and besides the module that had it, or one that took it over by ``import *``.
+    """
+    every = {path: examined.tree.after(path) or b"" for path in examined.after.modules.values() if path.endswith(".py")}
+    homes, word = set(lost.values()), _word_of(lost)
+    pending = {path: content for path, content in every.items() if path not in homes and _STAR.search(content)}
+    while found := {path for path, content in pending.items() if _names_one_of(examined, homes, content)}:
+        homes |= found
+        pending = {path: content for path, content in pending.items() if path not in found}
+    for path, content in sorted(every.items()):
+        if word.search(content) and (path in homes or _names_one_of(examined, homes, content)):
             yield path, content
+
+
+def _names_one_of(examined: Examined, paths: set[str], content: bytes) -> bool:
+    """Return whether a module's text may import one of some modules."""
+    names = {examined.name(path) for path in paths}
+    if any(examined.before.is_package(name) for name in names) and _DOTS_ONLY.search(content):
+        return True
+    return bool(_word_of(name.rpartition(".")[2] for name in names).search(content))
+
+
+def _word_of(words: Iterable[str]) -> re.Pattern[bytes]:
+    return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
 
 
 def _is_lost(examined: Examined, reference: Reference) -> bool:

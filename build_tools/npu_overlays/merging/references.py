@@ -45,23 +45,19 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
         module: its dotted name.
         shipped: the tree it is part of.
     """
+    nodes = list(ast.walk(tree))
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     package = shipped.is_package(module)
-    imports = [node for node in _sure(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
-    for node in imports:
-        for one in _imported(node, module, package=package):
-            if shipped.owns(one.module):
-                yield one
-    yield from _attributes(tree, imports, module, shipped)
-
-
-def _sure(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield every node that is not guarded: by ``try``, by ``if TYPE_CHECKING:``, by asking first."""
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        passed = list(map(id, _guarded(node)))
-        pending.extend(child for child in ast.iter_child_nodes(node) if id(child) not in passed)
+    needed = {id(node): list(_imported(node, module, package=package)) for node in imports}
+    if not any(shipped.owns(one.module) for those in needed.values() for one in those):
+        return
+    guarded = {id(inner) for node in nodes for outer in _guarded(node) for inner in ast.walk(outer)}
+    sure = [node for node in imports if id(node) not in guarded]
+    yield from (one for node in sure for one in needed[id(node)] if shipped.owns(one.module))
+    unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
+    known = _aliases(sure, needed, shipped)
+    known = {name: target for name, target in known.items() if name not in unsure}
+    yield from _attributes(nodes, guarded, known, shipped)
 
 
 def _guarded(node: ast.AST) -> Iterator[ast.AST]:
@@ -95,48 +91,46 @@ def _imported(node: ast.Import | ast.ImportFrom, module: str, *, package: bool) 
 
 
 def _attributes(
-    tree: ast.Module, imports: list[ast.Import | ast.ImportFrom], module: str, shipped: Shipped
+    nodes: list[ast.AST], guarded: set[int], known: dict[str, str], shipped: Shipped
 ) -> Iterator[Reference]:
     """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
-    known = _aliases(tree, imports, module, shipped)
+    known = {name: target for name, target in known.items() if name not in _rebound(nodes)} if known else {}
     if not known:
         return
-    known = {name: target for name, target in known.items() if name not in _rebound(tree)}
-    set_here = {
-        one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute) and not isinstance(one.ctx, ast.Load)
-    }
-    inner = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
-    for node in _sure(tree):
-        if isinstance(node, ast.Attribute) and id(node) not in inner:
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    set_here = {node.attr for node in attributes if not isinstance(node.ctx, ast.Load)}
+    inner = {id(node.value) for node in attributes}
+    for node in attributes:
+        if id(node) not in inner and id(node) not in guarded:
             yield from _chain(node, known, shipped, set_here)
 
 
 def _aliases(
-    tree: ast.Module, imports: list[ast.Import | ast.ImportFrom], module: str, shipped: Shipped
+    imports: list[ast.Import | ast.ImportFrom], needed: dict[int, list[Reference]], shipped: Shipped
 ) -> dict[str, str]:
     """Return the shipped modules by the local name that each, and nothing else, is imported under."""
     found: dict[str, set[str]] = {}
-    sure = set(map(id, imports))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in sure:
-            found.update({bound_name(node, alias): {""} for alias in node.names})
     for node in imports:
-        for alias, one in zip(node.names, _imported(node, module, package=shipped.is_package(module)), strict=True):
+        for alias, one in zip(node.names, needed[id(node)], strict=True):
             if isinstance(node, ast.Import):
                 local, target = (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
             else:
                 local, target = alias.asname or alias.name, f"{one.module}.{one.name}"
-                if one.name in shipped.surface(one.module).bound:
-                    target = ""  # a function can have the name of its module
-            found.setdefault(local, set()).add(target if shipped.owns(target) and shipped.exists(target) else "")
+            ours = shipped.owns(target) and shipped.holds(target)
+            if ours and isinstance(node, ast.ImportFrom):
+                ours = one.name not in shipped.surface(one.module).bound  # a function can have the name of its module
+            found.setdefault(local, set()).add(target if ours else "")
     return {name: min(targets) for name, targets in found.items() if len(targets) == 1 and "" not in targets}
 
 
-def _rebound(tree: ast.Module) -> set[str]:
+def _rebound(nodes: list[ast.AST]) -> set[str]:
     """Return every name that something other than an import binds, in whatever scope."""
-    found = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
-    for one in ast.walk(tree):
-        if isinstance(one, ast.arg):
+    found: set[str] = set()
+    for one in nodes:
+        if isinstance(one, ast.Name):
+            if not isinstance(one.ctx, ast.Load):
+                found.add(one.id)
+        elif isinstance(one, ast.arg):
             found.add(one.arg)
         elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs)):
             found.add(one.name or "")
@@ -156,7 +150,7 @@ def _chain(node: ast.Attribute, known: dict[str, str], shipped: Shipped, set_her
     for part in reversed(parts):
         text = f"{text}.{part.attr}"
         inner = f"{module}.{part.attr}"
-        if shipped.exists(inner) and part.attr not in shipped.surface(module).bound:
+        if shipped.holds(inner) and part.attr not in shipped.surface(module).bound:
             module = inner
             continue
         if part.attr not in set_here and shipped.owns(module):

@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import accumulate
 
 from npu_overlays.merging.authorship import bare
+from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.syntax.scoping import read_scopes
 from npu_overlays.syntax.surface import Surface, surface_of
 
 EXTENSIONS = (".so", ".pyd")
@@ -33,6 +35,7 @@ class Sources:
     def __init__(self) -> None:
         self._trees: dict[bytes, ast.Module | None] = {}
         self._surfaces: dict[bytes, Surface] = {}
+        self._scopes: dict[bytes, Scopes] = {}
         self._starts: dict[bytes, list[int]] = {}
 
     def offset(self, content: bytes, node: ast.AST) -> int:
@@ -52,8 +55,15 @@ class Sources:
         """Return what a module offers; of one this Python cannot parse, nothing certain."""
         if content not in self._surfaces:
             tree = self.tree(content)
-            self._surfaces[content] = surface_of(tree, content) if tree else Surface(dynamic=True)
+            known = surface_of(tree, self.scopes(content), content) if tree else Surface(dynamic=True)
+            self._surfaces[content] = known
         return self._surfaces[content]
+
+    def scopes(self, content: bytes) -> Scopes:
+        """Return the scopes of a module; none of one this Python cannot parse."""
+        if content not in self._scopes:
+            self._scopes[content] = read_scopes(self.tree(content) or ast.Module(body=[], type_ignores=[]))
+        return self._scopes[content]
 
 
 def _parsed(content: bytes) -> ast.Module | None:
@@ -115,11 +125,15 @@ class Shipped:
         """Return whether a dotted name points into the shipped packages."""
         return any(module == home or module.startswith(f"{home}.") for home in self._homes)
 
+    def holds(self, module: str) -> bool:
+        """Return whether a dotted name is that of a shipped module or folder."""
+        return module in self.modules or module in self.packages
+
     def exists(self, module: str) -> bool | None:
         """Return whether a module can be imported; None where that cannot be told."""
         if not self.owns(module) or module in self._unseen:
             return None
-        if module in self.modules or module in self.packages:
+        if self.holds(module):
             return True
         parent = module.rpartition(".")[0]
         if self.exists(parent) is not True:
@@ -143,7 +157,7 @@ class Shipped:
             return found and False
         surface = self.surface(module)
         inner = f"{module}.{name}"
-        if name in surface.bound or name in _OF_EVERY_MODULE or inner in self.modules or inner in self.packages:
+        if name in surface.bound or name in _OF_EVERY_MODULE or self.holds(inner):
             return True
         answers = {self.star_brings(star, name, _seen | {module}) for star in self.stars(module)}
         if True in answers:

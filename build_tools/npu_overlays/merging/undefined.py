@@ -21,12 +21,12 @@ from npu_overlays import proc
 from npu_overlays.merging.authorship import Authorship, bare
 from npu_overlays.merging.shipped import Sources
 from npu_overlays.syntax.scopes import Load, Scopes
-from npu_overlays.syntax.scoping import read_scopes
 
 LOWEST_PYTHON = "py310"
 # F821: undefined name; F405: a name that only a star import can bring. A syntax error has no such code and is always
 # reported.
 _RULES = "F821,F405"
+_WORTH_A_LOOK = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s", re.MULTILINE)
 _NAME = re.compile("`([^`]+)`")
 
 Kind: TypeAlias = Literal["syntax", "undefined", "star", "typing", "global"]
@@ -157,14 +157,13 @@ class _Places:
 def _unbound(module: PatchedModule, sources: Sources) -> Iterator[Undefined]:
     """Yield names that only type checkers see bound, and names declared ``global`` that nothing binds."""
     tree = sources.tree(module.after)
-    if tree is None or not (b"TYPE_CHECKING" in module.after or b"global" in module.after):
+    if tree is None or not _WORTH_A_LOOK.search(module.after):
         return
-    scopes = read_scopes(tree)
+    scopes = sources.scopes(module.after)
     surface = sources.surface(module.after)
-    before = sources.surface(module.before) if module.before is not None else None
     for kind, names in (("typing", surface.typing_only), ("global", _global_only(tree, scopes) - surface.typing_only)):
         for name in sorted(names):
-            was_bound = before is not None and name in before.bound
+            was_bound = module.before is not None and name in sources.surface(module.before).bound
             for load in _evaluated(tree, scopes, name):
                 offset = sources.offset(module.after, load.at)
                 if was_bound or module.authorship.at(offset).origin is None:

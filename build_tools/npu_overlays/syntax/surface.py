@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.syntax.definitions import blocks, is_typing_only
-from npu_overlays.syntax.scopes import Binding
-from npu_overlays.syntax.scoping import read_scopes
+from npu_overlays.syntax.scopes import Binding, Scopes
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
@@ -34,9 +33,8 @@ class Surface:
     dynamic: bool = False
 
 
-def surface_of(tree: ast.Module, content: bytes) -> Surface:
-    """Return what a module offers, given its tree and its bytes."""
-    scopes = read_scopes(tree)
+def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
+    """Return what a module offers, given its tree, its scopes and its bytes."""
     running = {name for name, bindings in scopes.module.bindings.items() if _stays(bindings)}
     typing = {name for name, bindings in scopes.module.bindings.items() if any(one.typing_only for one in bindings)}
     stars = [star.node for star in scopes.stars if not star.typing_only]
