@@ -436,3 +436,46 @@ def test_a_name_read_while_importing_must_stand_above(gate: Gate) -> None:
     assert gate({}, {"tree/pkg/n.py": b"x = y\ny = 1\n"}) == [
         "o/tree/pkg/n.py:1: `y` is not defined; import or define it there"
     ]
+
+
+NAME = "give it another name"
+IMPORT = "from pkg.npu import {n}\n@wrapped(why='w')\ndef f(): return {n}(upstream())\n"
+ADD = "class A: pass\n@added(why='w')\ndef {n}(): pass\n"
+
+
+@pytest.mark.parametrize("overlay", [IMPORT, ADD])
+@pytest.mark.parametrize("inner", ["sub/b.py", "sub/b/__init__.py"])
+def test_a_gained_name_never_hides_a_module_of_the_package(gate: Gate, overlay: str, inner: str) -> None:
+    upstream = {"sub/__init__.py": "def f(): pass\n", inner: "", "npu.py": "b = 1\n"}
+    what = "`b` in pkg/sub/__init__.py would hide the module pkg.sub.b"
+    found = gate(upstream, {"tree/pkg/sub/__init__.py": overlay.format(n="b")})
+    assert found == [f"o/tree/pkg/sub/__init__.py:4: {what}; {NAME}"]
+
+
+@pytest.mark.parametrize("statement", ["from . import b", "from pkg.sub import b", "import pkg.sub.b as b"])
+def test_a_package_may_import_its_own_module(gate: Gate, statement: str) -> None:
+    upstream = {"sub/__init__.py": "def f(): pass\n", "sub/b.py": ""}
+    overlay = f"{statement}\n@wrapped(why='w')\ndef f(): return b, upstream()\n"
+    assert gate(upstream, {"tree/pkg/sub/__init__.py": overlay}) == []
+
+
+@pytest.mark.parametrize("overlay", [IMPORT, ADD])
+def test_a_gained_name_never_hides_what_a_star_import_brings(gate: Gate, overlay: str) -> None:
+    upstream = {"a.py": "from pkg.u import *\ndef f(): pass\n", "u.py": "n = 1\n", "npu.py": "n = m = 1\n"}
+    what = "`n` in pkg/a.py would hide what `from pkg.u import *` may bring under that name"
+    assert gate(upstream, {A: overlay.format(n="n")}) == [f"{OWN}:4: {what}; {NAME}"]
+    assert gate(upstream, {A: overlay.format(n="m")}) == []
+
+
+@pytest.mark.parametrize("overlay", [IMPORT, ADD])
+def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(gate: Gate, overlay: str) -> None:
+    upstream = {
+        "a.py": "def f(): pass\n",
+        "b.py": "from .a import *\n",
+        "c.py": "from pkg.b import *\ndef size(x): return max(x), len(x)\n",
+        "npu.py": "max = min = _x = 1\n",
+    }
+    what = "`max` in pkg/a.py would reach pkg/c.py by its star import and change what that reads (line 2)"
+    assert gate(upstream, {A: overlay.format(n="max")}) == [f"{OWN}:4: {what}; {NAME}"]
+    assert gate(upstream, {A: overlay.format(n="min")}) == []
+    assert gate(upstream | {"a.py": "def f(): pass\n__all__ = ['f']\n"}, {A: overlay.format(n="max")}) == []

@@ -299,6 +299,21 @@ def test_an_edit_that_lands_where_its_name_is_upstreams_own_is_refused(before: s
         refused(f"{before}\n", overlay, f"{line}: {what}; give what is meant another name")
 
 
+def test_a_name_that_is_called_otherwise_inside_a_class_is_refused() -> None:
+    refused(
+        "class A:\n    def f(self): return 'cuda'\ndef g(): pass\n",
+        """
+        from a import __x
+        class A:
+            @edited(("'cuda'", "[__x for _ in 'a']"), why="w")
+            def f(self): ...
+        @replaced(why="w")
+        def g(): return __x
+        """,
+        "5: `__x` is called otherwise inside a class, as in `A.f`; give it at most one leading underscore",
+    )
+
+
 def test_an_edit_may_bind_and_use_names_of_its_own() -> None:
     module = run(
         "def f(x): return x\ndef g(device): return 'cuda', device\ndef h(): return (lambda device: device)('cuda')\n",

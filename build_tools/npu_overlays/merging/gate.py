@@ -2,7 +2,7 @@
 
 No file gets in another's way. Every patched module parses on the lowest supported Python and holds nothing of the
 tool. What the overlay's text names is there, in its own module and in those it imports from; and what upstream's text
-names is there if it was before.
+names is there if it was before, and still the same.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.blame import Culprit, Report
 from npu_overlays.merging.collisions import collisions
 from npu_overlays.merging.examined import Examined, examined
+from npu_overlays.merging.gains import report_gains
 from npu_overlays.merging.missing import report_losses, report_missing
 from npu_overlays.merging.shipped import absolute
 from npu_overlays.merging.undefined import LOWEST_PYTHON, PatchedModule, Undefined, undefined_names
@@ -45,6 +46,7 @@ def check(
     _report_undefined(subject, report)
     report_missing(subject, report)
     report_losses(subject, report)
+    report_gains(subject, report)
     problems += report.problems()
     if problems:
         raise MergeError(problems)

@@ -17,7 +17,7 @@ from npu_overlays.merging.imports import RENAME, binds_the_same
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.importing import ImportOrder
-from npu_overlays.syntax.scopes import Load, Scope
+from npu_overlays.syntax.scopes import Load, Scope, is_private
 from npu_overlays.syntax.splices import Splice, placed, splice
 from npu_overlays.syntax.symbols import Module
 
@@ -156,6 +156,9 @@ class Merged:
 
     def _captured(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where a read gets a binding upstream has in the function or class around."""
+        if is_private(load.name) and scope.is_in_class:
+            what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
+            yield Problem(where=operation.where, what=what, fix="give it at most one leading underscore")
         owner = scope.owner(load.name)
         if owner.parent is None:
             return

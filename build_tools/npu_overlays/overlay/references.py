@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.marks import Reader
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.syntax.scopes import is_private
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import names_in
@@ -46,7 +47,7 @@ def _renamed(reader: Reader, operation: Operation, names: dict[str, str]) -> Ope
     module = Module(operation.where, operation.text.encode())
     splices = []
     if "." in operation.symbol:
-        for name in filter(_is_private, module.scopes.global_loads):
+        for name in filter(is_private, module.scopes.global_loads):
             what = f"refers to `{name}`, which Python calls otherwise inside a class, as in {operation.symbol}"
             fix = "give it one leading underscore"
             reader.problems.append(Problem(where=operation.where, what=what, fix=fix))
@@ -63,7 +64,3 @@ def _renamed(reader: Reader, operation: Operation, names: dict[str, str]) -> Ope
             fix = "give it that name here" if other else "hand it over, or import what is meant under another name"
             reader.problems.append(Problem(where=operation.where, what=what, fix=fix))
     return dataclasses.replace(operation, text=splice(module.content, splices, newline="\n").decode())
-
-
-def _is_private(name: str) -> bool:
-    return name.startswith("__") and not name.endswith("__")

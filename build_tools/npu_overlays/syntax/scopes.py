@@ -84,6 +84,11 @@ class Scope:
         return scope
 
     @property
+    def is_in_class(self) -> bool:
+        """Whether it is a class, or in one."""
+        return self.kind == "class" or (self.parent is not None and self.parent.is_in_class)
+
+    @property
     def module(self) -> Scope:
         """The outermost scope."""
         scope = self
@@ -128,3 +133,8 @@ class Scopes:
         bindings = [binding for scope in scopes for binding in scope.bindings.get(leaf, [])]
         bindings += self.module.bindings.get(symbol, []) if parent else []
         return sorted(bindings, key=lambda binding: binding.line)
+
+
+def is_private(name: str) -> bool:
+    """Return whether Python calls a name otherwise inside a class."""
+    return name.startswith("__") and not name.endswith("__")

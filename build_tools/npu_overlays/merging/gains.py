@@ -1,0 +1,92 @@
+"""Gains: an examined tree in, names that a module gained and that mean something else to upstream's other code out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from npu_overlays.merging.blame import Culprit, Report
+from npu_overlays.merging.examined import Examined
+from npu_overlays.source.paths import listing
+from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.syntax.scoping import read_scopes
+
+_RENAME = "give it another name"
+
+
+def report_gains(examined: Examined, report: Report) -> None:
+    """Report names the overlay gives to upstream's modules where others get something else by them so far.
+
+    That is a module of a package, what a star import of the same module brings, and what other modules, which take
+    everything by ``*``, read as a builtin or from elsewhere.
+    """
+    gains = {path: names for path in sorted(examined.tree.changed) if (names := _gained(examined, path))}
+    for path, names in gains.items():
+        for name in sorted(names):
+            for what in _otherwise(examined, path, name):
+                report.add(_culprit(examined, path, name), what, _RENAME)
+    public = {path: {name for name in names if not name.startswith("_")} for path, names in gains.items()}
+    for path, name, what in _spread(examined, {path: names for path, names in public.items() if names}):
+        report.add(_culprit(examined, path, name), what, _RENAME)
+
+
+def _gained(examined: Examined, path: str) -> frozenset[str]:
+    """Return the names that one of upstream's modules has only in the patched tree."""
+    before, after = examined.tree.before(path), examined.tree.after(path)
+    if not examined.name(path) or not path.endswith(".py") or before is None or after is None:
+        return frozenset()
+    return examined.sources.surface(after).bound - examined.sources.surface(before).bound
+
+
+def _otherwise(examined: Examined, path: str, name: str) -> Iterator[str]:
+    """Yield what `name` is to those who take it from a module of upstream's."""
+    module, before = examined.name(path), examined.before
+    inner = f"{module}.{name}"
+    own = {f"from . import {name}", f"from {module} import {name}", f"import {inner} as {name}"}
+    if (inner in before.modules or inner in before.packages) and not own & _statements(examined, path, name):
+        yield f"`{name}` in {path} would hide the module {inner}"
+    for star in before.stars(module):
+        brought = before.star_brings(star, name)
+        # Of a module that cannot be looked at, private names do not come.
+        if brought or (brought is None and not name.startswith("_")):
+            yield f"`{name}` in {path} would hide what `from {star} import *` may bring under that name"
+
+
+def _statements(examined: Examined, path: str, name: str) -> set[str]:
+    operations = [operation for operation in examined.content.operations if operation.path == path]
+    return {one.statement for operation in operations for one in operation.imports if one.name == name}
+
+
+def _spread(examined: Examined, gains: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield (path of the module that gained it, name, what is wrong) for names that star imports hand on."""
+    for other in sorted(examined.after.modules.values()) if gains else ():
+        content = examined.tree.before(other) if other.endswith(".py") else None
+        tree = examined.sources.tree(content) if content and b"import *" in content else None
+        if content is None or tree is None or not examined.sources.surface(content).stars:
+            continue
+        scopes = read_scopes(tree)
+        for path, names in gains.items():
+            for name in sorted(names):
+                if (lines := _concerned(scopes, name)) and _reaches(examined, other, path, name):
+                    what = f"`{name}` in {path} would reach {other} by its star import and change what that reads"
+                    yield path, name, f"{what} (line {listing(map(str, lines))})"
+
+
+def _concerned(scopes: Scopes, name: str) -> list[int]:
+    """Return the lines on which a module reads a name of its own or a builtin."""
+    return sorted({load.at.lineno for load in scopes.global_loads.get(name, [])})
+
+
+def _reaches(examined: Examined, other: str, path: str, name: str) -> bool:
+    """Return whether a star import of one module brings a name that another one gained."""
+    if other == path:
+        return False
+    before, after = examined.before, examined.after
+    stars = list(before.stars(examined.name(other)))
+    return any(after.star_brings(star, name) and not before.star_brings(star, name) for star in stars)
+
+
+def _culprit(examined: Examined, path: str, name: str) -> Culprit:
+    for operation in examined.content.operations:
+        if operation.path == path and name in {operation.symbol, *(one.name for one in operation.imports)}:
+            return Culprit(file=operation.file, lines=(operation.line,))
+    return examined.blame.taker(path, name)
