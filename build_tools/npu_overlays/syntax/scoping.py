@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 from npu_overlays.syntax.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
 from npu_overlays.syntax.scopes import Binding, How, Load, Scope, Scopes
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
+_NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
 def read_scopes(tree: ast.Module) -> Scopes:
@@ -48,13 +49,13 @@ class _Reader:
     def read(self, tree: ast.Module) -> None:
         place = _Place(self._scopes.module)
         self._later(reversed(tree.body), place._replace(direct=True))
+        visits: dict[type[ast.AST], Callable[[Any, _Place], None]] = {}
         while self._pending:
             node, place = self._pending.pop()
-            visit = getattr(self, f"_visit_{type(node).__name__}", None)
-            if visit:
-                visit(node, place)
-            else:
-                self._children(node, place)
+            kind = type(node)
+            if kind not in visits:
+                visits[kind] = getattr(self, f"_visit_{kind.__name__}", self._children)
+            visits[kind](node, place)
         self._scopes.module.loads += _exported(tree.body)
         for scope in self._scopes.all:
             for name in [name for name, kind in scope.outer.items() if kind == "global" and scope.parent]:
@@ -69,9 +70,11 @@ class _Reader:
         """Visit what is inside a node; statements inside another statement are not the module's own."""
         inner = place._replace(direct=False, how="definition") if isinstance(node, ast.stmt) else place
         for name in node._fields:
-            if name not in but:
-                value = getattr(node, name, None)
-                self._later(reversed(value) if isinstance(value, list) else value, inner)
+            value = getattr(node, name, None) if name not in but else None
+            if isinstance(value, list):
+                self._pending += [(one, inner) for one in reversed(value) if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, _NAMELESS):
+                self._pending.append((value, inner))
 
     def _scope(
         self,
