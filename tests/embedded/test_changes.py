@@ -31,7 +31,9 @@ ANY_JSON = st.recursive(
 
 def full() -> Json:
     """Return a sample in which every field of the schema occurs."""
-    classes = [klass("A", [change("replaced", "method", "f")]), klass("B", [], "added", **LEDGER)]
+    also = [{name: LEDGER[name] for name in ("operation", "why", "forwarded", "drop_when", "overlay")}]
+    inner = change("replaced", "method", "f", also=also)
+    classes = [klass("A", [inner]), klass("B", [], "added", **LEDGER, also=also)]
     sample = distribution("verl", [file("verl/x.py", classes, [change("added", "class", "B")])], MISSING)
     sample["upstream"]["source"] = {"kind": "archive", "archive": "verl-1.0-py3-none-any.whl", "sha256": "a" * 64}
     sample["upstream"]["missing"] = ["recipe/x.py"]
@@ -91,7 +93,8 @@ def test_schema_notices_each_field_that_goes_missing_or_changes_its_type(way: tu
     damaged = full()
     parent_of(damaged, way)[way[-1]] = {"an": "object of no use"}
     assert not VALIDATOR.is_valid(damaged)
-    optional = way[:4] == ("files", 0, "class_changes", 1) and way[-1] in LEDGER
+    of_whole_class = way[:-1] == ("files", 0, "class_changes", 1)
+    optional = (of_whole_class and way[-1] in LEDGER) or way[-1] == "also"
     if isinstance(way[-1], str) and not optional:
         removed = full()
         del parent_of(removed, way)[way[-1]]

@@ -144,6 +144,26 @@ def test_reasons_stand_below_their_change_each_on_one_line() -> None:
     )
 
 
+def test_every_reason_of_a_change_stands_below_it_and_another_order_fills_the_columns() -> None:
+    also = [{"operation": "edited", "why": "second", "forwarded": "#2", "drop_when": "", "overlay": "o"}]
+    inner = change("replaced", "order", "__order__", why="first", also=also)
+    gone = klass("Gone", [], "deleted", why="one", also=also)
+    text = render(typed(distribution("verl", [file("verl/x.py", [klass("A", [inner]), gone], [])])), why=True)
+    assert body(text) == (
+        "Patch File1: verl.x.py\n"
+        "  (1) Patch class: verl.x.A\n       Class Changes:\n"
+        "          - replaced         order         __order__\n"
+        "              why: first\n"
+        "              why: second\n"
+        "              forwarded: #2\n"
+        "  (2) Patch class: verl.x.Gone\n       Class Changes:\n"
+        "          - deleted         class         Gone\n"
+        "              why: one\n"
+        "              why: second\n"
+        "              forwarded: #2\n"
+    )
+
+
 def test_control_characters_cannot_forge_a_line_or_move_the_cursor() -> None:
     changes = [change("added", "method", "f\nPatch File9: x", why="a\x1b[2Jb")]
     text = render(typed(distribution("verl", [file("verl/\ud800.py", [], changes)])), why=True)

@@ -112,6 +112,15 @@ def test_reasons_are_added_on_request_only() -> None:
     assert "why" not in render(typed(sample))
 
 
+def test_several_reasons_of_a_change_are_joined() -> None:
+    also = [{"operation": "edited", "why": "second", "forwarded": "#2", "drop_when": "", "overlay": "o"}]
+    inner = change("replaced", "order", "__order__", why="first", also=also)
+    sample = distribution("verl", [file("verl/x.py", [], [inner])])
+    diff = yaml.safe_load(render(typed(sample), why=True))["patches"][0]["versions"][0]["files"][0]["diff"]
+    told = {"action": "replaced", "kind": "order", "name": "__order__", "why": "first; second", "forwarded": "#2"}
+    assert diff == {"module_changes": [told]}
+
+
 def test_operations_not_applied_are_comments_that_change_nothing_read() -> None:
     missing = [{"path": "recipe/x.py", "symbol": "f\ng", "operation": "wrapped", "why": ""}]
     with_missing, without = (render(typed(distribution("verl", [], entries))) for entries in (missing, []))

@@ -59,13 +59,16 @@ def check(before: str | bytes, overlay: str, after: str | bytes, target: str = P
 
 
 def explain(before: bytes, after: bytes, declared: tuple[Declared, ...]) -> list[str]:
-    """Return what the trees show, ``action symbol (operation)``, checked against what was declared."""
+    """Return what the trees show, ``action symbol (operation, …)``, checked against what was declared."""
     with TemporaryDirectory() as folder:
         tree = patched(Path(folder), {PATH: before}, {PATH: after})
         files = reconcile(tree, compare_trees(tree), declared, overlay="o")
     pairs = [pair for file in files for entry in file.class_changes for pair in entry.changes]
     pairs += [pair for file in files for pair in file.module_changes]
-    return [f"{pair.change.action} {pair.change.symbol} ({pair.declared.operation})" for pair in pairs]
+    return [
+        f"{pair.change.action} {pair.change.symbol} ({', '.join(one.operation for one in (pair.declared, *pair.also))})"
+        for pair in pairs
+    ]
 
 
 def refused(before: str | bytes, overlay: str, *messages: str, target: str = PATH) -> None:

@@ -249,3 +249,68 @@ def test_line_ends_and_marks_are_text() -> None:
     assert changes(b"x = 1\n", b"x = 1\r\n") == ["replaced text a.py:None"]
     assert changes(b"x = 1\n", b"\xef\xbb\xbfx = 1\n") == ["replaced text a.py:None"]
     assert changes(b"x = 1\n", b"x = 1") == ["replaced text a.py:None"]
+
+
+FIELDS = "class D:\n    a: int = 1\n    b: int = 2\n    def f(self): pass\n    p()\n    q()\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "line"),
+    [
+        ("    a: int = 1\n    b: int = 2\n", "    b: int = 2\n    a: int = 1\n", 2),
+        ("    p()\n    q()\n", "    q()\n    p()\n", 5),
+        ("    def f(self): pass\n    p()\n", "    p()\n    def f(self): pass\n", 4),
+    ],
+)
+def test_another_order_is_one_change_of_the_class(one: str, other: str, line: int) -> None:
+    assert one in FIELDS
+    after = FIELDS.replace(one, other)
+    assert changes(FIELDS, after) == ["updated class D:1", f"  replaced order D.__order__:{line}"]
+    both = after.replace("def f(self): pass", "def f(self): return 1").replace("class D:", "class D:\n    c: int = 3")
+    assert [line.partition(":")[0] for line in changes(FIELDS, both)] == [
+        "updated class D",
+        "  added attribute D.c",
+        "  replaced method D.f",
+        "  replaced order D.__order__",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("import a\nimport b\n", "import b\nimport a\n"),
+        ("X = 1\nf()\n", "f()\nX = 1\n"),
+        ("f()\ng()\nf()\n", "g()\nf()\nf()\n"),
+        ("if a:\n    X = 1\n    f()\n", "if a:\n    f()\n    X = 1\n"),
+        ("if a:\n    X = 1\nif b:\n    Y = 1\n", "if a:\n    Y = 1\nif b:\n    X = 1\n"),
+        ("if a:\n    class A: pass\nelse:\n    B = 1\n", "if a:\n    pass\nelse:\n    class A: pass\n    B = 1\n"),
+        ("if a:\n    class A: pass\n", "if a:\n    pass\nelse:\n    class A: pass\n"),
+        ("class A: pass\nif a: pass\n", "if a:\n    class A: pass\n"),
+        ("try: import a\nexcept E: X = 1\nY = 1\n", "Y = 1\ntry: import a\nexcept E: X = 1\n"),
+    ],
+)
+def test_another_order_or_branch_is_one_change_of_the_module(one: str, other: str) -> None:
+    for before, after in ((one, other), (other, one)):
+        found = [line.partition(":")[0] for line in changes(before, after)]
+        assert found == ["replaced order __order__"]
+
+
+def test_what_comes_and_goes_is_no_other_order() -> None:
+    before = "import a\nX = 1\nf()\nclass A: pass\n"
+    after = "import b\nimport a\nY = 1\nX = 2\ng()\nf()\nif z:\n    def h(): pass\nclass A: Z = 1\n"
+    for one, other in ((before, after), (after, before)):
+        assert "order" not in " ".join(changes(one, other))
+    assert changes("from a import b, c\n", "from a import c, b\n") == ["replaced text a.py:None"]
+
+
+def test_a_class_that_is_bound_otherwise_too_is_compared_by_its_members() -> None:
+    for text in (
+        "if a:\n    class A:\n        def f(self): return 1\nelse:\n    A = None\n",
+        "class A:\n    def f(self): return 1\nA = d(A)\n",
+        "try: from b import A\nexcept E:\n    class A:\n        def f(self): return 1\n",
+    ):
+        found = changes(text, text.replace("return 1", "return 2"))
+        assert [line.partition(":")[0] for line in found] == ["updated class A", "  replaced method A.f"]
+        found = changes(text, text.replace("def f(self): return 1", "p()"))
+        assert "  added statement A.p()" in [line.rpartition(":")[0] for line in found]
+        assert any(line.startswith("replaced") for line in changes(text, text.replace("class A:", "class A(B):")))

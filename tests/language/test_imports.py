@@ -133,7 +133,7 @@ def test_a_merged_import_is_declared_with_what_needs_it() -> None:
         def g(): return re
         """
     content, declared = merged(before, overlay)
-    assert [(one.symbol, one.reason.why) for one in declared if one.operation == "import"] == [("re", "needed by f")]
+    assert [(one.symbol, one.reason.why) for one in declared if one.operation == "import"] == [("re", "needed by f, g")]
     assert explain(before, content, declared) == ["added re (import)", "replaced f (replaced)", "replaced g (replaced)"]
 
 

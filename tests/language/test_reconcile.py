@@ -119,3 +119,25 @@ def test_a_declaration_speaks_only_of_its_own_file() -> None:
         "`f` was replaced but no operation says so",
         "replaced, but `f` is the same as upstream",
     ]
+
+
+def test_every_declaration_of_a_symbol_accounts_for_its_change_in_the_order_it_was_made() -> None:
+    after = BEFORE.replace(b"return x", b"return -x")
+    declared = [declare("f", "patch"), declare("f", "patch"), declare("f", "edited"), declare("", "patch")]
+    assert explain(BEFORE, after, tuple(declared)) == ["replaced f (patch, patch, edited)"]
+
+
+@pytest.mark.parametrize("operation", ["replaced", "edited", "patch"])
+def test_another_order_is_a_change(operation: str) -> None:
+    before = b"class D:\n    a: int = 1\n    b: int = 2\n"
+    after = b"class D:\n    b: int = 2\n    a: int = 1\n"
+    assert explain(before, after, (declare("D", operation),)) == [f"replaced D.__order__ ({operation})"]
+
+
+def test_members_of_classes_that_are_bound_otherwise_too() -> None:
+    for text in (
+        b"try: from b import A\nexcept E:\n    class A:\n        def f(self): return 1\n",
+        b"class A:\n    def f(self): return 1\nA = d(A)\n",
+    ):
+        after = text.replace(b"return 1", b"return 2")
+        assert explain(text, after, (declare("A.f", "edited"),)) == ["replaced A.f (edited)"]

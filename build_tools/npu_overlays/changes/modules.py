@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from npu_overlays.syntax.definitions import Definition, SymbolKind
-from npu_overlays.syntax.meanings import bases, decorators, meaning, owners, statements
+from npu_overlays.syntax.meanings import bases, decorators, meaning, order, owners, statements
 from npu_overlays.syntax.symbols import Module
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]
-ChangeKind = Literal["class", "method", "attribute", "statement", "text", "file"]
+ChangeKind = Literal["class", "method", "attribute", "statement", "order", "text", "file"]
 _KINDS: dict[SymbolKind, ChangeKind] = {
     "function": "method",
     "class": "class",
@@ -29,8 +29,9 @@ class Change:
     Args:
         action: ``added``, ``replaced`` or ``deleted``; ``updated`` for a class or file of which parts differ.
         kind: ``method`` for any function, as in the layout users know; ``statement`` for code at module or
-            class level that binds no name; ``text`` where only comments or formatting differ; ``file`` where
-            there is no syntax to compare.
+            class level that binds no name; ``order`` where what a module or class body has in common with
+            upstream's stands in another order or branch; ``text`` where only comments or formatting differ;
+            ``file`` where there is no syntax to compare.
         symbol: qualified name, or the statement's first line, or the file's name.
         line: 1-based line in the patched file; None for what is no longer there.
     """
@@ -83,6 +84,7 @@ def compare_modules(
     for scope in ("", *_class_names(before, after)) if code else ():
         _compare_docstring(comparison, scope)
         _compare_statements(comparison, scope)
+        _compare_order(comparison, scope)
     return tuple(_class_changes(comparison)), tuple(comparison.module)
 
 
@@ -133,6 +135,28 @@ def _compare_statements(comparison: _Comparison, scope: str) -> None:
                 comparison.note(scope, Change(action=action, kind="statement", symbol=symbol, line=at))  # type: ignore[arg-type]  # two of the actions
 
 
+def _compare_order(comparison: _Comparison, scope: str) -> None:
+    """Note once that what both bodies of a module or class have stands in another order, or in another branch."""
+    old, new = (order(module, scope) for module in (comparison.before, comparison.after))
+    counts = [Counter(text for text, _ in entries) for entries in (old, new)]
+    # What is there more or less often is a change of its own, and stands in no order to the rest.
+    kept = [[entry for entry in entries if counts[0][entry[0]] == counts[1][entry[0]]] for entries in (old, new)]
+    line = next((now[1] for then, now in zip(*kept, strict=True) if then[0] != now[0]), None)
+    line = line or next(_moved_classes(comparison, scope), None)
+    if line:
+        symbol = f"{scope}.__order__" if scope else "__order__"
+        comparison.note(scope, Change(action="replaced", kind="order", symbol=symbol, line=line))
+
+
+def _moved_classes(comparison: _Comparison, scope: str) -> Iterator[int]:
+    """Yield the lines of the classes of a scope that stand in another branch than they did."""
+    for name, new in comparison.after.definitions.items():
+        old = comparison.before.definitions.get(name, [])
+        classes = [[one for one in each if one.kind == "class" and one.parent == scope] for each in (old, new)]
+        if all(classes) and [one.branch for one in classes[0]] != [one.branch for one in classes[1]]:
+            yield classes[1][0].node.lineno
+
+
 def _class_changes(comparison: _Comparison) -> Iterator[ClassChange]:
     before, after = comparison.before.definitions, comparison.after.definitions
     lines = {name: _line(after.get(name, [])) for name in comparison.classes}
@@ -145,7 +169,12 @@ def _class_changes(comparison: _Comparison) -> Iterator[ClassChange]:
 
 def _class_names(*modules: Module) -> list[str]:
     return sorted(
-        {name for module in modules for name, known in module.definitions.items() if known[-1].kind == "class"}
+        {
+            name
+            for module in modules
+            for name, known in module.definitions.items()
+            if any(definition.kind == "class" for definition in known)
+        }
     )
 
 

@@ -15,7 +15,7 @@ from npu_overlays.syntax.symbols import Module
 
 def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
     """Return what each patch found, by symbol."""
-    found = [entry for one in patched for entry in _symbols(one)]
+    found = [entry for one in patched if one.patch for entry in _symbols(one)]
     return list({entry.place: entry for entry in found}.values())
 
 

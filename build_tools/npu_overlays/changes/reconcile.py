@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from npu_overlays.changes.compare import FileChange, compare_file
 from npu_overlays.changes.modules import Change, ClassChange
+from npu_overlays.changes.rivals import declared_by, lost_changes
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.results import Applied, Declared
+from npu_overlays.merging.results import Applied, Declared, PatchedFile
 from npu_overlays.syntax import fingerprint
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
@@ -26,10 +27,11 @@ _SHOWN_AS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """One derived change with the declaration that accounts for it."""
+    """One derived change with the declarations that account for it: the first, and what else had a part in it."""
 
     change: Change
     declared: Declared
+    also: tuple[Declared, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,7 @@ class ExplainedClass:
 
     entry: ClassChange
     changes: tuple[Explained, ...]
-    declared: Declared | None = None
+    whole: Explained | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +53,23 @@ class ExplainedFile:
 
 
 def declarations(applied: Applied) -> tuple[Declared, ...]:
-    """Return all that was declared; a patch declares the symbols that differ between what it found and what it left."""
-    by_patches = [
-        Declared(path=one.path, symbol=change.symbol, operation="patch", reason=one.reason, overlay=one.overlay)
-        for one in applied.patched
-        if (difference := compare_file(one.path, one.before, one.after))
-        for change in difference.symbols()
-    ]
-    return (*by_patches, *applied.declared)
+    """Return all that was declared, in the order in which it was done.
+
+    A patch or a substitution declares the symbols that differ between what it found and what it left.
+
+    Raises:
+        MergeError: where what one of them changes is not in the patched tree, because another one undoes it.
+    """
+    by_patches = [(one, change) for one in applied.patched for change in _differing(one)]
+    if problems := list(lost_changes(applied, by_patches)):
+        raise MergeError(problems)
+    return (*(declared_by(one, change) for one, change in by_patches), *applied.declared)
+
+
+def _differing(one: PatchedFile) -> Iterator[Change]:
+    """Yield what a patch changes; where that is nothing, the file, so that it is said to be without effect."""
+    difference = compare_file(one.path, one.before, one.after)
+    yield from difference.symbols() if difference else [Change(action="replaced", kind="file", symbol="")]
 
 
 def reconcile(
@@ -101,20 +112,18 @@ class _Ledger:
         return change.action == "added" and (path, change.symbol) in self._private
 
     def explain(self, path: str, change: Change) -> Iterator[Explained]:
-        fitting = [entry for entry in self._candidates(path, change.symbol) if _fits(entry, change)]
-        self._seen.update(map(id, fitting))
-        if fitting:
-            yield Explained(change=change, declared=fitting[0])
+        """Yield the change with all that was declared for the innermost of the places it belongs to."""
+        levels = [
+            fitting
+            for place in _places(change.symbol)
+            if (fitting := [entry for entry in self._by_place.get((path, place), ()) if _fits(entry, change)])
+        ]
+        self._seen.update(id(entry) for fitting in levels for entry in fitting)
+        if levels:
+            first, *also = levels[0]
+            yield Explained(change=change, declared=first, also=tuple(also))
         else:
             self.unexplained.append((path, change))
-
-    def _candidates(self, path: str, symbol: str) -> Iterator[Declared]:
-        """Yield declarations for the symbol, then for the classes around it, then for the whole file."""
-        name = symbol
-        while name:
-            yield from self._by_place.get((path, name), ())
-            name = name.rpartition(".")[0]
-        yield from self._by_place.get((path, ""), ())
 
     def without_effect(self, overlay: str) -> Iterator[Problem]:
         for entry in self._declared:
@@ -127,6 +136,14 @@ class _Ledger:
                     what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
                     fix = "write it with one of the two"
                 yield Problem(where=f"{entry.overlay or overlay}: {entry.path}", what=what, fix=fix)
+
+
+def _places(symbol: str) -> Iterator[str]:
+    """Yield a symbol, then the classes around it, then the whole file."""
+    while symbol:
+        yield symbol
+        symbol = symbol.rpartition(".")[0]
+    yield ""
 
 
 def _fits(entry: Declared, change: Change) -> bool:
@@ -142,8 +159,7 @@ def _explain_file(ledger: _Ledger, file: FileChange) -> ExplainedFile:
         explained = tuple(pair for change in members for pair in ledger.explain(file.path, change))
         whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
         reason = next(ledger.explain(file.path, whole), None) if entry.action != "updated" else None
-        declared = reason.declared if reason else None
-        classes.append(ExplainedClass(entry=entry, changes=explained, declared=declared))
+        classes.append(ExplainedClass(entry=entry, changes=explained, whole=reason))
     module = [change for change in file.module_changes if not ledger.is_private(file.path, change)]
     return ExplainedFile(
         file=file,

@@ -91,7 +91,7 @@ def _file(pin: Pin, entry: ExplainedFile) -> dict[str, Any]:
 
 def _class(entry: ExplainedClass) -> dict[str, Any]:
     prefix = f"{entry.entry.name}."
-    reasons = {"line": entry.entry.line, **_reasons(entry.declared)} if entry.declared else {}
+    reasons = {"line": entry.entry.line, **_reasons(entry.whole)} if entry.whole else {}
     return {
         "action": entry.entry.action,
         "name": entry.entry.name,
@@ -107,11 +107,16 @@ def _change(explained: Explained, name: str) -> dict[str, Any]:
         "kind": change.kind,
         "name": name,
         "line": change.line,
-        **_reasons(explained.declared),
+        **_reasons(explained),
     }
 
 
-def _reasons(declared: Declared) -> dict[str, str]:
+def _reasons(explained: Explained) -> dict[str, Any]:
+    also = [_reason(declared) for declared in explained.also]
+    return {**_reason(explained.declared), **({"also": also} if also else {})}
+
+
+def _reason(declared: Declared) -> dict[str, str]:
     return {
         "operation": declared.operation,
         "why": declared.reason.why,

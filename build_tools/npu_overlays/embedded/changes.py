@@ -22,12 +22,17 @@ if TYPE_CHECKING:
         forwarded: str
         drop_when: str
 
-    class Ledger(Reasons, total=False):
-        """Who changed it, and where it now stands."""
+    class Part(Reasons, total=False):
+        """Who changed it."""
 
-        line: int | None
         operation: str
         overlay: str
+
+    class Ledger(Part, total=False):
+        """What else had a part in it, and where it now stands."""
+
+        line: int | None
+        also: list[Part]
 
     class Change(Ledger):
         """One change of a class or module."""
@@ -93,8 +98,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
-_CHANGE = {"action": str, "kind": str, "name": str, "why?": str, "forwarded?": str, "drop_when?": str}
-_CLASS = {"action": str, "name": str, "changes": [_CHANGE], "why?": str, "forwarded?": str, "drop_when?": str}
+_REASON = {"why?": str, "forwarded?": str, "drop_when?": str}
+_CHANGE = {"action": str, "kind": str, "name": str, **_REASON, "also?": [_REASON]}
+_CLASS = {"action": str, "name": str, "changes": [_CHANGE], **_REASON, "also?": [_REASON]}
 _FILE = {"path": str, "action": str, "class_changes": [_CLASS], "module_changes": [_CHANGE]}
 _SHAPE = {
     "schema": int,
@@ -158,6 +164,8 @@ def class_changes(entry: ClassChange) -> list[Change]:
         whole: Change = {"action": "deleted", "kind": "class", "name": entry["name"]}
         for field, value in reasons(entry):
             whole[field] = value
+        if "also" in entry:
+            whole["also"] = entry["also"]
         return [whole]
     return entry["changes"]
 
@@ -172,6 +180,19 @@ def reasons(entry: Reasons) -> list[tuple[Field, str]]:
     """Return the reasons that are given, as ``(field, one line of text)`` in a fixed order."""
     fields: tuple[Field, ...] = ("why", "forwarded", "drop_when")
     return [(field, value) for field in fields if (value := " ".join(entry.get(field, "").split()))]
+
+
+def all_reasons(entry: Ledger) -> list[tuple[Field, str]]:
+    """Return the reasons given for a change, and those of what else had a part in it."""
+    return [pair for one in (entry, *entry.get("also", [])) for pair in reasons(one)]
+
+
+def joined_reasons(entry: Ledger) -> list[tuple[Field, str]]:
+    """Return all reasons, each field once: where several things had a part in a change, their texts are joined."""
+    found: dict[Field, str] = {}
+    for field, value in all_reasons(entry):
+        found[field] = f"{found[field]}; {value}" if field in found else value
+    return list(found.items())
 
 
 def _misfit(value: object, shape: object, where: str) -> str:

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .changes import Change, Changes, ClassChange, FileChange, Reasons
+    from .changes import Change, Changes, ClassChange, FileChange, Ledger
 
 # The counts of `=` and the missing space before the last of them are what users' scripts look for.
 _TOP = "=" * 32 + " NPU Patch Summary " + "=" * 34
@@ -91,8 +91,8 @@ def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
             yield from _reasons({"why": operation.get("why", "")}, " " * 14)
 
 
-def _reasons(entry: Reasons, indent: str) -> Iterator[str]:
-    for field, value in model.reasons(entry):
+def _reasons(entry: Ledger, indent: str) -> Iterator[str]:
+    for field, value in model.all_reasons(entry):
         yield f"{indent}{field.replace('_', ' ')}: {printable(value)}"
 
 

@@ -93,7 +93,7 @@ def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
     yield f"                - action: {scalar(entry['action'])}"
     yield f"{indent}name: {scalar(entry['name'])}"
     if why:
-        yield from (f"{indent}{field}: {scalar(value)}" for field, value in model.reasons(entry))
+        yield from (f"{indent}{field}: {scalar(value)}" for field, value in model.joined_reasons(entry))
     if entry["changes"]:
         yield f"{indent}changes:"
         yield from _items(entry["changes"], 20, why=why)
@@ -106,7 +106,7 @@ def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
         yield f"{indent}  kind: {scalar(change['kind'])}"
         yield f"{indent}  name: {scalar(change['name'])}"
         if why:
-            yield from (f"{indent}  {field}: {scalar(value)}" for field, value in model.reasons(change))
+            yield from (f"{indent}  {field}: {scalar(value)}" for field, value in model.joined_reasons(change))
 
 
 def _operation(operation: NotApplied) -> str:

@@ -100,6 +100,7 @@ def _patch(applier: _Applier, patch: PatchFile) -> None:
             after=after,
             reason=patch.reason,
             overlay=patch.source.overlay,
+            where=patch.source.file,
         )
         for path, after in changed.items()
     ]
@@ -112,10 +113,6 @@ def _author(applier: _Applier, path: str, authorship: Authorship) -> None:
     """Note who wrote which bytes of a file, given that of the last change made to it."""
     earlier = applier.authorship.get(path)
     applier.authorship[path] = authorship.behind(earlier) if earlier else authorship
-
-
-def _declare(path: str, symbol: str, operation: str, reason: Reason, overlay: str) -> Declared:
-    return Declared(path=path, symbol=symbol, operation=operation, reason=reason, overlay=overlay)
 
 
 def _refuse_unshipped(applier: _Applier, paths: Iterable[str], where: str) -> None:
@@ -145,8 +142,18 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
         said = [overlay for overlay in earlier[: earlier.index(sourced.overlay)] if overlay != sourced.overlay]
         fix = f"{said[0]}, which this extends, substitutes it already: delete it here" if said else ""
         raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
-    applier.changed[path] = before.replace(find, replace)
-    applier.declared.append(_declare(path, "", "edit", Reason(why=edit.why), sourced.overlay))
+    after = before.replace(find, replace)
+    applier.changed[path] = after
+    done = PatchedFile(
+        patch="",
+        path=path,
+        before=before,
+        after=after,
+        reason=Reason(why=edit.why),
+        overlay=sourced.overlay,
+        where=where,
+    )
+    applier.patched.append(done)
 
 
 def _add(applier: _Applier, file: OverlayFile) -> None:
@@ -162,7 +169,10 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
     _author(applier, file.path, written(file.content, file.file))
     if file.executable:
         applier.executable.add(file.path)
-    applier.declared.append(_declare(file.path, "", "file", Reason(why=file_reason(file)), file.overlay))
+    reason = Reason(why=file_reason(file))
+    applier.declared.append(
+        Declared(path=file.path, symbol="", operation="file", reason=reason, overlay=file.overlay, where=file.file)
+    )
 
 
 def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:

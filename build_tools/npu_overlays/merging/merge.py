@@ -73,8 +73,9 @@ def merged_module(path: str, content: bytes, operations: Sequence[Operation], *,
         raise MergeError(dict.fromkeys(problems))
     merged = _merged(module, imports, changes)
     declared = [_declared(operation) for operation in operations]
-    users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
-    declared += [_declared_import(path, imported.name, users[imported]) for imported in merged.imports]
+    for imported in merged.imports:
+        users = [operation for operation in operations if imported in operation.imports]
+        declared.append(_declared_import(path, imported.name, users))
     return MergedModule(content=module.bom + merged.content, declared=tuple(declared), authorship=merged.authorship)
 
 
@@ -130,12 +131,14 @@ def _declared(operation: Operation) -> Declared:
         reason=operation.reason,
         overlay=operation.overlay,
         private=private_name(operation.symbol) if operation.action == "wrapped" else "",
+        where=operation.where,
     )
 
 
-def _declared_import(path: str, name: str, operation: Operation) -> Declared:
-    reason = Reason(why=f"needed by {operation.symbol}")
-    return Declared(path=path, symbol=name, operation="import", reason=reason, overlay=operation.overlay)
+def _declared_import(path: str, name: str, users: Sequence[Operation]) -> Declared:
+    reason = Reason(why=f"needed by {', '.join(dict.fromkeys(user.symbol for user in users))}")
+    first = users[0]
+    return Declared(path=path, symbol=name, operation="import", reason=reason, overlay=first.overlay, where=first.where)
 
 
 def _duplicates(operations: Iterable[Operation]) -> list[Problem]:

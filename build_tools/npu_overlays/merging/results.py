@@ -20,6 +20,7 @@ class Declared:
         reason: why.
         overlay: the overlay that says so.
         private: for a wrapped symbol, the qualified name under which the original is kept.
+        where: the file and line that says so, for messages.
     """
 
     path: str
@@ -28,6 +29,7 @@ class Declared:
     reason: Reason
     overlay: str
     private: str = ""
+    where: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,17 @@ class NotApplied:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedFile:
-    """A file before and after one patch, which names no symbols itself; None where there is no such file."""
+    """A file before and after one patch or substitution, which names no symbols itself.
+
+    Args:
+        patch: name of the patch, relative to its folder; empty for a substitution.
+        path: repository path of the file.
+        before: its content before; None where there was no such file.
+        after: its content after; None where there is none any more.
+        reason: why.
+        overlay: the overlay that says so.
+        where: the file that says so, for messages.
+    """
 
     patch: str
     path: str
@@ -65,6 +77,12 @@ class PatchedFile:
     after: bytes | None
     reason: Reason
     overlay: str
+    where: str
+
+    @property
+    def operation(self) -> str:
+        """What did it: ``patch`` or ``edit``."""
+        return "patch" if self.patch else "edit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +91,8 @@ class Applied:
 
     Args:
         tree: the patched tree.
-        declared: by operations, edits and added files.
-        patched: what each patch did to each file.
+        declared: by operations and added files.
+        patched: what each patch and each substitution did to each file, in the order in which they were applied.
         not_applied: operations on files this source lacks.
     """
 

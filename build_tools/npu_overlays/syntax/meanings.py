@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from npu_overlays.syntax import fingerprint
 from npu_overlays.syntax.definitions import Definition, blocks, stored_names
@@ -32,7 +32,8 @@ def _definition_dump(definition: Definition) -> str:
         names = [alias for alias in node.names if leaf in (alias.asname, alias.name, alias.name.partition(".")[0])]
         module = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else "import"
         return module + "".join(fingerprint.dump(alias) for alias in names)
-    return fingerprint.dump(node)
+    # What stands in a class is compared member by member.
+    return bases(node) + decorators(node) if isinstance(node, ast.ClassDef) else fingerprint.dump(node)
 
 
 def bases(node: ast.stmt) -> str:
@@ -50,8 +51,7 @@ def statements(module: Module, scope: str) -> list[tuple[str, int, str]]:
     """Return (meaning, line, first line of source) of the statements in a scope that bind no name."""
     found = []
     for node in (statement for owner in owners(module, scope) for statement in owner.body):
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        skeleton = "" if is_text else _skeleton(node)
+        skeleton = "" if _is_text(node) else _skeleton(node)
         if skeleton:
             first = " ".join(module.lines(node.lineno, node.lineno).split())
             found.append((skeleton, node.lineno, first[:60]))
@@ -71,10 +71,7 @@ def _skeleton(node: ast.stmt) -> str:
 
 def _branches(node: ast.stmt) -> Iterator[str]:
     """Yield the parts of an ``if``, ``try``, … that bind no name: its head, its handlers, the statements in it."""
-    yield type(node).__name__
-    for name, value in ast.iter_fields(node):
-        if name not in ("body", "orelse", "finalbody", "handlers", "cases"):
-            yield from (fingerprint.dump(part) for part in (value if isinstance(value, list) else [value]))
+    yield from _head(node)
     for handler in getattr(node, "handlers", []):
         yield fingerprint.dump(handler.type) + str(handler.name) if handler.type else "except"
     for case in getattr(node, "cases", []):
@@ -83,7 +80,43 @@ def _branches(node: ast.stmt) -> Iterator[str]:
         yield from (f"{branch}:{text}" for child in block if (text := _skeleton(child)))
 
 
+def _head(node: ast.stmt) -> Iterator[str]:
+    """Yield what a statement with branches is, and what stands between it and its first colon."""
+    yield type(node).__name__
+    for name, value in ast.iter_fields(node):
+        if name not in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from (fingerprint.dump(part) for part in (value if isinstance(value, list) else [value]))
+
+
 def owners(module: Module, scope: str) -> list[ast.Module | ast.ClassDef]:
     """Return the module itself, or every definition of one of its classes."""
     nodes = [definition.node for definition in module.definitions.get(scope, [])] if scope else [module.tree]
     return [node for node in nodes if isinstance(node, (ast.Module, ast.ClassDef))]
+
+
+def order(module: Module, scope: str) -> list[tuple[str, int]]:
+    """Return (what happens, line) in the body of a module or class, in order.
+
+    What happens is a name that is bound, a statement that binds none, or the beginning or end of a branch.
+    """
+    return [entry for owner in owners(module, scope) for entry in _happening(module, owner.body)]
+
+
+def _happening(module: Module, body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[str, int]]:
+    """Yield what `order` returns; a statement is another one in another branch, a name is the same."""
+    for node in body:
+        yield from ((f"name {name}", node.lineno) for name in sorted(module.names(node)))
+        branches = [(field, block) for field, block in blocks(node) if block]
+        head = "".join(_head(node)) if branches else ""
+        for field, block in branches:
+            yield f"{within}{field} {head}", node.lineno
+            yield from _happening(module, block, f"{within}{field} {head} ")
+        if branches:
+            yield f"{within}end {head}", node.end_lineno or node.lineno
+        elif not _is_text(node) and (text := _skeleton(node)):
+            yield within + text, node.lineno
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a docstring, or as good as one."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

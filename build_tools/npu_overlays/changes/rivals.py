@@ -1,0 +1,94 @@
+"""Rivals: what patches and operations each did in, which of it another one has undone out.
+
+A summary that gives the reason of a change that is not in the wheel would be worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from npu_overlays.changes.modules import Change
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.results import Applied, Declared, PatchedFile
+from npu_overlays.syntax.symbols import Module
+
+_ONE = "write it with one of the two"
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def lost_changes(applied: Applied, patched: Iterable[tuple[PatchedFile, Change]]) -> Iterator[Problem]:
+    """Yield a problem for every symbol that a patch or a substitution changes, of which nothing is left.
+
+    Args:
+        applied: what was applied, and the tree it left.
+        patched: each patch or substitution with each change it makes.
+    """
+    listed = list(patched)
+    for number, (one, change) in enumerate(listed):
+        rival = _overwriting(applied.declared, one, change)
+        if not rival and change.symbol and _is_gone(one, change, applied):
+            others = [declared_by(other, same) for other, same in listed[number + 1 :]] + list(applied.declared)
+            rival = next((other for other in others if _same_place(other, one, change)), None)
+        if rival:
+            yield _problem(one, change, rival)
+
+
+def _overwriting(declared: Iterable[Declared], one: PatchedFile, change: Change) -> Declared | None:
+    """Return the operation that puts its own text, or none, where a patch changed something."""
+    around = (entry for entry in declared if entry.path == one.path and entry.operation in ("replaced", "deleted"))
+    return next((entry for entry in around if f"{change.symbol}.".startswith(f"{entry.symbol}.")), None)
+
+
+def _same_place(entry: Declared, one: PatchedFile, change: Change) -> bool:
+    """Return whether a declaration is of the symbol a patch changed; of a wrapped one, the original is kept."""
+    return entry.path == one.path and entry.symbol == change.symbol and entry.operation != "wrapped"
+
+
+def declared_by(one: PatchedFile, change: Change) -> Declared:
+    """Return what a patch or a substitution declares by one of the changes it makes."""
+    return Declared(
+        path=one.path,
+        symbol=change.symbol,
+        operation=one.operation,
+        reason=one.reason,
+        overlay=one.overlay,
+        where=one.where,
+    )
+
+
+def _problem(one: PatchedFile, change: Change, rival: Declared) -> Problem:
+    name = f"`{change.symbol}` of {one.path}" if change.symbol != one.path.rpartition("/")[2] else one.path
+    what = f"what {_named(one)} changes in {name} is lost: {_named(rival)} says otherwise"
+    return Problem(where=rival.where or one.where, what=what, fix=_ONE)
+
+
+def _named(one: Declared | PatchedFile) -> str:
+    return f"the {one.operation} ({one.where})" if one.where else f"the {one.operation}"
+
+
+def _is_gone(one: PatchedFile, change: Change, applied: Applied) -> bool:
+    """Return whether none of the words that a patch put into a symbol is there; if it put in none, took out."""
+    source, tree = applied.tree.before(one.path), applied.tree.after(one.path)
+    texts = [_words(content, one.path, change.symbol) for content in (one.before, one.after, source, tree)]
+    if any(text is None for text in texts):
+        return False
+    before, after, upstream, now = (text or Counter() for text in texts)
+    put_in, taken_out = after - before, before - after
+    kept = put_in & (now - upstream) if put_in else taken_out & (upstream - now)
+    return bool(put_in or taken_out) and not kept
+
+
+def _words(content: bytes | None, path: str, symbol: str) -> Counter[str] | None:
+    """Return the words of a symbol's definitions, or of a file without symbols; None where there is no such symbol."""
+    if content is None:
+        return None
+    if symbol == path.rpartition("/")[2]:
+        return Counter(_WORD.findall(content.decode(errors="replace")))
+    try:
+        module = Module(path, content)
+    except MergeError:
+        return None
+    known = module.definitions.get(symbol, [])
+    return Counter(word for one in known for word in _WORD.findall(module.text(one.node))) if known else None
