@@ -173,15 +173,15 @@ def summary(options: argparse.Namespace, console: Console) -> int:
 
 @_tidy
 def verify_wheels(options: argparse.Namespace, console: Console) -> int:
-    """Verify wheel files; raises `OutputError` with everything that is wrong with any of them."""
-    from npu_overlays.wheels.verification import verify_wheel  # noqa: PLC0415  # only needed here
+    """Verify what a build wrote; raises `OutputError` with everything that is wrong with any of the files."""
+    from npu_overlays.wheels.outputs import verify_output  # noqa: PLC0415  # only needed here
 
     verified = []
     problems: list[Problem] = []
     for file in options.wheel:
         step(f"{file.name}: reading it whole")
         try:
-            verified.append(verify_wheel(file))
+            verified.append(verify_output(file))
             problems += [one for one in verified[-1].problems if one not in problems]
         except OutputError as error:
             problems += error.problems
@@ -191,9 +191,14 @@ def verify_wheels(options: argparse.Namespace, console: Console) -> int:
         values = [(str(one.wheel), one.name, one.version, one.kind) for one in verified]
         console.json([dict(zip(("wheel", "name", "version", "kind"), value, strict=True)) for value in values])
         return 0
+    said = {
+        "companion": "an empty companion",
+        "statement": "its statement, which names these wheels and their source",
+        "constraints": "as the stack says",
+    }
     for one in verified:
-        said = f"{plural(one.files, 'file')}, as its summary says" if one.kind == "patched" else "an empty companion"
-        console.line(f"{one.wheel}: {one.name} {one.version}, {said}", style="green")
+        what = said.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says"
+        console.line(f"{one.wheel}: {one.name} {one.version}, {what}".replace(" ,", ","), style="green")
     return 0
 
 

@@ -15,7 +15,7 @@ from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
-from npu_overlays.pipeline import acquire
+from npu_overlays.pipeline import acquire, check_shape
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
 
@@ -50,6 +50,7 @@ def make_lock(overlay: Overlay) -> Made:
         archives=archives,
         contracts=(*found, *_kept(content, known, absent)),
     )
+    check_shape(overlay, tree)
     return Made(lock=lock, notices=(*notices, *carried_over(content, lock, absent=absent)))
 
 
@@ -74,6 +75,8 @@ def _kept(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple
 
 
 def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock | None) -> ArchiveRecord:
+    if not overlay.pin.commit:
+        return ArchiveRecord(compared=True)  # it is what is pinned
     if tree.origin.kind != "git":
         return (
             known.archives.get(archive.file, ArchiveRecord(compared=False)) if known else ArchiveRecord(compared=False)

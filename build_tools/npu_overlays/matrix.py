@@ -66,5 +66,5 @@ def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
         python=python,
         stack=next((stack for stack, names in stacks.members.items() if overlay.name in names), ""),
         sources="git archive" if overlay.pin.archives else "git",
-        artifact=f"{overlay.pin.project}-npu-{overlay.pin.short}-py{python}",
+        artifact=f"{overlay.distribution}-{overlay.name.partition('@')[2]}-py{python}",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from email.parser import HeaderParser
 from functools import cache
 from typing import Any, TypeVar, get_args
 
@@ -19,11 +20,13 @@ from npu_overlays.changes.record import summary_record
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem, UsageError
 from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
-from npu_overlays.lock.pairing import partner_requirements
+from npu_overlays.lock.pairing import Pair, pairs
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
+from npu_overlays.overlay.compiled import check_compiled, check_imports, wheel_tag
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.licences import licence_files
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay, source_of
 from npu_overlays.progress import about, step
 from npu_overlays.tree import PatchedTree, SourceTree
 
@@ -42,7 +45,9 @@ class Prepared:
         version: the wheel's version.
         applied: the patched tree.
         files: its changes, explained.
-        requires: exact requirements on the paired patched distributions, by the name each replaces.
+        pairs: the patched distributions it is made for.
+        licences: its licence files.
+        tag: what the wheel is for, and whether it belongs among pure Python.
         record: the content of ``changes.json``.
         notices: harmless things worth knowing.
     """
@@ -52,7 +57,9 @@ class Prepared:
     version: str
     applied: Applied
     files: tuple[ExplainedFile, ...]
-    requires: dict[str, str]
+    pairs: tuple[Pair, ...]
+    licences: dict[str, bytes]
+    tag: tuple[str, bool]
     record: dict[str, Any]
     notices: tuple[str, ...]
 
@@ -68,9 +75,30 @@ class Prepared:
         return {path: place for path, place in places if place}
 
 
-def source_mode() -> source.Mode:
-    """Return the kind of source asked for by the environment; raises `UsageError` for an unknown one."""
-    mode = os.environ.get(SOURCE_VARIABLE, "auto")
+def source_mode(overlay: Overlay) -> source.Mode:
+    """Return the kind of source asked for: by the environment, or by the sdist that the overlay lies in.
+
+    The version of an sdist says where the bytes of its wheel come from, so it is the same on every machine.
+
+    Raises:
+        UsageError: for an unknown one, and where the two differ.
+    """
+    wanted = _of_sdist(overlay)
+    mode = _asked(wanted or "auto")
+    if wanted and mode not in (wanted, "auto"):
+        what = f"asks for {mode}, and this sdist is of the wheel built from {wanted}"
+        raise UsageError(Problem(where=SOURCE_VARIABLE, what=what, fix=f"unset it, or set it to {wanted}"))
+    return wanted or mode
+
+
+def _of_sdist(overlay: Overlay) -> source.Mode | None:
+    file = overlay.folder / "PKG-INFO"
+    version = HeaderParser().parsestr(file.read_text("utf-8"))["Version"] if file.is_file() else ""
+    return source_of(str(version))
+
+
+def _asked(default: source.Mode) -> source.Mode:
+    mode = os.environ.get(SOURCE_VARIABLE, default)
     known: tuple[source.Mode, ...] = get_args(source.Mode)
     for one in known:
         if one == mode:
@@ -83,7 +111,7 @@ def source_mode() -> source.Mode:
 def acquire(overlay: Overlay) -> SourceTree:
     """Return the pinned upstream tree of an overlay, its symbolic links inside the packages refused."""
     tree = source.acquire(
-        overlay.pin, mode=source_mode(), local=source.local_override(overlay.pin.project), progress=step
+        overlay.pin, mode=source_mode(overlay), local=source.local_override(overlay.pin.project), progress=step
     )
     links = [path for path in tree.links if overlay.pin.place(path)]
     _check_shipped(overlay, tree)
@@ -143,9 +171,10 @@ def prepare(overlay: Overlay) -> Prepared:
     absent = frozenset(archive.missing if archive else ())
     step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")
     applied, notices = apply_checked(content, lock, tree, absent)
+    check_shape(overlay, tree)
     files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
-    requires = partner_requirements(overlay)
-    version = overlay.version(lock.metadata.version)
+    paired = pairs(overlay)
+    version = overlay.version(lock.metadata.version, tree.origin)
     record = summary_record(
         content=content,
         version=version,
@@ -154,7 +183,7 @@ def prepare(overlay: Overlay) -> Prepared:
         archive=archive,
         files=files,
         not_applied=applied.not_applied,
-        requires=requires.values(),
+        pairs=paired,
     )
     return Prepared(
         content=content,
@@ -162,7 +191,9 @@ def prepare(overlay: Overlay) -> Prepared:
         version=version,
         applied=applied,
         files=files,
-        requires=requires,
+        pairs=paired,
+        licences=licence_files(overlay, tree),
+        tag=wheel_tag(tree),
         record=record,
         notices=tuple(notices),
     )
@@ -187,6 +218,18 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
     if problems or applied is None:
         raise MergeError(problems)
     return applied, notices
+
+
+def check_shape(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse a tree of which no honest wheel can be made; raises `MergeError` with every reason."""
+    problems: list[Problem] = []
+    for check in (check_compiled, check_imports, licence_files):
+        try:
+            check(overlay, tree)
+        except MergeError as error:
+            problems += error.problems
+    if problems:
+        raise MergeError(problems)
 
 
 def _within_commit(overlay: Overlay, lock: Lock, tree: SourceTree) -> tuple[SourceTree, ArchiveRecord | None]:

@@ -64,6 +64,7 @@ class SourceTree:
         metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
         entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
+        outside: for an archive wheel, what it installs outside its packages: scripts, data, headers.
     """
 
     entries: Mapping[str, FileEntry]
@@ -73,6 +74,7 @@ class SourceTree:
     metadata: str = ""
     entry_points: str = ""
     wheel: str = ""
+    outside: tuple[str, ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries

@@ -44,7 +44,7 @@ def example(name: str) -> str:
 def test_the_example_of_the_language_gives_the_result_it_shows() -> None:
     path = "pkg/norm.py"
     operations = read_operations(f"tree/{path}", example("overlay").encode(), overlay="pkg@0123456", target=path)
-    merged, _ = merge(path, example("upstream").encode(), operations, distribution="pkg-npu")
+    merged, _ = merge(path, example("upstream").encode(), operations, distribution="pkg-npu", purpose="NPU")
     assert merged.decode() == example("result")
 
 

@@ -27,10 +27,10 @@ pyyaml: Any = importlib.import_module("yaml")  # has no type hints of its own
 
 BOTH = [verl("module_attr"), transformers()]
 VERSION_LINES = (
-    "verl-npu 1.0+npu.1.g796871d (verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e, "
+    "verl-npu 1.0+npu.1.g796871d (verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e, from the commit, "
     "overlay verl@796871d revision 1)\n"
     "transformers-npu 1.0+npu.1.g8365f70 (transformers 1.0 at 8365f70e9259c21058bf18f876006f945d2a99de, "
-    "overlay transformers@8365f70 revision 1)\n"
+    "from the commit, overlay transformers@8365f70 revision 1)\n"
 )
 
 
@@ -316,3 +316,25 @@ def test_doctor_is_reached(pair: Site) -> None:
     assert done.returncode in {0, 1, 2}
     assert json.loads(done.stdout)["rows"]
     assert pair.run("--doctor", "--help").stdout == pair.run("--help").stdout
+
+
+def test_what_was_made_from_an_archive_says_so(site: Site) -> None:
+    sample = verl()
+    archive = {"kind": "archive", "archive": "verl-1.0-py3-none-any.whl", "sha256": "3" * 64}
+    sample["upstream"] |= {"source": archive, "missing": ["recipe/a.py", "recipe/b.py"], "compared": False, "tag": "v1"}
+    site.install(sample)
+    told = site.run("--version").stdout.decode()
+    assert "(v1) (unconfirmed: the archive was never compared with it)" in told
+    assert "from verl-1.0-py3-none-any.whl, which lacks 2 files of the commit" in told
+    sample["upstream"] |= {"commit": "", "compared": True, "missing": []}
+    (site.folder / "verl_npu_summary" / "changes.json").write_text(json.dumps(sample))
+    assert (
+        "(verl 1.0, release archive, from verl-1.0-py3-none-any.whl, overlay" in site.run("--version").stdout.decode()
+    )
+
+
+def test_the_heading_says_what_the_changes_are_for(site: Site) -> None:
+    site.install({**verl(), "purpose": ""})
+    assert f"{'=' * 32} Patch Summary {'=' * 34}" in site.run().stdout.decode()
+    site.install({**transformers(), "purpose": "TPU"})
+    assert f"{'=' * 32} TPU Patch Summary {'=' * 34}" in site.run().stdout.decode()

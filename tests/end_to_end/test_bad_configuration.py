@@ -13,12 +13,12 @@ from .sample import Sample
 def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> None:
     file = config(sample)
     for old, new in (
-        ('name = "lib-npu"', 'name = "libnpu"'),
+        ('suffix = "npu"', 'suffix = "N-PU"'),
         ("revision = 1", "revision = 0"),
-        ('packages = ["src/lib"]', 'packages = ["../src/lib", "/lib", "src\\\\lib", "src/lib/", "other/lib"]'),
+        ('packages = ["src/lib"]', 'packages = ["../src/lib", "/lib", "src\\\\lib", "src/lib/", "lib", "src/lib"]'),
         ('repository = "', 'mirrors = 3\nrepository = "'),
-        ("core-metadata-version", "x-metadata-version"),
-        ("[tool.hatch.build.hooks.npu-overlays]", ""),
+        ('build-backend = "npu_overlays.backend"', ""),
+        ("[build-system]", '[project]\nname = "lib"\n[tool.hatch.build]\n[build-system]'),
         ('count = 1"', ""),
     ):
         text = file.read_text()
@@ -26,12 +26,11 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
     edit(file, "[tool.overlay.upstream]\n", 'extens = "x"\ndrop = ["y"]\n[tool.overlay.upstream]\n')
     edit(file, 'find = "file://lib/config"', 'find = ""\ncount = 0')
     edit(file, 'why = "There is', 'why = "" # "There is')
-    edit(file, '"version"]', '"versions"]')
     refused(
         sample,
         build(sample),
         3,
-        "project.name: must be `lib-npu` for the project `lib`, not `libnpu`",
+        "tool.overlay.suffix: `N-PU` is not one word",
         "tool.overlay.revision: counts from 1, not 0",
         "tool.overlay.packages: `../src/lib` is not a plain path",
         "tool.overlay.packages: `/lib` is not a plain path",
@@ -44,9 +43,10 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
         "tool.overlay.edit[1].find: is empty",
         "tool.overlay.edit[1].count: counts from 1, not 0",
         "tool.overlay.edit[1].why: is empty",
-        "tool.hatch.build.hooks.npu-overlays: missing",
-        "tool.hatch.build.targets.wheel.core-metadata-version: missing",
-        "project.dynamic: must announce what follows from the pin; missing: version",
+        'build-system: missing, or incomplete fix: write exactly: [build-system] requires = ["npu-overlays"]'
+        ' build-backend = "npu_overlays.backend"',
+        "project: follows from tool.overlay and what is pinned fix: delete the table [project]",
+        "tool.hatch: follows from tool.overlay",
     )
 
 
@@ -54,13 +54,20 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
     ("old", "new", "text"),
     [
         ("[tool.overlay]", "[tool.overlay", "not valid TOML"),
-        ("[tool.overlay]", "[tool.other]", "tool.overlay.project: missing"),
+        ("[tool.overlay]", "[tool.other]", "tool.overlay.packages: missing"),
+        ('project = "lib"', "", "tool.overlay.project: missing"),
+        ('suffix = "npu"', "", "tool.overlay.suffix: missing"),
+        ('purpose = "NPU"', 'purpose = "N\\u001b"', "holds characters that cannot be printed"),
+        ("revision = 1", 'label = "my corp"', "`my corp` is not one word"),
+        ("revision = 1", 'label = "gabcdef0"', "reads as a commit or a digest"),
+        ("revision = 1", 'label = "mine"', "names lib@"),
+        ('packages = ["src/lib"]', 'packages = ["src/lib", 3]', "3 is no folder"),
+        ('packages = ["src/lib"]', 'packages = [{ path = "src/lib", import = "a-b" }]', "`a-b` cannot be imported"),
+        ('packages = ["src/lib"]', 'packages = [{ path = "src/lib" }]', "is no folder"),
+        ('packages = ["src/lib"]', "packages = []", "tool.overlay.packages: is empty"),
         ('project = "lib"', "project = 1", "tool.overlay.project: must be a text, not 1"),
         ('project = "lib"', 'project = "Lib"', "is not a normalised distribution name"),
-        ('dynamic = ["authors", ', 'version = "1"\ndynamic = ["authors", ', "project.version: follows from the pin"),
-        ('dynamic = ["authors", ', "dynamic = [", "missing: authors"),
-        ('core-metadata-version = "2.4"', 'core-metadata-version = "2.5"', "2.5 is refused by some indexes"),
-        ('"hatchling.build"', '"setuptools.build_meta"', "must be hatchling.build, not setuptools.build_meta"),
+        ('"npu_overlays.backend"', '"hatchling.build"', "must name npu-overlays, not hatchling.build"),
         ('replace = "pkg://lib.config"', 'replace = "file://lib/config"', "replace: is the same as find"),
         ('paths = ["src/lib/data/settings.yaml"]', 'paths = ["src/lib/core.py"]', "use @edited in a merge module"),
         ('paths = ["src/lib/data/settings.yaml"]', "paths = []", "edit[1].paths: is empty"),
@@ -132,3 +139,32 @@ def test_mistakes_of_several_overlays_are_told_together(sample: Sample) -> None:
         assert done.code == 3
         assert "not -1" in done.err
         assert "not -2" in done.err
+
+
+def test_a_file_that_says_nothing_shows_all_that_it_has_to_hold(sample: Sample) -> None:
+    config(sample).write_text("")
+    done = build(sample)
+    refused(sample, done, 3, "has no [tool.overlay], so it is no overlay", 'build-backend = "npu_overlays.backend"')
+    assert done.err.count("fix:") == 1
+    config(sample).write_text('[tool.overlay]\nproject = "lib"\nsuffix = "npu"\npackages = ["src/lib"]\n')
+    refused(sample, build(sample), 3, "add the table [tool.overlay.upstream]", "build-system: missing, or incomplete")
+
+
+def test_a_release_alone_has_one_archive(sample: Sample) -> None:
+    text = config(sample).read_text()
+    commit = sample.lib.git("rev-parse", "main")
+    text = text.replace(f'commit = "{commit}"\n', "").replace(
+        "[[tool.overlay.edit]]", _SECOND + "[[tool.overlay.edit]]"
+    )
+    config(sample).write_text(text)
+    refused(sample, build(sample), 3, "without a commit, the one archive is what is pinned", "keep one of them")
+
+
+_SECOND = f"""\
+[[tool.overlay.upstream.archive]]
+distribution = "lib"
+version = "1.2.3"
+file = "lib-1.2.3.tar.gz"
+sha256 = "{"0" * 64}"
+
+"""

@@ -100,7 +100,7 @@ def test_a_circle_of_extends_is_shown(own_upstream: Sample) -> None:
 def test_extending_itself_nothing_or_another_project_is_refused(sample: Sample) -> None:
     text = config(sample).read_text()
     for extends, message in (
-        (sample.lib_name, "goes round in a circle"),
+        (sample.lib_name, "which this one is called itself fix: tell two overlays on one pin apart: label ="),
         ("lib@0000000", "no such overlay"),
         (sample.app_name, "is an overlay of another project"),
     ):

@@ -43,7 +43,7 @@ def operations(overlay: str, target: str = PATH) -> tuple[Operation, ...]:
 def merged(before: str | bytes, overlay: str, target: str = PATH) -> tuple[bytes, tuple[Declared, ...]]:
     """Return the patched bytes and what was declared."""
     listed = [operation for operation in operations(overlay, target) if operation.path == PATH]
-    return merge(PATH, as_bytes(before), listed, distribution="pkg-npu")
+    return merge(PATH, as_bytes(before), listed, distribution="pkg-npu", purpose="NPU")
 
 
 def check(before: str | bytes, overlay: str, after: str | bytes, target: str = PATH) -> None:

@@ -58,14 +58,14 @@ def same(one: object, other: object) -> bool:
 
 def unchanged(path: str, content: bytes) -> None:
     """Merging nothing changes no byte and declares nothing."""
-    assert merge(path, content, [], distribution="pkg-npu") == (content, ()), path
+    assert merge(path, content, [], distribution="pkg-npu", purpose="NPU") == (content, ()), path
 
 
 def replaced_by_itself(path: str, content: bytes) -> int:
     """Replacing every function by its own text leaves the syntax tree equal, and the comparison empty."""
     before = Module(path, content)
     operations = [_replacement(path, before, definition) for definition in functions(before)]
-    after = Module(path, merge(path, content, operations, distribution="pkg-npu")[0])
+    after = Module(path, merge(path, content, operations, distribution="pkg-npu", purpose="NPU")[0])
     assert after.content.count(b"pkg-npu (replaced): w") == len(operations), path
     assert same(after.tree, before.tree), path
     assert compare_modules(before, after) == ((), ()), path
@@ -79,7 +79,7 @@ def wrapped(path: str, content: bytes) -> int:
     """
     before = Module(path, content)
     operations = list(_wrappers(path, before))
-    result, _ = merge(path, content, operations, distribution="pkg-npu")
+    result, _ = merge(path, content, operations, distribution="pkg-npu", purpose="NPU")
     after = Module(path, result)
     pieces = []
     for operation in operations:

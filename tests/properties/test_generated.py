@@ -69,7 +69,7 @@ def test_an_overlay_file_of_upstreams_own_functions_keeps_the_syntax(content: by
     overlay = _MARKERS + "".join(_in_containers(before, definition) for definition in found)
     operations = read_operations("o.py", overlay.encode(), overlay="o", target=PATH)
     assert [operation.symbol for operation in operations] == [definition.name for definition in found]
-    after = Module(PATH, merge(PATH, content, operations, distribution="pkg-npu")[0])
+    after = Module(PATH, merge(PATH, content, operations, distribution="pkg-npu", purpose="NPU")[0])
     assert checks.same(after.tree, before.tree)
 
 
@@ -103,7 +103,7 @@ def test_additions_and_deletions_are_all_that_changes(content: bytes, data: st.D
         expected = {"brand_new", gone.name}
     operations = read_operations("o.py", overlay.encode(), overlay="o", target=PATH)
     try:
-        result, _ = merge(PATH, content, operations, distribution="pkg-npu")
+        result, _ = merge(PATH, content, operations, distribution="pkg-npu", purpose="NPU")
     except MergeError as error:
         refusals = [problem.what for problem in error.problems]
         event("refused")

@@ -25,7 +25,7 @@ PATH = "pkg/a.py"
 def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: Overlay) -> None:
     operations = read_operations("o.py", overlay.text.encode(), overlay="o", target=PATH)
     try:
-        content, _ = merge(PATH, program.encode(), operations, distribution="pkg-npu")
+        content, _ = merge(PATH, program.encode(), operations, distribution="pkg-npu", purpose="NPU")
     except MergeError:
         event("refused")
         return

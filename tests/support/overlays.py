@@ -6,20 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from npu_overlays.overlay.configuration import DYNAMIC_FIELDS
-
 _CONFIG = """\
 [build-system]
 requires = ["npu-overlays"]
-build-backend = "hatchling.build"
-
-[project]
-name = "{project}-npu"
-license-files = {licences}
-dynamic = {dynamic}
+build-backend = "npu_overlays.backend"
 
 [tool.overlay]
 project = "{project}"
+suffix = "npu"
+purpose = "NPU"
+doctor = true
 revision = 1
 packages = {packages}
 license-files = ["LICENSE"]
@@ -27,18 +23,7 @@ license-files = ["LICENSE"]
 [tool.overlay.upstream]
 repository = "{repository}"
 commit = "{commit}"
-{upstream}
-[tool.hatch.metadata.hooks.npu-overlays]
-
-[tool.hatch.build.hooks.npu-overlays]
-
-[tool.hatch.build.targets.wheel]
-bypass-selection = true
-core-metadata-version = "2.4"
-
-[tool.hatch.build.targets.sdist]
-core-metadata-version = "2.4"
-"""
+{upstream}"""
 
 
 def write_overlay(  # noqa: PLR0913  # one argument for each part of the configuration
@@ -67,8 +52,6 @@ def write_overlay(  # noqa: PLR0913  # one argument for each part of the configu
     folder = root / f"{project}@{commit[:7]}"
     config = _CONFIG.format(
         project=project,
-        dynamic=json.dumps(DYNAMIC_FIELDS),
-        licences=json.dumps(["LICENSE", *(name for name in ("NOTICE",) if name in files)]),
         packages=json.dumps(list(packages)),
         repository=repository,
         commit=commit,

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def write_wheel(folder: Path, name: str, version: str, files: Mapping[str, bytes], *, metadata: str = "") -> Path:
+def write_wheel(  # noqa: PLR0913  # one argument for each part of a wheel
+    folder: Path, name: str, version: str, files: Mapping[str, bytes], *, metadata: str = "", tag: str = "py3-none-any"
+) -> Path:
     """Write an installable wheel and return it.
 
     Args:
@@ -22,16 +24,18 @@ def write_wheel(folder: Path, name: str, version: str, files: Mapping[str, bytes
         version: its version.
         files: content by path.
         metadata: the METADATA file, or only further headers for a minimal one.
+        tag: what it is for.
     """
     info = f"{name}-{version}.dist-info"
     if not metadata.startswith("Metadata-Version"):
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}"
-    tag = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    members = {**files, f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": tag.encode()}
+    pure = str(tag.endswith("-any")).lower()
+    about = f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
+    members = {**files, f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": about.encode()}
     record = [f"{path},sha256={_digest(content)},{len(content)}" for path, content in members.items()]
     members[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}-{version}-py3-none-any.whl"
+    file = folder / f"{name}-{version}-{tag}.whl"
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in members.items():
             member = zipfile.ZipInfo(path)

@@ -198,7 +198,9 @@ def _other_build(name: str, *, metadata: bool = True, summary: bool = True) -> C
                 (renamed / file).write_text((renamed / file).read_text().replace(old, new))
         if summary and name.endswith("_npu"):
             data = site.path(f"{name}_summary/changes.json")
-            data.write_text(data.read_text().replace(old, new))
+            value = json.loads(data.read_text().replace(old, new))
+            value["overlay"]["revision"] = 2
+            data.write_text(json.dumps(value))
 
     return do
 
@@ -443,13 +445,13 @@ DAMAGES = [
         name="paired distribution removed",
         do=_remove_pair,
         kinds={"pair missing"},
-        says=("was built for transformers-npu==4.5.6+npu.1",),
+        says=("was built for transformers-npu==4.5.6 (overlay transformers@",),
     ),
     Damage(
         name="paired distribution of another build",
         do=_all(_other_build("transformers_npu"), _other_build("transformers")),
         kinds={"pair of another build", "modified", "metadata damaged"},
-        says=("installed is 4.5.6+npu.2",),
+        says=("installed is 4.5.6+npu.2", "revision 2)"),
         repaired_by=False,
     ),
     Damage(

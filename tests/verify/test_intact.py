@@ -107,7 +107,9 @@ def test_chosen_distribution_alone_is_verified(site: Site) -> None:
 def test_text_says_what_json_says(site: Site) -> None:
     done = site.python("-m", "transformers_npu_summary", "--verify")
     assert (done.code, done.err) == (0, "")
-    assert [line.split(":")[1].split(",")[1].split("(")[0].strip() for line in done.out.splitlines()] == ["intact"] * 2
+    lines = done.out.splitlines()
+    assert [line.split(":")[1].split(",")[1].split("(")[0].strip() for line in lines[::2]] == ["intact"] * 2
+    assert all(line.endswith(", from the commit") for line in lines[1::2])
     site.write("verl/trainer.py", b"")
     done = site.python("-m", "transformers_npu_summary", "--verify")
     assert done.code == 1

@@ -160,7 +160,7 @@ BROKEN: dict[str, tuple[Callable[[Members], object], bool, tuple[str, ...]]] = {
     "pair not required": (
         edited("/METADATA", b"Requires-Dist: transformers-npu==", b"Requires-Dist: transformers-npu>="),
         True,
-        ("does not require transformers-npu==4.5.6+npu.1",),
+        ("does not require transformers-npu==4.5.6",),
     ),
 }
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.lock.lockfile import ArchiveRecord
+from npu_overlays.lock.pairing import Pair
 from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content
 from npu_overlays.pin import Pin
@@ -31,7 +32,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     archive: ArchiveRecord | None,
     files: Iterable[ExplainedFile],
     not_applied: Iterable[NotApplied],
-    requires: Iterable[str],
+    pairs: Sequence[Pair],
 ) -> dict[str, Any]:
     """Return the content of ``changes.json``.
 
@@ -43,7 +44,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         archive: how that archive compares with the commit; None for git.
         files: every change, with its reason.
         not_applied: operations on files the archive lacks.
-        requires: exact requirements on the paired patched distributions.
+        pairs: the patched distributions it is made for.
     """
     overlay = content.overlay
     source: dict[str, str] = {"kind": origin.kind}
@@ -52,6 +53,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     return {
         "schema": SCHEMA,
         "distribution": {"name": overlay.distribution, "version": version},
+        "purpose": overlay.purpose,
         "upstream": {
             "project": overlay.pin.project,
             "version": upstream_version,
@@ -68,8 +70,18 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
             "extends": list(reversed(content.lineage)),
             "sha256": content.digest,
         },
-        "requires": list(requires),
+        "requires": [pair.requirement for pair in pairs],
+        "pairs": [
+            {
+                "distribution": pair.distribution,
+                "version": pair.version,
+                "overlay": pair.overlay,
+                "revision": pair.revision,
+            }
+            for pair in pairs
+        ],
         "companion": overlay.pin.project,
+        "not_built": [overlay.pin.place(f"{glob}/").rstrip("/") or glob for glob in overlay.not_built],
         "files": [_file(overlay.pin, entry) for entry in files],
         "not_applied": [
             {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why} for one in not_applied

@@ -1,4 +1,4 @@
-"""What was changed in the installed NPU wheels: the summary package that travels inside each of them.
+"""What was changed in the installed patched wheels: the summary package that travels inside each of them.
 
 One source, many homes: the build copies these modules into every wheel it
 makes (``verl_npu_summary``, ``transformers_npu_summary``), because a wheel may
@@ -35,13 +35,15 @@ def text() -> str:
 def install_traceback() -> None:
     """Mark the frames of patched code, with the reason of each change, in every traceback this process shows.
 
-    ``VERL_NPU_TRACEBACK=1`` does the same in every process that imports this
-    package; the patched verl does where training starts, if the variable is set.
+    ``<DISTRIBUTION>_TRACEBACK=1`` (``VERL_NPU_TRACEBACK`` for verl-npu) does the same in every process that imports
+    this package; patched code may do that where it starts, if the variable is set.
     """
     from . import traceback_marks  # noqa: PLC0415 - as above
 
     traceback_marks.install()
 
 
-if os.environ.get("VERL_NPU_TRACEBACK", "") not in {"", "0"}:
+TRACEBACK = f"{__name__.removesuffix('_summary').upper()}_TRACEBACK"
+
+if os.environ.get(TRACEBACK, "") not in {"", "0"}:
     install_traceback()

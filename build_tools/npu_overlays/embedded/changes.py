@@ -85,7 +85,12 @@ if TYPE_CHECKING:
         name: str
         revision: int
 
-    class Changes(TypedDict):
+    class Words(TypedDict, total=False):
+        """What wheels of before do not say."""
+
+        purpose: str
+
+    class Changes(Words):
         """All of ``changes.json`` that the renderers use."""
 
         schema: int
@@ -108,6 +113,7 @@ _SHAPE = {
     "upstream": {"project": str, "version": str, "commit": str},
     "overlay": {"name": str, "revision": int},
     "files": [_FILE],
+    "purpose?": str,
     "not_applied": [{"path": str, "symbol": str, "operation": str, "why?": str}],
 }
 _TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer"}

@@ -118,10 +118,12 @@ def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
 
 
 def _version(changes: Changes) -> str:
-    distribution, upstream, overlay = changes["distribution"], changes["upstream"], changes["overlay"]
-    source = f"{upstream['project']} {upstream['version']} at {upstream['commit']}"
+    from . import provenance
+
+    distribution, overlay = changes["distribution"], changes["overlay"]
     name = f"{distribution['name']} {distribution['version']}"
-    return f"{name} ({source}, overlay {overlay['name']} revision {overlay['revision']})\n"
+    told = f"{provenance.upstream(changes)}, {provenance.source(changes)}"
+    return f"{name} ({told}, overlay {overlay['name']} revision {overlay['revision']})\n"
 
 
 def _not_installed(name: str, places: list[Place]) -> str:

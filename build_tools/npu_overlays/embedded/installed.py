@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from .changes import Changes
 
-SUFFIX = "_npu_summary"
+SUFFIX = "_summary"
 DATA = "changes.json"
-NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds a *_npu_summary package)"
+NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds its *_summary package)"
 _FIRST = ("verl", "transformers")
-_SIGNS = (DATA, "__main__.py")  # the second alone is a damaged installation, to be told of
+# The others alone are a damaged installation, to be told of; no other package holds files of these names.
+_SIGNS = (DATA, "manifest.json", "summary.schema.json", "provenance.py")
 
 
 class Place:
@@ -47,12 +48,12 @@ class Place:
     @property
     def project(self) -> str:
         """The upstream project's name by the package's name: ``verl``."""
-        return self.package.removesuffix(SUFFIX)
+        return self.distribution.rpartition("-")[0]
 
     @property
     def distribution(self) -> str:
         """The name pip knows: ``verl-npu``."""
-        return self.package.removesuffix("_summary").replace("_", "-")
+        return self.package.removesuffix(SUFFIX).replace("_", "-")
 
     def read(self, name: str) -> bytes:
         """Return the bytes of one of the package's files; raises ``OSError`` whatever the reason it cannot."""

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from .changes import Change, Changes, ClassChange, FileChange, Ledger
 
 # The counts of `=` and the missing space before the last of them are what users' scripts look for.
-_TOP = "=" * 32 + " NPU Patch Summary " + "=" * 34
-_BOTTOM = "=" * 29 + " NPU Patch Summary End" + "=" * 34
+_TOP = "=" * 32 + " {}Patch Summary " + "=" * 34
+_BOTTOM = "=" * 29 + " {}Patch Summary End" + "=" * 34
+_USUAL = "NPU"  # of wheels from before they said what they are for
 _GAP = " " * 9
 _ITEM = " " * 10
 
@@ -27,10 +28,14 @@ def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
     Returns:
         The text, ending in a newline.
     """
-    lines = [_TOP, ""]
-    for changes in distributions:
+    listed = list(distributions)
+    # One heading for all: that of the first that has a purpose to name.
+    purpose = next(filter(None, (printable(changes.get("purpose", _USUAL)) for changes in listed)), "")
+    named = f"{purpose} " if purpose else ""
+    lines = [_TOP.format(named), ""]
+    for changes in listed:
         lines += _distribution(changes, why=why)
-    return "\n".join([*lines, _BOTTOM, ""])
+    return "\n".join([*lines, _BOTTOM.format(named), ""])
 
 
 def printable(value: str) -> str:

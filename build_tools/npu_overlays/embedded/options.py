@@ -14,15 +14,31 @@ _TEACHING = """\
 examples:
   python -m {package}                         the summary of every patched distribution
   python -m {package} --why                   the same, with the reason below each change
-  python -m {package} --distribution verl-npu
+  python -m {package} --distribution {distribution}
   python -m {package} --format json | python -m json.tool
   python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
   python -m {package} --version
   python -m {package} --verify                is everything as it was built? each repair is printed
   python -m {package} --verify --ray          the same on every node of the running Ray cluster
-  python -m {package} --verify --ray --doctor and are the nodes fit, and alike?
   python -m {package} --audit                 has anything replaced patched code at run time?
   python -m {package} --audit --script train.py -- --steps 1
+{doctor}
+exit codes:
+  0  printed; with --verify: intact; with --audit: everything is what its file defines;
+     with --doctor: all rows are matched or compatible
+  1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
+     with --verify: not intact; with --audit: something was replaced; with --doctor: something is broken
+  2  the command line is wrong; with --verify, --audit and --doctor: could not tell
+
+environment:
+  {variable}=1  mark the frames of patched code in tracebacks ({package}.install_traceback() does too)
+
+The YAML has the schema of patch_summary.yaml. The JSON is described by summary.schema.json in this package's folder.
+From Python: `import {package}; {package}.text()` returns the text summary.
+"""
+
+_DOCTOR = """\
+  python -m {package} --verify --ray --doctor and are the nodes fit, and alike?
   python -m {package} --doctor                are versions, environment and devices fit to run it?
   python -m {package} --doctor --stack {stack}  the same, against the pins of one stack
   python -m {package} --doctor --deterministic  and the variables of a reproducible run
@@ -37,19 +53,6 @@ levels of --doctor:
   compatible  a published range allows it, or it works but is at risk
   broken      it will fail; the row says with which message, and what to do
   unknown     it could not be told
-
-exit codes:
-  0  printed; with --verify: intact; with --audit: everything is what its file defines; with --doctor: all rows are
-     matched or compatible
-  1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
-     with --verify: not intact; with --audit: something was replaced; with --doctor: something is broken
-  2  the command line is wrong; with --verify, --audit and --doctor: could not tell
-
-environment:
-  VERL_NPU_TRACEBACK=1  mark the frames of patched code in tracebacks ({package}.install_traceback() does too)
-
-The YAML has the schema of patch_summary.yaml. The JSON is described by summary.schema.json in this package's folder.
-From Python: `import {package}; {package}.text()` returns the text summary.
 """
 
 
@@ -65,20 +68,38 @@ def parse(argv: list[str], *, package: str) -> Options:
 
 
 def usage(package: str) -> str:
-    """Return the help, with the names of the stacks."""
+    """Return the help, with the names of the stacks where this wheel examines machines."""
+    cli = _parser(package)
+    stem = package.removesuffix("_summary")
+    distribution, variable = stem.replace("_", "-"), f"{stem.upper()}_TRACEBACK"
+    doctor = _doctors(package) if has_doctor() else ""
+    cli.epilog = _TEACHING.format(package=package, distribution=distribution, variable=variable, doctor=doctor)
+    return cli.format_help()
+
+
+def has_doctor() -> bool:
+    """Return whether this wheel carries the examination of the machine; an overlay has to ask for it."""
+    try:
+        from . import doctor  # noqa: F401, PLC0415 - only whether it is there
+    except ImportError:
+        return False
+    return True
+
+
+def _doctors(package: str) -> str:
     from .doctor.data import DataError, load  # noqa: PLC0415 - read for help only
 
     try:
         stacks = [stack.name for stack in load().stacks if not stack.record]
     except DataError as error:  # of a damaged installation; --verify says more
         stacks = [f"not readable: {error}"]
-    cli = _parser(package)
-    cli.epilog = _TEACHING.format(package=package, stacks=", ".join(stacks), stack=stacks[0])
-    return cli.format_help()
+    return _DOCTOR.format(package=package, stacks=", ".join(stacks), stack=stacks[0])
 
 
 def _mistakes(options: Options) -> Iterator[str]:
     """Yield what does not go together."""
+    if options.doctor and not has_doctor():
+        yield "this wheel examines no machines: its overlay does not ask for that"
     others = [flag for flag, given in (("--format", options.format or options.json), ("--why", options.why)) if given]
     if others and (options.diff or options.version):
         yield f"{others[0]} says how to show the summary; {'--diff' if options.diff else '--version'} shows none"
@@ -114,8 +135,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
     """Return the parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
     cli = argparse.ArgumentParser(
         prog=f"python -m {package}",
-        description="Show what was changed in the installed NPU wheels, against which upstream commit, and why;\n"
-        "check the installed files, the running code and the machine.",
+        description="Show what was changed in the installed patched wheels, against which upstream commit, and why;\n"
+        "check the installed files and the running code.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
@@ -129,12 +150,13 @@ def _parser(package: str) -> argparse.ArgumentParser:
         "--distribution",
         action="append",
         metavar="NAME",
-        help="only this distribution, e.g. verl-npu or verl (may be given more than once)",
+        help="only this distribution, by its own name or upstream's (may be given more than once)",
     )
     cli.add_argument("--json", action="store_true", help="print JSON for a machine to read; the checks know it too")
     _add_verify(cli.add_argument_group("the installed files"))
     _add_audit(cli.add_argument_group("the running code"))
-    _add_doctor(cli.add_argument_group("the machine"))
+    if has_doctor():
+        _add_doctor(cli.add_argument_group("the machine"))
     cli.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
     return cli
 

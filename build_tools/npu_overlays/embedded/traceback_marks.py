@@ -1,8 +1,9 @@
 """Traceback marks: a frame of a traceback in, what was changed about its function and why out.
 
-Off unless asked for: by ``VERL_NPU_TRACEBACK=1`` when a summary package is
-imported (the patched verl imports its own where training starts, in every Ray
-worker too, if that variable is set there), or by calling `install`. It then
+Off unless asked for: by ``VERL_NPU_TRACEBACK=1`` when verl-npu's summary
+package is imported (the patched verl imports its own where training starts, in
+every Ray worker too, if that variable is set there; other wheels have variables
+of their names), or by calling `install`. It then
 adds lines to what Python's `traceback` module formats, which is what logging,
 Ray and pytest print; nothing else changes.
 """

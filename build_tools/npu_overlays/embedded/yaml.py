@@ -63,9 +63,10 @@ def _escape(char: str) -> str:
 def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     upstream = changes["upstream"]
     yield f"  - repo: {scalar(upstream['project'])}"
-    yield f"    current_rev: {scalar(upstream['commit'])}"
+    revision = upstream["commit"] or upstream["version"]
+    yield f"    current_rev: {scalar(revision)}"
     yield "    versions:"
-    yield f"      - rev: {scalar(upstream['commit'])}"
+    yield f"      - rev: {scalar(revision)}"
     yield f"        dir: {scalar(changes['overlay']['name'])}"
     yield "        files:" if changes["files"] else "        files: []"
     for file in changes["files"]:

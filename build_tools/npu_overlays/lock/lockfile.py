@@ -80,7 +80,7 @@ def _from_values(values: Mapping[str, Any]) -> Lock:
         key: tuple(map(_text, value)) if isinstance(value, list) else value for key, value in values["metadata"].items()
     }
     Version(_text(metadata["version"]))
-    dict(metadata["fields"]), dict(metadata["scripts"])
+    dict(metadata["fields"]), dict(metadata["scripts"]), dict(metadata.get("entry_points", {}))
     return Lock(
         commit=values["commit"],
         metadata=UpstreamMetadata(**metadata),
@@ -113,7 +113,7 @@ def render_lock(lock: Lock) -> str:
     values = {
         "lock-version": LOCK_VERSION,
         "commit": lock.commit,
-        "metadata": {**asdict(lock.metadata)},
+        "metadata": {key: value for key, value in asdict(lock.metadata).items() if value or key != "entry_points"},
         "archives": archives,
         "contracts": contracts,
     }

@@ -13,7 +13,7 @@ import email.utils
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.overlay.tables import parse_toml
 from npu_overlays.tree import SourceTree
 
 
@@ -35,6 +36,7 @@ class UpstreamMetadata:
         fields: further values for the ``[project]`` table: ``description``, ``requires-python``,
             ``license``, ``keywords``, ``classifiers``, ``authors``, ``urls``.
         scripts: console scripts, name to object reference.
+        entry_points: the other entry points, by group.
         readme: repository path of the long description, or empty.
         readme_type: its content type.
     """
@@ -46,6 +48,7 @@ class UpstreamMetadata:
     scripts: Mapping[str, str]
     readme: str = ""
     readme_type: str = ""
+    entry_points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMetadata:
@@ -77,6 +80,7 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         scripts=dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {},
         readme=readme,
         readme_type=str(message.get("Description-Content-Type", "text/markdown")),
+        entry_points={name: dict(parser[name]) for name in parser.sections() if name != "console_scripts"},
     )
 
 
@@ -110,10 +114,32 @@ def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
     which is set up from the user's package index.
     """
     readme = next((path for path in tree.entries if path.lower() in ("readme.md", "readme.rst", "readme.txt")), "")
-    if tree.metadata:
-        return parse_metadata(tree.metadata, tree.entry_points, readme=readme or "README.md")
-    text, entry_points = _run_backend(tree)
-    return parse_metadata(text, entry_points, readme=readme)
+    entry_points = tree.entry_points if tree.wheel else sdist_entry_points(tree)
+    if tree.metadata and entry_points is not None:
+        return parse_metadata(tree.metadata, entry_points, readme=readme or "README.md")
+    text, built = _run_backend(tree)
+    return parse_metadata(text, built, readme=readme)
+
+
+def sdist_entry_points(tree: SourceTree) -> str | None:
+    """Return the entry points of an sdist as the text a wheel holds; None where only its backend can tell.
+
+    An sdist does not have to list them: setuptools does, others say them in pyproject.toml.
+    """
+    infos = [path for path in tree.entries if path.endswith(".egg-info/SOURCES.txt")]
+    if infos:
+        listed = f"{infos[0].rpartition('/')[0]}/entry_points.txt"
+        return tree.read(listed).decode("utf-8") if listed in tree else ""
+    project = parse_toml(tree.read("pyproject.toml")).get("project") if "pyproject.toml" in tree else None
+    if not isinstance(project, dict) or {"scripts", "gui-scripts", "entry-points"} & set(project.get("dynamic", [])):
+        return None
+    groups = {"console_scripts": project.get("scripts", {}), "gui_scripts": project.get("gui-scripts", {})}
+    groups |= project.get("entry-points", {})
+    return "".join(
+        f"[{name}]\n{''.join(f'{key} = {value}' + chr(10) for key, value in points.items())}"
+        for name, points in groups.items()
+        if points
+    )
 
 
 def _run_backend(tree: SourceTree) -> tuple[str, str]:

@@ -1,6 +1,10 @@
-"""Pairing: an overlay in, the exact requirements on the patched distributions it belongs together with out."""
+"""Pairing: an overlay in, the patched distributions it belongs together with out."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+from packaging.version import Version
 
 from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
@@ -8,14 +12,48 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import load_stacks
 
 
-def partner_requirements(overlay: Overlay) -> dict[str, str]:
-    """Return, by upstream name, the exact requirement on each overlay this one is paired with."""
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A patched distribution that another one is made for.
+
+    Installers compare public versions, which an upstream of that version satisfies whatever it was built from;
+    that overlay and revision are the right ones is for ``--verify`` to see.
+
+    Args:
+        project: upstream's name.
+        distribution: the patched one's.
+        version: its public version.
+        overlay: name of its overlay.
+        revision: of that overlay.
+    """
+
+    project: str
+    distribution: str
+    version: str
+    overlay: str
+    revision: int
+
+    @property
+    def requirement(self) -> str:
+        """The requirement on it: any build of that version, from the commit or from a release archive."""
+        return f"{self.distribution}=={self.version}"
+
+
+def pairs(overlay: Overlay) -> tuple[Pair, ...]:
+    """Return what each overlay this one is paired with gives, of those whose upstream this one's requires."""
+    wanted = _upstream_requirements(load_lock(overlay).metadata)
     partners = load_stacks(overlay.root).partners(overlay)
-    return {
-        partner.pin.project: f"{partner.distribution}=={partner.version(load_lock(partner).metadata.version)}"
+    return tuple(
+        Pair(
+            project=partner.pin.project,
+            distribution=partner.distribution,
+            version=Version(load_lock(partner).metadata.version).public,
+            overlay=partner.name,
+            revision=partner.revision,
+        )
         for partner in partners
-        if partner.pin.project in _upstream_requirements(load_lock(overlay).metadata)
-    }
+        if partner.pin.project in wanted
+    )
 
 
 def _upstream_requirements(metadata: UpstreamMetadata) -> set[str]:

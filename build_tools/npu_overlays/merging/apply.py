@@ -187,7 +187,8 @@ def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:
         raise MergeError(
             Problem(where=operations[0].where, what=f"upstream has no {path}", fix=_nearest_path(applier, path))
         )
-    result = merged_module(path, before, operations, distribution=applier.content.overlay.distribution)
+    overlay = applier.content.overlay
+    result = merged_module(path, before, operations, distribution=overlay.distribution, purpose=overlay.purpose)
     applier.changed[path] = result.content
     applier.declared += result.declared
     _author(applier, path, result.authorship)

@@ -31,14 +31,16 @@ _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
 
 
 def merge(
-    path: str, content: bytes, operations: Sequence[Operation], *, distribution: str
+    path: str, content: bytes, operations: Sequence[Operation], *, distribution: str, purpose: str = ""
 ) -> tuple[bytes, tuple[Declared, ...]]:
     """Return the patched bytes of one upstream module and what was declared; see `merged_module`."""
-    result = merged_module(path, content, operations, distribution=distribution)
+    result = merged_module(path, content, operations, distribution=distribution, purpose=purpose)
     return result.content, result.declared
 
 
-def merged_module(path: str, content: bytes, operations: Sequence[Operation], *, distribution: str) -> MergedModule:
+def merged_module(
+    path: str, content: bytes, operations: Sequence[Operation], *, distribution: str, purpose: str = ""
+) -> MergedModule:
     """Apply operations to one upstream module.
 
     Args:
@@ -46,6 +48,7 @@ def merged_module(path: str, content: bytes, operations: Sequence[Operation], *,
         content: upstream's bytes.
         operations: all operations on this file.
         distribution: name of the distribution built, written into the notices.
+        purpose: what the changes are for, likewise; may be empty.
 
     Returns:
         The patched bytes, one `Declared` for every operation and merged import, and who wrote which bytes.
@@ -58,7 +61,9 @@ def merged_module(path: str, content: bytes, operations: Sequence[Operation], *,
     problems += _duplicates(operations)
     changes: list[Change] = []
     for operation in operations:
-        site = Site(module=module, operation=operation, operations=operations, distribution=distribution)
+        site = Site(
+            module=module, operation=operation, operations=operations, distribution=distribution, purpose=purpose
+        )
         try:
             changes.append(Change(operation=operation, splices=tuple(_SPLICES[operation.action](site))))
         except MergeError as error:

@@ -27,12 +27,14 @@ class Site:
         operation: the operation.
         operations: all operations on this module.
         distribution: name of the distribution built, written into the notices.
+        purpose: what the changes are for, likewise; may be empty.
     """
 
     module: Module
     operation: Operation
     operations: Sequence[Operation]
     distribution: str
+    purpose: str = ""
 
     def find(self) -> Definition:
         """Return upstream's definition of the operation's symbol; raises `MergeError` unless there is exactly one."""
@@ -65,9 +67,10 @@ class Site:
         if self.module.is_ascii:
             why = why.encode("ascii", "backslashreplace").decode()
         gone = f" {self.operation.symbol.rpartition('.')[2]}" if self.operation.action == "deleted" else ""
+        purpose = f" for {self.purpose}" if self.purpose else ""
         prefix = f"{indentation}# "
         lines = textwrap.wrap(
-            f"Changed for NPU by {self.distribution} ({self.operation.action}{gone}): {why}",
+            f"Changed{purpose} by {self.distribution} ({self.operation.action}{gone}): {why}",
             _WIDTH,
             initial_indent=prefix,
             subsequent_indent=prefix,

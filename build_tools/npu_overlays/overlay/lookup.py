@@ -78,11 +78,21 @@ def lineage(overlay: Overlay) -> tuple[Overlay, ...]:
     while chain[-1].extends:
         where = f"{chain[-1].folder / CONFIG_FILE}: tool.overlay.extends"
         name = chain[-1].extends
+        if name == chain[-1].name:
+            what = f"names {name}, which this one is called itself"
+            fix = f'tell two overlays on one pin apart: label = "mine" in tool.overlay, and the folder {name}-mine'
+            raise ConfigError(Problem(where=where, what=what, fix=fix))
         if name in (known.name for known in chain):
             circle = " → ".join([*(known.name for known in chain), name])
             raise ConfigError(Problem(where=where, what=f"goes round in a circle: {circle}", fix="break the circle"))
         base = find_overlay(overlay.root, name)
         if base.pin.project != overlay.pin.project:
-            raise ConfigError(Problem(where=where, what=f"{name} is an overlay of another project", fix=""))
+            raise ConfigError(
+                Problem(
+                    where=where,
+                    what=f"{name} is an overlay of another project",
+                    fix=f"extend one of {overlay.pin.project}",
+                )
+            )
         chain.append(base)
     return tuple(reversed(chain))

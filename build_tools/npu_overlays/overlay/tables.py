@@ -23,11 +23,23 @@ _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a 
 def load_toml(path: Path) -> dict[str, Any]:
     """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed."""
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8"))
+        return _parsed(path.read_bytes())
     except OSError as error:
         raise ConfigError(Problem(where=str(path), what=f"cannot be read: {error.strerror}")) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(Problem(where=str(path), what=f"not valid TOML: {error}", fix="mend the syntax")) from error
+
+
+def parse_toml(content: bytes) -> dict[str, Any]:
+    """Return what a TOML text of somebody else's holds; nothing where it is malformed."""
+    try:
+        return _parsed(content)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    values: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
     return values
 
 
@@ -58,12 +70,16 @@ class Table:
         self._asked.add(key)
         value = self._values.get(key, default)
         if value is None:
-            self.problem(key, "missing", hint or f"add {key} = {_NAMES[kind]}")
+            self.problem(key, "missing", hint or self._addition(key, kind))
         elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             self.problem(key, f"must be {_NAMES[kind]}, not {value!r}", hint)
         else:
             return value
         return kind() if default is None else default
+
+    def _addition(self, key: str, kind: type) -> str:
+        dotted = f"{self._key}.{key}" if self._key else key
+        return f"add the table [{dotted}]" if kind is dict else f"add {key} = {_NAMES[kind]}"
 
     def positive(self, key: str, default: int | None = None) -> int:
         """Return a whole number from 1 on."""

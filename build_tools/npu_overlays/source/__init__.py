@@ -18,6 +18,7 @@ from npu_overlays.errors import Problem, SourceError
 from npu_overlays.source import archive as archives
 from npu_overlays.source import git
 from npu_overlays.source import local as clones
+from npu_overlays.source.archive import origin as archive_origin
 from npu_overlays.source.cache import Progress, cache_root
 from npu_overlays.source.fetch import Route, UnreachableError
 from npu_overlays.source.patience import forget
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
     from npu_overlays.pin import Pin
     from npu_overlays.tree import SourceTree
 
-__all__ = ["Mode", "acquire", "ask_again", "cache_root", "git_answers", "local_override", "override_variable"]
+__all__ = [
+    "Mode",
+    "acquire",
+    "archive_origin",
+    "ask_again",
+    "cache_root",
+    "git_answers",
+    "local_override",
+    "override_variable",
+]
 
 Mode = Literal["auto", "git", "archive"]
 

@@ -37,12 +37,14 @@ class Unpacked:
         metadata: text of ``METADATA`` or ``PKG-INFO``.
         entry_points: text of a wheel's ``entry_points.txt``.
         wheel: text of a wheel's ``WHEEL`` file.
+        outside: what a wheel installs outside its packages.
     """
 
     files: dict[str, Member]
     metadata: str
     entry_points: str = ""
     wheel: str = ""
+    outside: tuple[str, ...] = ()
 
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
@@ -68,12 +70,18 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
     return SourceTree(
         entries=entries,
         content={path: member.content for path, member in found.files.items()},
-        origin=Origin(
-            kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
-        ),
+        origin=origin(pin, archive),
         metadata=found.metadata,
         entry_points=found.entry_points,
         wheel=found.wheel,
+        outside=found.outside,
+    )
+
+
+def origin(pin: Pin, archive: Archive) -> Origin:
+    """Return what is recorded of a build from an archive."""
+    return Origin(
+        kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
     )
 
 
@@ -147,20 +155,26 @@ def _tops(members: list[Member]) -> list[str]:
 def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
     own = _info_folder(name, members)
     special: dict[str, str] = {}
+    outside: list[str] = []
     files: list[tuple[str, Member]] = []
     for member in members:
         top, _, rest = member.path.partition("/")
-        if path := _repository_path(member.path, homes):
+        kind, _, inner = rest.partition("/")
+        library = top.endswith(".data") and kind in ("purelib", "platlib")
+        if path := _repository_path(inner if library else member.path, homes):
             files.append((path, member))
         elif top == own and rest.startswith("licenses/"):
             files.append((rest.removeprefix("licenses/"), member))
         elif top == own and rest in _SPECIAL:
             special[rest] = member.text()
+        elif top.endswith(".data") and not library:
+            outside.append(member.path)
     return Unpacked(
         files=_by_path(files),
         metadata=_required(special, "METADATA"),
         entry_points=special.get("entry_points.txt", ""),
         wheel=_required(special, "WHEEL"),
+        outside=tuple(outside),
     )
 
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-from hatchling.builders.wheel import WheelBuilder
-
 from npu_overlays.embedded.doctor.data import load as load_knowledge
-from npu_overlays.errors import ConfigError, OverlayError, Problem
+from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name, stacks_of
 from npu_overlays.interrupts import held
 from npu_overlays.lock.lockfile import load_lock
-from npu_overlays.lock.metadata import of_extras, rewritten_requires
-from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.pin import Pin
 from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare, source_mode
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch, temporaries
-from npu_overlays.source import ask_again, git_answers, local_override
+from npu_overlays.source import Mode, archive_origin, ask_again, git_answers, local_override
+from npu_overlays.tree import Origin
 from npu_overlays.wheels.inspection import read_record
+from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
 from npu_overlays.wheels.statement import inputs, sha256, up_to_date, write_statement
 
 
@@ -89,29 +87,47 @@ def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Seq
 def _existing(overlay: Overlay, out: Path) -> Built | None:
     """Return the files of an earlier build where nothing they follow from has changed."""
     try:
-        version = overlay.version(load_lock(overlay).metadata.version)
-        local = local_override(overlay.pin.project)
-        if local is not None:
-            acquire(overlay)  # the clone is looked at whenever it is named
-        used, mode = inputs(overlay), "git" if local else source_mode()
+        mode = _mode(overlay)
+        used, upstream = inputs(overlay), load_lock(overlay).metadata.version
+        for origin in _origins(overlay.pin, mode):
+            found = _found(overlay, overlay.version(upstream, origin), out, used)
+            if found is not None:
+                # From the commit is best; what an archive gave is up to date while git still has no answer.
+                best = mode != "auto" or origin.kind == "git" or not git_answers(overlay.pin, progress=step)
+                return found if best else None
     except OverlayError:
-        return None  # preparing it will fail for the same reason, and say so beside all the others
-    wheel, companion = (
-        out / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-        for name in (overlay.distribution, overlay.pin.project)
-    )
-    if not up_to_date(wheel, companion, used, mode=mode):
+        pass  # preparing it will fail for the same reason, and say so beside all the others
+    return None
+
+
+def _mode(overlay: Overlay) -> Mode:
+    if local_override(overlay.pin.project) is None:
+        return source_mode(overlay) if overlay.pin.commit else "archive"
+    acquire(overlay)  # the clone is looked at whenever it is named
+    return "git"
+
+
+def _origins(pin: Pin, mode: Mode) -> Iterator[Origin]:
+    """Yield the sources that may serve, the best first."""
+    if mode != "archive":
+        yield Origin(kind="git", repository=pin.repository, commit=pin.commit)
+    for archive in pin.archives if mode != "git" else ():
+        yield archive_origin(pin, archive)
+
+
+def _found(overlay: Overlay, version: str, out: Path, used: dict[str, str]) -> Built | None:
+    """Return both wheels of a version where they lie there and their statement says that they are made from `used`."""
+    names = [name.replace("-", "_") for name in (overlay.distribution, overlay.pin.project)]
+    files = [file for name in names for file in sorted(out.glob(f"{name}-{version}-*.whl"))]
+    if len(files) != len(names) or not up_to_date(files[0], files[1], used):
         return None
-    record = read_record(wheel)
-    # A wheel from an archive stood in for one from the commit, which may be had by now.
-    if mode == "auto" and record["upstream"]["source"]["kind"] == "archive" and git_answers(overlay.pin, progress=step):
-        return None
+    wheel, companion = files
     return Built(
         overlay=overlay.name,
         wheel=wheel,
         companion=companion,
         sha256=sha256(wheel),
-        record=record,
+        record=read_record(wheel),
         rebuilt=False,
     )
 
@@ -123,7 +139,7 @@ def _build(overlay: Overlay, folder: Path, out: Path) -> Built:
     used = {**inputs(overlay), "overlay": prepared.content.digest}
     with about(overlay.name):
         step(f"writing {overlay.distribution} {prepared.version}")
-        companion, wheel = _companion(prepared, folder), _hatch(overlay.folder, folder)
+        companion, wheel = pack_companion(prepared, folder), pack_wheel(prepared, folder)
     write_statement(wheel, companion, prepared.record, used)
     _write_constraints(overlay, folder)
     return Built(
@@ -156,67 +172,5 @@ def rehearse(overlay: Overlay) -> Prepared:
     """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
     prepared = prepare(overlay)
     step(f"trying what {overlay.distribution} {prepared.version} will be")
-    with _companion_project(prepared) as companion, temporaries() as folder:
-        for project in (overlay.folder, companion):
-            with _refusals(project):
-                builder = WheelBuilder(str(project))
-                list(builder.build(directory=str(folder), versions=["standard"], hooks_only=True))
-                builder.config.core_metadata_constructor(builder.metadata)
+    check_tables(prepared)
     return prepared
-
-
-def _hatch(project: Path, out: Path) -> Path:
-    """Run hatchling's wheel builder on a project folder."""
-    # Dates in the archive are hatchling's constant, or SOURCE_DATE_EPOCH where the user sets it.
-    with _refusals(project):
-        (wheel,) = WheelBuilder(str(project)).build(directory=str(out), versions=["standard"])
-    return Path(wheel)
-
-
-@contextmanager
-def _refusals(project: Path) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError) as error:  # how hatchling refuses a [project] table
-        fix = "mend the [project] and [tool.hatch] tables"
-        problem = Problem(where=str(project / CONFIG_FILE), what=f"hatchling refuses it: {error}", fix=fix)
-        raise ConfigError(problem) from error
-
-
-def companion_table(prepared: Prepared) -> dict[str, object]:
-    """Return the ``[project]`` table of the companion.
-
-    It holds no file. Other packages require upstream's name and ask for its
-    version; the companion answers both. It carries upstream's extras, because
-    packages also require ``transformers[torch]``.
-    """
-    overlay = prepared.content.overlay
-    own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
-    metadata = prepared.lock.metadata
-    return {
-        "name": overlay.pin.project,
-        "version": prepared.version,
-        "description": f"Empty: stands for {overlay.pin.project}, whose files {overlay.distribution} installs",
-        "readme": {
-            "content-type": "text/markdown",
-            "text": f"Holds no files: {overlay.distribution} installs those of {overlay.pin.project}, patched.\n"
-            f"It answers packages that require {overlay.pin.project}.\n",
-        },
-        "requires-python": metadata.fields.get("requires-python", ">=3.10"),
-        "dependencies": of_extras(rewritten_requires(metadata, {**prepared.requires, **own})),
-        "optional-dependencies": {extra: [] for extra in metadata.extras},
-    }
-
-
-def _companion(prepared: Prepared, out: Path) -> Path:
-    with _companion_project(prepared) as project:
-        return _hatch(project, out)
-
-
-@contextmanager
-def _companion_project(prepared: Prepared) -> Iterator[Path]:
-    wheel = {"bypass-selection": True, "core-metadata-version": "2.4"}
-    document = {"project": companion_table(prepared), "tool": {"hatch": {"build": {"targets": {"wheel": wheel}}}}}
-    with tempfile.TemporaryDirectory(prefix="npu-overlays-companion-") as folder:
-        Path(folder, "pyproject.toml").write_text(tomli_w.dumps(document), "utf-8")
-        yield Path(folder)

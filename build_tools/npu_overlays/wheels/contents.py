@@ -10,10 +10,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from email.parser import BytesParser
+from email.parser import BytesParser, HeaderParser
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import parse_tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from npu_overlays.errors import OutputError, Problem
@@ -105,6 +106,18 @@ def check_record(wheel: WheelContents) -> Iterator[Problem]:
 
 def _digest(content: bytes) -> str:
     return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()}"
+
+
+def check_tags(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield where the name claims other Pythons and platforms than WHEEL does."""
+    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
+    try:
+        named = parse_wheel_filename(wheel.file.name)[3]
+    except InvalidWheelFilename:
+        return  # told by `check_names`
+    if tags != named:
+        yield wheel.problem("WHEEL", f"says it is for {', '.join(sorted(map(str, tags)))}, its name says otherwise")
 
 
 def check_names(wheel: WheelContents) -> Iterator[Problem]:

@@ -39,7 +39,7 @@ def _read(wheel: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for member in archive.namelist():
-                if member.endswith(f"_npu_summary/{name}") and member.count("/") == 1:
+                if member.endswith(f"_summary/{name}") and member.count("/") == 1:
                     return archive.read(member)
     except FileNotFoundError as error:
         raise refuse("no such file") from error

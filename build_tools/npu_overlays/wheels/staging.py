@@ -8,11 +8,11 @@ from typing import Any
 
 from npu_overlays import embedded
 from npu_overlays.changes.record import manifest, unified_diff
+from npu_overlays.embedded import changes, provenance
 from npu_overlays.embedded.doctor.data import load as load_knowledge
-from npu_overlays.errors import MergeError, Problem
 from npu_overlays.installs.stacks import extras_of_overlay, without_extras
-from npu_overlays.lock.metadata import rewritten_requires
-from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, input_files
+from npu_overlays.lock.metadata import of_extras, rewritten_requires
+from npu_overlays.overlay.inputs import LOCK_FILE, input_files
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
 from npu_overlays.overlay.stacks import load_stacks
@@ -21,36 +21,71 @@ from npu_overlays.reproducible import canonical_json
 
 
 def project_table(prepared: Prepared) -> dict[str, Any]:
-    """Return the dynamic part of the ``[project]`` table: upstream's metadata, renamed and rewritten."""
+    """Return the ``[project]`` table of a wheel: upstream's metadata, renamed and rewritten."""
     overlay = prepared.content.overlay
     metadata = prepared.lock.metadata
     companion = f"{overlay.pin.project}=={prepared.version}"
-    own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
-    requires = rewritten_requires(metadata, {**prepared.requires, **own}, overlay.dependencies)
+    requires = rewritten_requires(metadata, _renames(prepared), overlay.dependencies)
     # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
     stacked = extras_of_overlay(overlay.name, load_knowledge())
-    requires = without_extras(requires, stacked)
     fields = dict(metadata.fields)
     fields["license"] = {"text": fields.get("license", "")}
+    patched = f"(patched for {overlay.purpose})" if overlay.purpose else "(patched)"
+    groups = {name: dict(points) for name, points in metadata.entry_points.items()}
     return {
         **fields,
-        "description": f"{fields.get('description', '')} (patched for Ascend NPU)".strip(),
+        "name": overlay.distribution,
+        "description": f"{fields.get('description', '')} {patched}".strip(),
         "version": prepared.version,
         "readme": {"content-type": metadata.readme_type or "text/markdown", "text": _readme(prepared)},
+        "license-files": list(prepared.licences),
         "scripts": dict(metadata.scripts),
-        "dependencies": [*requires, companion],
+        "gui-scripts": groups.pop("gui_scripts", {}),
+        "entry-points": groups,
+        "dependencies": [*without_extras(requires, stacked), companion],
         "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **stacked},
     }
+
+
+def companion_table(prepared: Prepared) -> dict[str, Any]:
+    """Return the ``[project]`` table of the companion.
+
+    It holds no file. Other packages require upstream's name and ask for its
+    version; the companion answers both. It carries upstream's extras, because
+    packages also require ``transformers[torch]``.
+    """
+    overlay = prepared.content.overlay
+    metadata = prepared.lock.metadata
+    return {
+        "name": overlay.pin.project,
+        "version": prepared.version,
+        "description": f"Empty: stands for {overlay.pin.project}, whose files {overlay.distribution} installs",
+        "readme": {
+            "content-type": "text/markdown",
+            "text": f"Holds no files: {overlay.distribution} installs those of {overlay.pin.project}, patched.\n"
+            f"It answers packages that require {overlay.pin.project}.\n",
+        },
+        "requires-python": metadata.fields.get("requires-python", ">=3.10"),
+        "dependencies": of_extras(rewritten_requires(metadata, _renames(prepared))),
+        "optional-dependencies": {extra: [] for extra in metadata.extras},
+    }
+
+
+def _renames(prepared: Prepared) -> dict[str, str]:
+    """Return, by upstream name, the requirement on the patched distribution that takes its place."""
+    overlay = prepared.content.overlay
+    own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
+    return {**{pair.project: pair.requirement for pair in prepared.pairs}, **own}
 
 
 def _readme(prepared: Prepared) -> str:
     """Return the long description: what was changed, then upstream's own."""
     overlay = prepared.content.overlay
-    pin = overlay.pin
     count = len(prepared.files)
+    record = changes.parse(canonical_json(prepared.record))
     statement = (
-        f"> **{overlay.distribution}** is {pin.project} {prepared.lock.metadata.version} ({pin.repository}, commit"
-        f" {pin.commit}) with {count} files changed by the overlay {overlay.name}, revision {overlay.revision}."
+        f"> **{overlay.distribution}** is {provenance.upstream(record)}, {provenance.source(record)},"
+        f" with {count} files changed by the overlay {overlay.name}, revision {overlay.revision}."
         f" `python -m {overlay.summary_package}` lists every change and why. It is not made by upstream.\n"
     )
     return f"{statement}\n{_upstream_readme(prepared)}"
@@ -75,7 +110,6 @@ def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
     Returns:
         Place in the wheel by path on disk, in order of the places.
     """
-    check_licences(prepared)
     placed: dict[str, str] = {}
     for number, (path, place) in enumerate(sorted(prepared.shipped().items(), key=lambda item: item[1])):
         file = folder / str(number)
@@ -104,28 +138,11 @@ def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     package = prepared.content.overlay.summary_package
     code = Path(embedded.__file__).parent
     for file in sorted(code.rglob("*")):
-        if file.suffix in (".py", ".json"):
-            yield f"{package}/{file.relative_to(code).as_posix()}", file.read_bytes()
+        path = file.relative_to(code).as_posix()
+        if file.suffix in (".py", ".json") and (prepared.content.overlay.doctor or not path.startswith("doctor/")):
+            yield f"{package}/{path}", file.read_bytes()
     yield f"{package}/changes.json", canonical_json(prepared.record)
     yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")
-
-
-def check_licences(prepared: Prepared) -> None:
-    """Refuse a wheel whose licence files are not upstream's, as far as this source holds them."""
-    overlay = prepared.content.overlay
-    tree = prepared.tree.source
-    ours = b"\n".join(
-        (overlay.folder / name).read_bytes() for name in LICENCE_FILES if (overlay.folder / name).is_file()
-    )
-    for path in overlay.license_files:
-        if path in tree and _words(tree.read(path)) not in _words(ours):
-            what = f"the LICENSE and NOTICE beside it do not hold upstream's {path}"
-            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.license-files"
-            raise MergeError(Problem(where=where, what=what, fix=f"copy upstream's {path} into LICENSE or NOTICE"))
-
-
-def _words(text: bytes) -> bytes:
-    return b" ".join(text.split())
 
 
 def sdist_files(overlay: Overlay) -> dict[str, str]:

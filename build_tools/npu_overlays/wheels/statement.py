@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.lock.pairing import partner_requirements
+from npu_overlays.lock.pairing import pairs
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import Overlay
@@ -32,7 +32,9 @@ def inputs(overlay: Overlay) -> dict[str, str]:
     """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for."""
     return {
         "overlay": inputs_digest(lineage(overlay)),
-        "requires": " ".join(partner_requirements(overlay).values()),
+        "requires": "; ".join(
+            f"{pair.requirement} from {pair.overlay} revision {pair.revision}" for pair in pairs(overlay)
+        ),
         "tool": _tool_digest(),
         "hatchling": version("hatchling"),
         "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", ""),
@@ -57,12 +59,6 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
     """Write the statement of a wheel and its companion beside them."""
     upstream = record["upstream"]
     source = upstream["source"]
-    dependency = {
-        "uri": f"git+{upstream['repository']}@{upstream['commit']}",
-        "digest": {"gitCommit": upstream["commit"]},
-    }
-    if source["kind"] == "archive":
-        dependency = {"name": source["archive"], "digest": {"sha256": source["sha256"]}}
     value = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": file.name, "digest": {"sha256": sha256(file)}} for file in (wheel, companion)],
@@ -72,7 +68,7 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
                 "buildType": BUILD_TYPE,
                 "externalParameters": {"overlay": record["overlay"]["name"], "source": source["kind"]},
                 "internalParameters": used,
-                "resolvedDependencies": [dependency],
+                "resolvedDependencies": [material(upstream)],
             },
             "runDetails": {"builder": {"id": "npu-overlays", "version": {"npu-overlays": version("npu-overlays")}}},
         },
@@ -80,16 +76,23 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
     statement_file(wheel).write_bytes(canonical_json(value))
 
 
-def up_to_date(wheel: Path, companion: Path, used: dict[str, str], *, mode: str) -> bool:
-    """Return whether both files are what their statement says, made from these inputs and this kind of source."""
+def material(upstream: dict[str, Any]) -> dict[str, Any]:
+    """Return the upstream bytes a wheel was made from, by its record, as a statement names them."""
+    source = upstream["source"]
+    if source["kind"] == "archive":
+        return {"name": source["archive"], "digest": {"sha256": source["sha256"]}}
+    uri = f"git+{upstream['repository']}@{upstream['commit']}"
+    return {"uri": uri, "digest": {"gitCommit": upstream["commit"]}}
+
+
+def up_to_date(wheel: Path, companion: Path, used: dict[str, str]) -> bool:
+    """Return whether both files are what their statement says, made from these inputs."""
     try:
         value = json.loads(statement_file(wheel).read_text("utf-8"))
         definition = value["predicate"]["buildDefinition"]
         named = {subject["name"]: subject["digest"]["sha256"] for subject in value["subject"]}
-        return (
-            definition["internalParameters"] == used
-            and mode in ("auto", definition["externalParameters"]["source"])
-            and named == {file.name: sha256(file) for file in (wheel, companion)}
-        )
+        return definition["internalParameters"] == used and named == {
+            file.name: sha256(file) for file in (wheel, companion)
+        }
     except (OSError, ValueError, KeyError, TypeError):
         return False

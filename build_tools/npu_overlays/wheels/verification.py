@@ -20,9 +20,11 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.changes.record import MANIFEST_SCHEMA
 from npu_overlays.embedded import changes
+from npu_overlays.embedded.verify.ownership import suffix_of
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.proc import ProcessError, run
-from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, read_wheel
+from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,7 @@ class Verified:
         name: its distribution.
         version: its version.
         files: how many files it holds.
-        kind: ``patched``, or ``companion`` for the empty one under upstream's name.
+        kind: ``patched``, ``companion`` for the empty one under upstream's name, or ``statement``.
         problems: what is wrong with it.
     """
 
@@ -51,7 +53,7 @@ def verify_wheel(file: Path) -> Verified:
     wheel = read_wheel(file)
     package = f"{canonicalize_name(wheel.name).replace('-', '_')}_summary"
     patched = f"{package}/changes.json" in wheel.members
-    checks = [check_record(wheel), check_names(wheel)]
+    checks = [check_record(wheel), check_names(wheel), check_tags(wheel)]
     checks += [_patched(wheel, package)] if patched else [_companion_itself(wheel)]
     return Verified(
         wheel=file,
@@ -68,9 +70,10 @@ def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
     if wheel.content:
         what = f"holds {len(wheel.content)} files and no summary package; a companion holds none"
         yield Problem(where=str(wheel.file), what=what, fix="name a wheel that npu-overlays built")
-    own = f"{canonicalize_name(wheel.name)}-npu=={wheel.version}"
-    for requirement in wheel.requires:
-        if requirement.startswith(f"{canonicalize_name(wheel.name)}-npu") and not requirement.startswith(own):
+    suffix = suffix_of(wheel.version)
+    for requirement in map(Requirement, wheel.requires if suffix else ()):
+        patched = canonicalize_name(requirement.name) == f"{canonicalize_name(wheel.name)}-{suffix}"
+        if patched and str(requirement.specifier) != f"=={wheel.version}":
             yield wheel.problem("METADATA", f"requires {requirement}, which is not of its own version {wheel.version}")
 
 
@@ -88,6 +91,7 @@ def _patched(wheel: WheelContents, package: str) -> Iterator[Problem]:
     yield from _summary(wheel, record)
     yield from _diff(wheel, package, record)
     yield from _required(wheel, record)
+    yield from _compiled(wheel, record)
     yield from _companion(wheel, record)
 
 
@@ -144,6 +148,15 @@ def _diff(wheel: WheelContents, package: str, record: Any) -> Iterator[Problem]:
             before = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
             if before != one.get("before"):
                 yield wheel.problem("changes.diff", f"taken back does not give upstream's {one['path']}")
+
+
+def _compiled(wheel: WheelContents, record: Any) -> Iterator[Problem]:
+    """Yield compiled files of a wheel that claims to be for any platform, but for those its overlay names."""
+    if not wheel.file.name.endswith("-any.whl"):
+        return
+    for path in sorted(path for path in wheel.content if BINARY.search(path)):
+        if not any(names(glob, path) for glob in record.get("not_built", ())):
+            yield wheel.problem(path, "is compiled for one platform, and the wheel claims to be for any")
 
 
 def _required(wheel: WheelContents, record: Any) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from ..installed import load, normal_name
 from .findings import Finding
@@ -11,12 +12,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..changes import Changes
     from ..installed import Place
     from .distributions import Dist
     from .findings import Repair
     from .subjects import Subject
 
-_OURS = "+npu."
+# suffix of the patched one's name, revision, perhaps a label, and the source of the bytes
+_LOCAL = re.compile(r"[+.](?P<suffix>[a-z][a-z0-9]*)\.\d+(?:\.[a-z][a-z0-9]*)?\.[ga][0-9a-f]{7}$")
+
+
+def suffix_of(version: str) -> str:
+    """Return what a version of ours says the patched distribution's name ends in; empty for a version of others."""
+    found = _LOCAL.search(version)
+    return found["suffix"] if found else ""
 
 
 def check(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
@@ -56,7 +65,7 @@ def _replaced(subject: Subject, other: Dist) -> tuple[str, str]:
         what += f", and claims {ours} of our files"
     if other.editable:
         return what, f"an editable install of {other.editable}"
-    if _OURS in other.version:
+    if suffix_of(other.version):
         return what, f"{subject.name} and its companion were upgraded one without the other"
     return what, f"upstream's own {other.name} was installed afterwards, as a dependency or by hand"
 
@@ -140,20 +149,44 @@ def _changed_metadata(own: Dist) -> list[str]:
 
 
 def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
-    for requirement in _requirements(subject):
-        name, _, version = requirement.partition("==")
+    for pair in _wanted(subject):
+        requirement, name = f"{pair['distribution']}=={pair['version']}", normal_name(pair["distribution"])
         repairs = subject.installer.other(requirement)
-        found = next((one for one in subject.dists if one.key == normal_name(name)), None)
-        place = next((one for one in places if normal_name(one.distribution) == normal_name(name)), None)
+        found = next((one for one in subject.dists if one.key == name), None)
+        place = next((one for one in places if normal_name(one.distribution) == name), None)
+        made_for = f"{subject.name} was built for {requirement}{_of(pair['overlay'], pair['revision'])}"
         if place is None:
-            what = f"{subject.name} was built for {requirement}, which is not installed"
             cause = "installed with --no-deps, or uninstalled since"
             if found is not None:
                 cause = f"{found.name} {found.version} is registered, but its files are gone"
-            yield _finding(subject, "pair missing", what, cause, repairs)
-        elif (actual := _built(place) or (found.version if found else "unknown")) != version:
-            what = f"{subject.name} was built for {requirement}; installed is {actual}"
+            yield _finding(subject, "pair missing", f"{made_for}, which is not installed", cause, repairs)
+            continue
+        there = _built(place)
+        actual = there["distribution"]["version"] if there else found.version if found else "unknown"
+        overlay = (there["overlay"]["name"], str(there["overlay"]["revision"])) if there else ("", "")
+        if _public(actual) != _public(pair["version"]) or (
+            pair["overlay"] and overlay != (pair["overlay"], pair["revision"])
+        ):
+            what = f"{made_for}; installed is {actual}{_of(*overlay)}"
             yield _finding(subject, "pair of another build", what, "one was upgraded without the other", repairs)
+
+
+def _wanted(subject: Subject) -> list[dict[str, str]]:
+    """Return what the summary says of paired distributions; wheels of before required an exact version."""
+    pairs = subject.changes.get("pairs") if subject.changes else None
+    if isinstance(pairs, list) and all(isinstance(one, dict) for one in pairs):
+        keys = ("distribution", "version", "overlay", "revision")
+        return [{key: str(one.get(key, "")) for key in keys} for one in pairs]
+    exact = [one.partition("==") for one in _requirements(subject)]
+    return [{"distribution": name, "version": version, "overlay": "", "revision": ""} for name, _, version in exact]
+
+
+def _of(overlay: str, revision: str) -> str:
+    return f" (overlay {overlay} revision {revision})" if overlay else ""
+
+
+def _public(version: str) -> str:
+    return version.partition("+")[0]
 
 
 def _alone(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
@@ -165,9 +198,11 @@ def _alone(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
     keys = {one.key for one in subject.dists}
     keys |= {normal_name(name) for name in (*required, *(place.distribution for place in places))}
     for one in subject.dists:
-        patched = f"{one.key}-npu"
-        ours = _OURS in one.version and not one.key.endswith("-npu")
-        if ours and patched not in keys and all(path.startswith(one.info) for path in one.record):
+        suffix = suffix_of(one.version)
+        if not suffix or one.key.endswith(f"-{suffix}"):
+            continue
+        patched = f"{one.key}-{suffix}"
+        if patched not in keys and all(path.startswith(one.info) for path in one.record):
             what = (
                 f"{one.name} {one.version} is empty by design, and {patched}, which holds its files, is not installed"
             )
@@ -181,10 +216,10 @@ def _requirements(subject: Subject) -> list[str]:
     return [str(one) for one in requirements] if isinstance(requirements, list) else []
 
 
-def _built(place: Place) -> str:
-    """Return the version that a place's summary is of; empty where it is damaged."""
+def _built(place: Place) -> Changes | None:
+    """Return a place's summary; None where it is damaged."""
     found = load([place]).changes
-    return found[0]["distribution"]["version"] if found else ""
+    return found[0] if found else None
 
 
 def _finding(  # noqa: PLR0913, PLR0917 - the fields of a finding

@@ -53,7 +53,7 @@ class Installer:
     def other(self, requirement: str) -> tuple[Repair, ...]:
         """Install another patched distribution, given as ``name==version``, with its companion."""
         name, _, version = requirement.partition("==")
-        companion = Repair(rank=_COMPANION, command=self._install(name.removesuffix("-npu"), version))
+        companion = Repair(rank=_COMPANION, command=self._install(name.rpartition("-")[0], version))
         return (companion, Repair(rank=_WHEEL, command=self._install(name, version)))
 
     def uninstall(self, name: str) -> tuple[Repair, ...]:

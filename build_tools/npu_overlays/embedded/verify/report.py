@@ -6,6 +6,8 @@ import json
 import sys
 from dataclasses import dataclass
 
+from .. import provenance
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +82,8 @@ class Report:
             unknown = any(finding.level == "unknown" for finding in found)
             state = "NOT INTACT" if damaged else "could not tell" if unknown else "intact"
             yield f"{subject.name} {subject.version}: {len(subject.files)} files, {state} ({subject.store.root})"
+            if subject.changes:
+                yield f"  {provenance.upstream(subject.changes)}, {provenance.source(subject.changes)}"
             for finding in found:
                 yield from _shown(finding)
         yield from (f"error: {problem}" for problem in self.problems)
@@ -109,6 +113,7 @@ def _distribution(subject: Subject) -> dict[str, Any]:
         "version": subject.version,
         "overlay": changes["overlay"]["name"] if changes else "",
         "upstream": changes["upstream"]["commit"] if changes else "",
+        "source": provenance.source(changes) if changes else "",
         "root": subject.store.root,
         "files": len(subject.files),
         "manifest": subject.manifest,

@@ -1,0 +1,34 @@
+"""The build backend (PEP 517) of overlays: the current folder in, the wheel that `npu-overlays build` makes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.pipeline import prepare
+from npu_overlays.scratch import temporaries
+from npu_overlays.wheels.packing import pack_sdist, pack_wheel
+
+Settings = Mapping[str, object] | None
+
+
+def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:  # noqa: ARG001  # the signature is PEP 517's
+    """Build the wheel of the overlay in the current folder and return its name."""
+    with temporaries():
+        return pack_wheel(prepare(load_overlay(Path.cwd())), Path(wheel_directory)).name
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:  # noqa: ARG001  # likewise
+    """Build the sdist of the overlay in the current folder and return its name."""
+    with temporaries():
+        return pack_sdist(prepare(load_overlay(Path.cwd())), Path(sdist_directory)).name
+
+
+def build_editable(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> NoReturn:
+    """Say why there is none: a front end says less where this is missing."""
+    msg = "an overlay has no editable wheel: its files exist only once they are merged; build a wheel"
+    raise NotImplementedError(msg)

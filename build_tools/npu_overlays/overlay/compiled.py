@@ -1,0 +1,201 @@
+"""Compiled parts: an overlay and its source tree in; the tag its wheel deserves, or what it would lack, out.
+
+A wheel made here holds files as they lie in the source. What upstream's own
+build compiles from them, or installs outside its packages, it cannot hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import posixpath
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from email.parser import HeaderParser
+from fnmatch import fnmatchcase
+from typing import Any
+
+from packaging.tags import parse_tag
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.tree import SourceTree
+
+PURE = "py3-none-any"
+BINARY = re.compile(r"\.(so(\.\d+)*|pyd|dylib|dll)$")
+_SOURCE = re.compile(r"\.(c|cc|cpp|cxx|cu|hip|pyx|f|f90|rs)$")
+_BACKENDS = frozenset(
+    ["maturin", "mesonpy", "scikit_build_core", "skbuild", "sipbuild", "py_build_cmake", "cmeel", "enscons"]
+)
+_COMPILERS = frozenset(["cython", "pybind11", "nanobind", "cffi", "setuptools-rust", "scikit-build", "mypy"])
+_HOOKS = frozenset(["cython", "mypyc", "cmake"])
+_ARGUMENTS = {
+    "ext_modules": "compiles extension modules",
+    "rust_extensions": "compiles extension modules",
+    "cffi_modules": "compiles extension modules",
+    "data_files": "installs files outside its packages",
+    "scripts": "installs scripts",
+}
+_SHOWN = 10
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
+
+
+def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
+    """Return the tag a wheel made from this tree deserves, and whether it belongs among pure Python.
+
+    Raises:
+        MergeError: upstream's wheel says something else inside than its name does.
+    """
+    if not tree.wheel:
+        return PURE, True
+    header = HeaderParser().parsestr(tree.wheel)
+    tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
+    if all(tag.platform == "any" and tag.abi == "none" for tag in tags):
+        return PURE, True
+    try:
+        named = parse_wheel_filename(tree.origin.archive)[3]
+    except InvalidWheelFilename:
+        named = frozenset()
+    if named != tags:
+        what = f"is for {', '.join(sorted(map(str, tags)))} by its WHEEL file, its name says otherwise"
+        raise MergeError(Problem(where=tree.origin.archive, what=what, fix="pin it under the name the index gives it"))
+    tag = "-".join(tree.origin.archive.removesuffix(".whl").split("-")[-3:])
+    return tag, str(header["Root-Is-Purelib"]).lower() == "true"
+
+
+def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse a tree from which upstream builds what this wheel would not hold, unless the overlay names it.
+
+    Raises:
+        MergeError: with every such file and how it shows.
+    """
+    tag, _ = wheel_tag(tree)
+    signs = {} if tag != PURE else dict(_binaries(overlay, tree))
+    if not tree.wheel:
+        signs |= dict(_sources(overlay, tree)) | dict(_build(tree))
+    signs |= dict.fromkeys(tree.outside, "is installed outside the packages")
+    told = {path: why for path, why in signs.items() if not any(names(glob, path) for glob in overlay.not_built)}
+    if not told:
+        return
+    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built"
+    listed = [f"{path} {why}" for path, why in [*told.items()][:_SHOWN]]
+    rest = f"; {len(told)} in all" if len(told) > _SHOWN else ""
+    what = f"the wheel would lack what upstream's build makes: {'; '.join(listed)}{rest}"
+    fix = (
+        "pin a wheel of upstream's that holds it compiled, and use --source archive; or, where the package works"
+        f" without, name what is shipped as it is or left out: not-built = {_globs(told)}"
+    )
+    raise MergeError(Problem(where=where, what=what, fix=fix))
+
+
+def _globs(paths: Iterable[str]) -> str:
+    """Return the shortest list that names the paths: files of one folder by the folder."""
+    alone = [path for path in paths if "/" not in path]
+    deep = [path.rpartition("/")[0] for path in paths if "/" in path]
+    common = posixpath.commonpath(deep) if deep else ""
+    return json.dumps([*([common] if common else sorted(set(deep))), *alone])
+
+
+def names(glob: str, path: str) -> bool:
+    """Return whether an entry of ``not-built`` names a path: itself, as a glob, or the folder it lies in."""
+    return fnmatchcase(path, glob) or path.startswith(f"{glob}/")
+
+
+def _binaries(overlay: Overlay, tree: SourceTree) -> Iterator[tuple[str, str]]:
+    for path in tree.entries:
+        if BINARY.search(path) and overlay.pin.place(path):
+            yield path, "is compiled for one platform"
+
+
+def _sources(overlay: Overlay, tree: SourceTree) -> Iterator[tuple[str, str]]:
+    for path in tree.entries:
+        if _SOURCE.search(path) and overlay.pin.place(path):
+            yield path, "is source to compile"
+
+
+def _build(tree: SourceTree) -> Iterator[tuple[str, str]]:
+    """Yield what the build scripts say."""
+    if "pyproject.toml" in tree:
+        values = parse_toml(tree.read("pyproject.toml"))
+        reasons = [*_project_signs(values)]
+        if reasons:
+            yield "pyproject.toml", " and ".join(reasons)
+    if "setup.py" in tree:
+        reasons = [*dict.fromkeys(_setup_signs(tree.read("setup.py")))]
+        if reasons:
+            yield "setup.py", " and ".join(reasons)
+
+
+def _project_signs(values: dict[str, Any]) -> Iterator[str]:
+    system, tool = _table(values, "build-system"), _table(values, "tool")
+    backend = str(system.get("build-backend", "")).partition(":")[0]
+    if backend.partition(".")[0] in _BACKENDS:
+        yield f"is built by {backend}, which compiles"
+    requires = system.get("requires", [])
+    required = [re.split(r"[^\w.-]", str(one).strip())[0].lower() for one in requires if isinstance(requires, list)]
+    if found := sorted(_COMPILERS & set(required)):
+        yield f"needs {', '.join(found)} to be built"
+    if _table(tool, "setuptools").get("ext-modules"):
+        yield "compiles extension modules"
+    if found := sorted(_HOOKS & _table(_table(_table(tool, "hatch"), "build"), "hooks").keys()):
+        yield f"has the build hook {', '.join(found)}"
+    if _table(tool, "poetry").get("build"):
+        yield "runs a build script"
+
+
+def _table(values: dict[str, Any], key: str) -> dict[str, Any]:
+    found = values.get(key, {})
+    return found if isinstance(found, dict) else {}
+
+
+def _setup_signs(text: bytes) -> Iterator[str]:
+    """Yield what arguments of ``setup()`` say, however they are handed over; nothing of it is run."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return
+    for node in nodes:
+        if isinstance(node, ast.keyword) and node.arg in _ARGUMENTS and not _is_empty(node.value):
+            yield _ARGUMENTS[node.arg]
+        elif isinstance(node, ast.Constant) and node.value in {"ext_modules", "rust_extensions"}:
+            yield _ARGUMENTS["ext_modules"]
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return (isinstance(node, (ast.List, ast.Tuple)) and not node.elts) or (
+        isinstance(node, ast.Constant) and not node.value
+    )
+
+
+def check_imports(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse a package whose own modules import it by another name than the wheel would give it.
+
+    Raises:
+        MergeError: with each such package.
+    """
+    explicit = dict(overlay.pin.imports)
+    problems = []
+    for top, home in overlay.pin.homes:
+        if tree.wheel or "/" not in home or top in explicit:
+            continue
+        used = _imported(tree, top)
+        dotted, short = home.replace("/", "."), home.rpartition("/")[2]
+        if not _reached(used, dotted) and _reached(used, short) and short not in sys.stdlib_module_names:
+            what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
+            fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
+            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+            problems.append(Problem(where=where, what=what, fix=fix))
+    if problems:
+        raise MergeError(problems)
+
+
+def _imported(tree: SourceTree, top: str) -> set[str]:
+    modules = (path for path in tree.entries if path.startswith(f"{top}/") and path.endswith(".py"))
+    return {found.decode() for path in modules for found in _IMPORT.findall(tree.read(path))}
+
+
+def _reached(used: set[str], name: str) -> bool:
+    return any(one == name or one.startswith(f"{name}.") for one in used)

@@ -1,0 +1,45 @@
+"""Licences: an overlay and its source tree in, the licence files of its wheel out."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.inputs import LICENCE_FILES
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.tree import SourceTree
+
+# What build backends take for licence files where nothing is said.
+_USUAL = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
+
+
+def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
+    """Return the licence files of a wheel by name: the overlay's own, and upstream's that these do not repeat.
+
+    Raises:
+        MergeError: one of the overlay's own takes the place of a file of upstream's without holding its text.
+    """
+    own = {name: overlay.folder / name for name in LICENCE_FILES if (overlay.folder / name).is_file()}
+    files = {name: file.read_bytes() for name, file in own.items()}
+    ours = _words(b"\n".join(files.values()))
+    problems = []
+    for path in overlay.license_files or _usual(tree):
+        if path not in tree or _words(tree.read(path)) in ours:
+            continue
+        if path in own:
+            what = f"the LICENSE and NOTICE beside it do not hold upstream's {path}"
+            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.license-files"
+            fix = f"delete {path}, then upstream's is taken; or copy upstream's {path} into it"
+            problems.append(Problem(where=where, what=what, fix=fix))
+        files[path] = tree.read(path)
+    if problems:
+        raise MergeError(problems)
+    return dict(sorted(files.items()))
+
+
+def _usual(tree: SourceTree) -> list[str]:
+    return [path for path in tree.entries if any(fnmatchcase(path, glob) for glob in _USUAL) and "/" not in path]
+
+
+def _words(text: bytes) -> bytes:
+    return b" ".join(text.split())

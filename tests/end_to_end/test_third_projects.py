@@ -1,0 +1,135 @@
+"""Projects that nobody here knows: every shape of upstream, from the file a user writes to the installed wheel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from support.environment import Environment
+from support.venvs import Venv
+from support.wheels import members, metadata, write_wheel
+
+from .test_commands import wheel_of
+
+ROOT = Path(__file__).parents[2]
+MARKED = "from npu_overlays.markers import replaced, upstream, wrapped\n\n\n"
+# What the files of ours are called everywhere, in what a user of another project sees.
+OURS = re.compile(r"npu|ascend|\bverl\b|transformers", re.IGNORECASE)
+ENTRY_POINTS = b"""\
+[console_scripts]
+demo-run = space.core.tools:main
+
+[gui_scripts]
+demo-show = space.core.tools:main
+
+[space.plugins]
+first = space.core.tools:Plugin
+"""
+FILES = {
+    "space/core/__init__.py": b"from space.core.tools import answer\n",
+    "space/core/tools.py": b"class Plugin:\n    pass\n\n\ndef answer():\n    return 41\n\n\n"
+    b"def main():\n    print(answer())\n",
+    "demo-1.5.dist-info/entry_points.txt": ENTRY_POINTS,
+    "demo-1.5.dist-info/licenses/LICENSE": b"Free for all.\n",
+}
+CHANGE = f'{MARKED}@wrapped(why="One more is right.")\ndef answer():\n    return upstream() + 1\n'
+
+
+def overlay_of(environment: Environment, archive: Path, change: Mapping[str, str], lines: str = "") -> str:
+    """Write an overlay as docs/overlay-language.md shows it, pinning a release archive alone, and return its name."""
+    folder = environment.folder / "overlays" / "demo@1.5"
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    config = (
+        '[build-system]\nrequires = ["npu-overlays"]\nbuild-backend = "npu_overlays.backend"\n\n'
+        '[tool.overlay]\nproject = "demo"\nsuffix = "acme"\npackages = ["space/core"]\n'
+        f"{lines}\n[[tool.overlay.upstream.archive]]\n"
+        f'distribution = "demo"\nversion = "1.5"\nfile = "{archive.name}"\nsha256 = "{digest}"\n'
+    )
+    for path, text in {"pyproject.toml": config, **change}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder.name
+
+
+@pytest.fixture
+def built(environment: Environment) -> Path:
+    """Return a folder with the wheel of a namespace package's release, and its companion."""
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", FILES)
+    name = overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
+    environment.ok("lock", name)
+    environment.ok("check", name)
+    environment.ok("build", name, "--out", "out")
+    return environment.folder / "out"
+
+
+def test_a_release_of_a_namespace_package_needs_no_commit_and_no_licence(environment: Environment, built: Path) -> None:
+    wheel = wheel_of(built, "demo_acme")
+    digest = hashlib.sha256((environment.folder / "index/demo-1.5-py3-none-any.whl").read_bytes()).hexdigest()
+    version = f"1.5+acme.1.a{digest[:7]}"
+    assert wheel.name == f"demo_acme-{version}-py3-none-any.whl"
+    files = members(wheel)
+    info = f"demo_acme-{version}.dist-info"
+    assert {path for path in files if path.startswith("space/")} == {
+        path for path in FILES if path.startswith("space/")
+    }
+    assert files[f"{info}/licenses/LICENSE"] == b"Free for all.\n"
+    points = files[f"{info}/entry_points.txt"].decode()
+    for line in ("[gui_scripts]", "[space.plugins]", "first = space.core.tools:Plugin", "demo-run = space.core"):
+        assert line in points
+    assert metadata(wheel)["Summary"] == "(patched)"
+    assert "# Changed by demo-acme (wrapped): One more is right." in files["space/core/tools.py"].decode()
+    assert not [path for path in files if "/doctor/" in path]
+    environment.ok("verify-wheel", *sorted(built.iterdir()))
+    environment.python("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", "again", "overlays/demo@1.5")
+    assert wheel_of(environment.folder / "again", "demo_acme").read_bytes() == wheel.read_bytes()
+
+
+def test_what_its_user_sees_speaks_of_that_project_alone(built: Path, venv: Venv) -> None:
+    venv.install("--no-deps", *sorted(built.glob("*.whl")))
+    assert venv.python("-c", "import space.core; print(space.core.answer())").out == "42\n"
+    for arguments in ((), ("--help",), ("--why",), ("--version",), ("--verify",), ("--format", "yaml")):
+        done = venv.python("-m", "demo_acme_summary", *arguments)
+        assert done.code == 0, done.out + done.err
+        assert not OURS.search(done.out.replace(str(venv.folder), "")), done.out
+    refused = venv.python("-m", "demo_acme_summary", "--doctor")
+    assert refused.code == 2
+    assert not OURS.search(refused.err), refused.err
+    told = venv.python("-m", "demo_acme_summary", "--version").out
+    assert "(demo 1.5, release archive, from demo-1.5-py3-none-any.whl, overlay demo@1.5 revision 1)" in told
+
+
+def test_a_release_for_one_platform_stays_for_that_platform(environment: Environment) -> None:
+    tag = "cp399-cp399-manylinux_2_24_aarch64.manylinux_2_28_aarch64"
+    files = {**FILES, "space/core/fast.so": b"\x7fELF"}
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", files, tag=tag)
+    name = overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
+    environment.ok("lock", name)
+    environment.ok("build", name, "--out", "out")
+    wheel = wheel_of(environment.folder / "out", "demo_acme")
+    assert wheel.name.endswith(f"-{tag}.whl")
+    assert b"Root-Is-Purelib: false" in members(wheel)[f"{wheel.name.split('-cp')[0]}.dist-info/WHEEL"]
+    environment.ok("verify-wheel", *sorted((environment.folder / "out").iterdir()))
+    (again,) = environment.ok("build", name, "--out", "out", "--json").json()
+    assert again["rebuilt"] is False
+
+
+def test_statements_are_verified_against_their_wheels(environment: Environment, built: Path) -> None:
+    (statement,) = built.glob("*.intoto.json")
+    assert "its statement" in environment.ok("verify-wheel", statement).out
+    value = json.loads(statement.read_text())
+    value["predicate"]["buildDefinition"]["resolvedDependencies"][0]["digest"]["sha256"] = "0" * 64
+    statement.write_text(json.dumps(value))
+    done = environment.cli("verify-wheel", *sorted(built.iterdir()))
+    assert done.code == 6
+    assert "names other upstream bytes than" in done.err
+    wheel_of(built, "demo_acme").write_bytes(b"")
+    (built / "notes.txt").write_text("mine")
+    done = environment.cli("verify-wheel", statement, built / "notes.txt")
+    assert done.code == 6
+    assert "gives another digest than" in done.err
+    assert "neither a wheel nor a statement" in done.err

@@ -1,0 +1,198 @@
+"""Shapes of upstreams: where their packages lie, what they compile, which licences and entry points they have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.errors import MergeError
+from npu_overlays.lock.metadata import parse_metadata, sdist_entry_points
+from npu_overlays.overlay.compiled import check_compiled, check_imports, wheel_tag
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.licences import licence_files
+from npu_overlays.overlay.project import Overlay, source_of
+from npu_overlays.tree import Origin, SourceTree
+from support.overlays import write_overlay
+
+from .pairs import source_tree
+
+WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
+LINUX = "cp311-cp311-manylinux_2_24_x86_64"
+
+
+def overlay(folder: Path, packages: list[object], lines: str = "") -> Overlay:
+    written = write_overlay(
+        folder, project="lib", commit="1" * 40, repository="https://example.invalid/lib", packages=["x"], files={}
+    )
+    (written / "LICENSE").unlink()
+    config = written / "pyproject.toml"
+    shown = ", ".join(
+        f'{{ path = "{one["path"]}", import = "{one["import"]}" }}' if isinstance(one, dict) else json.dumps(one)
+        for one in packages
+    )
+    text = config.read_text().replace('packages = ["x"]', f"packages = [{shown}]\n{lines}")
+    config.write_text(text.replace('license-files = ["LICENSE"]\n', ""))
+    return load_overlay(written)
+
+
+def wheel(tree: SourceTree, tag: str, *, named: str = "") -> SourceTree:
+    pure = str(tag.endswith("any")).lower()
+    origin = Origin(kind="archive", repository="r", commit="", archive=f"lib-1.0-{named or tag}.whl", sha256="ab" * 32)
+    return replace(tree, wheel=WHEEL.format(tag=tag, pure=pure), origin=origin)
+
+
+@pytest.mark.parametrize(
+    ("package", "path", "place"),
+    [
+        ("lib", "lib/a.py", "lib/a.py"),
+        ("src/lib", "src/lib/a.py", "lib/a.py"),
+        ("src/lib", "src/library/a.py", ""),
+        ("space/core", "space/core/a.py", "space/core/a.py"),
+        ("src/space/core", "src/space/core/a.py", "space/core/a.py"),
+        ({"path": "python/lib", "import": "lib"}, "python/lib/a.py", "lib/a.py"),
+        ({"path": "core", "import": "space.core"}, "core/a.py", "space/core/a.py"),
+    ],
+)
+def test_a_package_lies_in_the_wheel_where_it_is_imported_from(
+    tmp_path: Path, package: object, path: str, place: str
+) -> None:
+    assert overlay(tmp_path, [package]).pin.place(path) == place
+
+
+def test_a_package_that_imports_itself_by_another_name_has_to_say_so(tmp_path: Path) -> None:
+    files = {"python/lib/a.py": b"from lib.b import c\n", "python/lib/b.py": b"c = 1\n"}
+    with pytest.raises(MergeError, match=r'write \{ path = "python/lib", import = "lib" \}'):
+        check_imports(overlay(tmp_path / "1", ["python/lib"]), source_tree(tmp_path, files))
+    check_imports(overlay(tmp_path / "2", [{"path": "python/lib", "import": "lib"}]), source_tree(tmp_path, files))
+    files["python/lib/a.py"] = b"import python.lib.b, lib\n"
+    check_imports(overlay(tmp_path / "3", ["python/lib"]), source_tree(tmp_path, files))
+    named_like_a_standard_module = {"space/logging/a.py": b"import logging\n"}
+    check_imports(overlay(tmp_path / "4", ["space/logging"]), source_tree(tmp_path, named_like_a_standard_module))
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "says"),
+    [
+        ("lib/fast.c", b"", "lib/fast.c is source to compile"),
+        ("lib/deep/fast.pyx", b"", "lib/deep/fast.pyx is source to compile"),
+        ("lib/kernel.cu", b"", "lib/kernel.cu is source to compile"),
+        ("lib/fast.cpython-311-x86_64-linux-gnu.so", b"", "is compiled for one platform"),
+        ("lib/libfast.so.1", b"", "is compiled for one platform"),
+        ("lib/fast.pyd", b"", "is compiled for one platform"),
+        ("setup.py", b"setup(ext_modules=[Extension('a', ['b.c'])])", "setup.py compiles extension modules"),
+        ("setup.py", b"args['ext_modules'] = found()\nsetup(**args)", "setup.py compiles extension modules"),
+        ("setup.py", b"setup(scripts=['bin/x'], data_files=f())", "installs scripts and installs files outside"),
+        ("pyproject.toml", b'[build-system]\nbuild-backend = "maturin"', "is built by maturin, which compiles"),
+        ("pyproject.toml", b'[build-system]\nrequires = ["pybind11>=2", "Cython"]', "needs cython, pybind11"),
+        ("pyproject.toml", b"[tool.hatch.build.hooks.mypyc]\n", "has the build hook mypyc"),
+        ("pyproject.toml", b"[[tool.setuptools.ext-modules]]\nname = 'a'", "compiles extension modules"),
+        ("pyproject.toml", b"[tool.poetry.build]\nscript = 'build.py'", "runs a build script"),
+    ],
+)
+def test_what_upstream_compiles_is_named_unless_the_overlay_names_it(
+    tmp_path: Path, path: str, content: bytes, says: str
+) -> None:
+    tree = source_tree(tmp_path, {"lib/__init__.py": b"", path: content})
+    with pytest.raises(MergeError, match=says.replace(".", r"\.")) as raised:
+        check_compiled(overlay(tmp_path / "1", ["lib"]), tree)
+    named = path if "/" not in path else path.rpartition("/")[0]
+    assert f'not-built = ["{named}"]' in str(raised.value)
+    check_compiled(overlay(tmp_path / "2", ["lib"], f'not-built = ["{named}"]'), tree)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("csrc/fast.c", b""),
+        ("setup.py", b"setup(ext_modules=[], scripts=None)  # data_files=1"),
+        ("setup.py", b"def broken(:"),
+        ("pyproject.toml", b'[build-system]\nbuild-backend = "flit_core.buildapi"\nrequires = ["flit_core"]'),
+        ("pyproject.toml", b"not TOML at all"),
+    ],
+)
+def test_what_compiles_nothing_that_is_shipped_is_pure(tmp_path: Path, path: str, content: bytes) -> None:
+    tree = source_tree(tmp_path, {"lib/__init__.py": b"", path: content})
+    check_compiled(overlay(tmp_path, ["lib"]), tree)
+    assert wheel_tag(tree) == ("py3-none-any", True)
+
+
+def test_a_wheel_keeps_the_tag_of_the_wheel_it_is_made_from(tmp_path: Path) -> None:
+    tree = source_tree(tmp_path, {"lib/fast.so": b""})
+    own = overlay(tmp_path, ["lib"])
+    assert wheel_tag(wheel(tree, LINUX)) == (LINUX, False)
+    check_compiled(own, wheel(tree, LINUX))
+    assert wheel_tag(wheel(tree, "py2.py3-none-any")) == ("py3-none-any", True)
+    with pytest.raises(MergeError, match=r"lib/fast\.so is compiled for one platform"):
+        check_compiled(own, wheel(tree, "py3-none-any"))
+    with pytest.raises(MergeError, match=r"by its WHEEL file, its name says otherwise"):
+        wheel_tag(wheel(tree, LINUX, named="py3-none-any"))
+
+
+def test_what_a_wheel_installs_elsewhere_is_named(tmp_path: Path) -> None:
+    tree = wheel(source_tree(tmp_path, {"lib/a.py": b""}), "py3-none-any")
+    tree = replace(tree, outside=("lib-1.0.data/scripts/run",))
+    with pytest.raises(MergeError, match=r"lib-1\.0\.data/scripts/run is installed outside the packages"):
+        check_compiled(overlay(tmp_path / "1", ["lib"]), tree)
+    check_compiled(overlay(tmp_path / "2", ["lib"], 'not-built = ["lib-1.0.data"]'), tree)
+
+
+def test_licences_are_upstreams_where_the_overlay_has_none(tmp_path: Path) -> None:
+    tree = source_tree(tmp_path, {"LICENSE": b"free", "NOTICE.txt": b"told", "docs/LICENSE": b"", "a.py": b""})
+    own = overlay(tmp_path, ["lib"])
+    assert licence_files(own, tree) == {"LICENSE": b"free", "NOTICE.txt": b"told"}
+    (own.folder / "NOTICE").write_bytes(b"mine,\n told,  too")
+    assert licence_files(own, tree) == {"LICENSE": b"free", "NOTICE": b"mine,\n told,  too"}
+    (own.folder / "LICENSE").write_bytes(b"mine")
+    with pytest.raises(MergeError, match=r"do not hold upstream's LICENSE"):
+        licence_files(own, tree)
+
+
+POINTS = {"console_scripts": {"run": "lib:main"}, "lib.plugins": {"one": "lib.one"}}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "lib.egg-info/SOURCES.txt": b"",
+            "lib.egg-info/entry_points.txt": b"[console_scripts]\nrun = lib:main\n[lib.plugins]\none=lib.one\n",
+            "pyproject.toml": b"[project]\ndynamic = ['scripts']\n",
+        },
+        {
+            "pyproject.toml": b"[project]\n[project.scripts]\nrun = 'lib:main'\n"
+            b"[project.entry-points.'lib.plugins']\none = 'lib.one'\n"
+        },
+    ],
+)
+def test_entry_points_of_an_sdist_are_all_found(tmp_path: Path, files: dict[str, bytes]) -> None:
+    text = sdist_entry_points(source_tree(tmp_path, files))
+    assert text is not None
+    found = parse_metadata("Metadata-Version: 2.1\nName: lib\nVersion: 1.0\n", text, readme="")
+    assert {"console_scripts": found.scripts, **found.entry_points} == POINTS
+
+
+def test_entry_points_that_only_the_backend_knows_are_asked_of_it(tmp_path: Path) -> None:
+    for files in ({}, {"pyproject.toml": b"[tool.poetry]\n"}, {"pyproject.toml": b"[project]\ndynamic = ['scripts']"}):
+        assert sdist_entry_points(source_tree(tmp_path, files)) is None
+    assert sdist_entry_points(source_tree(tmp_path, {"lib.egg-info/SOURCES.txt": b""})) == ""
+
+
+@pytest.mark.parametrize(
+    ("origin", "lines", "version"),
+    [
+        (Origin(kind="git", repository="r", commit="1" * 40), "", "1.0+npu.1.g1111111"),
+        (Origin(kind="archive", repository="r", commit="1" * 40, sha256="ab" * 32), "", "1.0+npu.1.aabababa"),
+        (Origin(kind="git", repository="r", commit="1" * 40), 'label = "mine"', "1.0+npu.1.mine.g1111111"),
+    ],
+)
+def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, origin: Origin, lines: str, version: str) -> None:
+    folder = tmp_path / "plain"
+    own = overlay(folder, ["lib"])
+    if lines:
+        own = replace(own, label="mine")
+    assert own.version("1.0", origin) == version
+    assert source_of(version) == origin.kind
+    assert source_of("1.0") is None
