@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from support.environment import Environment
@@ -13,6 +14,13 @@ from support.pythons import some_uv
 from support.table import rows
 from support.venvs import Venv, make_venv
 from support.wheelhouse import make_site, make_wheelhouse, why_not
+
+# No test fails by luck: every run tries the same examples, however slow the machine is. To look for others:
+# pytest --hypothesis-profile=default
+hypothesis.settings.register_profile(
+    "settled", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("settled")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

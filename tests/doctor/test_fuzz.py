@@ -120,9 +120,12 @@ def report_is_whole() -> None:
     assert json.loads(report.to_json())["schema"] == 1
 
 
+LENIENT = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
 @pytest.mark.usefixtures("shared")
 @given(name=st.sampled_from(sorted(FILES)), content=CONTENT)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=LENIENT)
 @example(name="metadata", content=b"\xff\xfe\x00")
 @example(name="metadata", content=b"Name: torch\nVersion: " + b"9" * 5000)
 @example(name="toolkit", content=b"version=8." + b"9" * 5000)
@@ -170,7 +173,7 @@ def test_any_content_of_any_file_gives_a_report(name: str, content: bytes) -> No
         st.from_regex(r"[a-z0-9:,\-/%.]{0,30}", fullmatch=True),
     ),
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=LENIENT)
 def test_any_value_of_any_variable_gives_a_report(name: str, value: str) -> None:
     ill = machine()
     before = ill.env.get(name)

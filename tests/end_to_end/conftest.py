@@ -51,7 +51,8 @@ def pips(shared: Path) -> Path:
     return once(shared, "pips", download_pips)
 
 
-@pytest.fixture(params=INSTALLERS)
+# With pip, most of the time goes into starting it.
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * name.endswith("pip")) for name in INSTALLERS])
 def installer(request: pytest.FixtureRequest) -> str:
     """Return the name of an installer."""
     return str(request.param)

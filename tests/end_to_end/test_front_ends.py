@@ -96,6 +96,7 @@ def test_pip_builds_the_same_wheel(sample: Sample, wheels: Path, tmp_path: Path)
 
 
 @pytest.mark.index
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["git", "archive"])
 def test_pip_builds_it_in_isolation(sample: Sample, wheelhouse: Path, tmp_path: Path, source: str) -> None:
     expected = direct(sample, sample.lib_name, "lib_npu")
@@ -160,6 +161,7 @@ def test_an_extending_overlay_takes_over_all_but_what_it_drops(extending: Sample
 
 
 @pytest.mark.index
+@pytest.mark.slow
 def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
     arguments = ("--outdir", tmp_path / "out", sample.app_overlay)
     sample.environment.python("-m", "build", *arguments, PIP_FIND_LINKS=str(wheelhouse))
@@ -168,6 +170,7 @@ def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse:
 
 
 @pytest.mark.index
+@pytest.mark.slow
 def test_uv_builds_the_same_wheel(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
     uv = some_uv()
     arguments = ("build", "--python", sys.executable, "--out-dir", tmp_path / "out", sample.lib_overlay)
@@ -198,6 +201,7 @@ def test_a_front_end_shows_every_mistake(sample: Sample, tmp_path: Path) -> None
 
 
 @pytest.mark.index
+@pytest.mark.slow
 def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhouse: Path) -> None:
     files = {
         "pyproject.toml": _SETUPTOOLS,

@@ -50,6 +50,8 @@ def test_every_wheel_is_whole_and_without_stray_packages(stack: Path) -> None:
     assert tops <= {"verl", "recipe", "verl_npu_summary", "transformers", "transformers_npu_summary"}
 
 
+# Most of a minute: pip looks at what hundreds of releases require.
+@pytest.mark.thorough
 def test_pip_finds_versions_that_fit_the_pair_and_its_neighbours(stack: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     arguments = ("--dry-run", "--quiet", "--ignore-installed", "--find-links", stack, "--report", report)

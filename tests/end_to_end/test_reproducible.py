@@ -68,6 +68,7 @@ def test_files_python_and_editors_leave_behind_do_not_matter(sample: Sample, whe
 
 
 @pytest.mark.index
+@pytest.mark.slow
 @pytest.mark.parametrize("version", SUPPORTED)
 def test_the_version_of_python_does_not_matter(sample: Sample, wheels: Path, tool_site: Path, version: str) -> None:
     built = build(sample, python=some_python(version), PYTHONPATH=str(tool_site))

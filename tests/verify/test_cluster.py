@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -49,13 +49,14 @@ class LocalCluster:
 
     python: Path
     temporary: Path
-    port: int
     sites: list[Site]
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        """Return where the head listens, which it chooses itself."""
+        (found,) = set(re.findall(r"--address='([\d.:]+)'", self.said(1)))
+        return str(found)
 
     def variables(self, site: Site) -> dict[str, str]:
         kept = {
@@ -74,7 +75,7 @@ class LocalCluster:
     def start(self) -> None:
         for number, site in enumerate(self.sites, 1):
             own = ["--node-ip-address", f"127.0.0.{number}", "--num-cpus", "0", "--object-store-memory", "80000000"]
-            role = ["--head", "--port", str(self.port), "--include-dashboard", "false"] if number == 1 else []
+            role = ["--head", "--port", "0", "--include-dashboard", "false"] if number == 1 else []
             role += ["--temp-dir", str(self.temporary)] if number == 1 else ["--address", self.address]
             command = [str(self.python.with_name("ray")), "start", "--block", "--disable-usage-stats", *role, *own]
             with (self.temporary / f"node{number}.log").open("wb") as log:
@@ -93,7 +94,10 @@ class LocalCluster:
 
     def is_up(self, number: int) -> bool:
         # The head's port is open some time before it lets other nodes in.
-        return b"Ray runtime started" in (self.temporary / f"node{number}.log").read_bytes()
+        return "Ray runtime started" in self.said(number)
+
+    def said(self, number: int) -> str:
+        return (self.temporary / f"node{number}.log").read_text("utf-8", "replace")
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return the nodes that answer a run of the command itself."""
@@ -145,19 +149,13 @@ class LocalCluster:
                 process.wait()
 
 
-@pytest.fixture
-def cluster(ray_python: Path, patched: Patched, tmp_path: Path) -> Iterator[LocalCluster]:
-    """Yield a cluster of three nodes, all intact."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    sites = []
-    for number in range(3):
-        (tmp_path / f"node{number}").mkdir()
-        sites.append(copy_site(patched, tmp_path / f"node{number}" / "site"))
+@pytest.fixture(scope="module")
+def cluster(ray_python: Path, patched: Patched, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Yield a cluster of three nodes, all intact, for all tests of a process: the last of them breaks it."""
+    sites = [copy_site(patched, tmp_path_factory.mktemp("node") / "site") for _ in range(3)]
     # Sockets need a short path.
     temporary = Path(tempfile.mkdtemp(prefix="ray-"))
-    made = LocalCluster(python=ray_python, temporary=temporary, port=port, sites=sites)
+    made = LocalCluster(python=ray_python, temporary=temporary, sites=sites)
     try:
         made.start()
         yield made
@@ -170,6 +168,25 @@ def by_node(report: dict[str, Any], key: str) -> dict[str, Any]:
     """Return one value of every node; Ray gives the head the machine's own address instead of the loopback one."""
     others = {"127.0.0.2", "127.0.0.3"}
     return {one["address"] if one["address"] in others else "head": one[key] for one in report["nodes"]}
+
+
+def test_doctor_runs_on_every_node_when_asked_and_tells_what_differs(cluster: LocalCluster) -> None:
+    for site, version in zip(cluster.sites, ("8.3.RC1", "8.3.RC1", "8.2.RC1"), strict=True):
+        toolkit = cluster.toolkit(site)
+        toolkit.mkdir()
+        (toolkit / "version.cfg").write_text(f"runtime_running_version=[7.9:{version}]\n")
+    code, report = cluster.verify("--doctor", "--timeout", "120")
+    assert code == 1
+    assert [one["doctor"] is not None and len(one["doctor"]["rows"]) > 0 for one in report["nodes"]] == [True] * 3
+    (differs,) = report["differing"]
+    assert differs.startswith("cann_runtime differs: ")
+    told, _, consequence = differs.removeprefix("cann_runtime differs: ").partition(" (HCCL ")
+    assert "EI0008" in consequence
+    (other,) = [part for part in told.split("; ") if part.startswith("7.9:8.2.RC1 on ")]
+    assert other.endswith("(127.0.0.3)")
+    assert other.count("127.0.0.") == 1
+    for site in cluster.sites:
+        shutil.rmtree(cluster.toolkit(site))
 
 
 def test_damaged_slow_and_dead_nodes_are_found_in_one_call(cluster: LocalCluster) -> None:
@@ -208,20 +225,3 @@ def test_damaged_slow_and_dead_nodes_are_found_in_one_call(cluster: LocalCluster
     problems = by_node(report, "problem")
     assert problems.keys() == {"head", "127.0.0.2", "127.0.0.3"}
     assert (code, problems["127.0.0.3"] != "") == (2, True)
-
-
-def test_doctor_runs_on_every_node_when_asked_and_tells_what_differs(cluster: LocalCluster) -> None:
-    for site, version in zip(cluster.sites, ("8.3.RC1", "8.3.RC1", "8.2.RC1"), strict=True):
-        toolkit = cluster.toolkit(site)
-        toolkit.mkdir()
-        (toolkit / "version.cfg").write_text(f"runtime_running_version=[7.9:{version}]\n")
-    code, report = cluster.verify("--doctor", "--timeout", "120")
-    assert code == 1
-    assert [one["doctor"] is not None and len(one["doctor"]["rows"]) > 0 for one in report["nodes"]] == [True] * 3
-    (differs,) = report["differing"]
-    assert differs.startswith("cann_runtime differs: ")
-    told, _, consequence = differs.removeprefix("cann_runtime differs: ").partition(" (HCCL ")
-    assert "EI0008" in consequence
-    (other,) = [part for part in told.split("; ") if part.startswith("7.9:8.2.RC1 on ")]
-    assert other.endswith("(127.0.0.3)")
-    assert other.count("127.0.0.") == 1

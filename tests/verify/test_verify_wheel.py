@@ -234,6 +234,7 @@ EXCEPTIONS = {"patched": "W002,W009", "companion": "W007,W008"}
 
 
 @pytest.mark.index
+@pytest.mark.slow
 def test_usual_checkers_accept_wheels_and_companions(patched: Patched, wheels: Path, checkers: Path) -> None:
     files = sorted(wheels.glob("*.whl"))
     done = patched.environment.run(checkers / "twine", "check", "--strict", *files)
@@ -245,6 +246,7 @@ def test_usual_checkers_accept_wheels_and_companions(patched: Patched, wheels: P
 
 
 @pytest.mark.index
+@pytest.mark.slow
 def test_each_exception_is_needed(patched: Patched, wheels: Path, checkers: Path) -> None:
     said = patched.environment.run(checkers / "check-wheel-contents", *sorted(wheels.glob("*.whl"))).out
     assert {"W007", "W008", "W009"} <= {word.strip(":") for word in said.split()}
