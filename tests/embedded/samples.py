@@ -20,6 +20,9 @@ KNOWN_TEXT = """\
 
 ================ verl Patch Summary ================
 
+Upstream: verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e, from the commit
+Wheel: verl-npu 1.0+npu.1.g796871d, overlay verl@796871d revision 1
+
 Patch File1: verl.workers.sharding_manager.hybrid_tp_config.py
   (1) Patch class: verl.workers.sharding_manager.hybrid_tp_config.hybrid_tp_config
        Class Changes:
@@ -50,6 +53,9 @@ Patch File5: recipe.dapo.dapo_ray_trainer.py
 ============ verl Patch Summary End ==============
 
 ================ transformers Patch Summary ================
+
+Upstream: transformers 1.0 at 8365f70e9259c21058bf18f876006f945d2a99de, from the commit
+Wheel: transformers-npu 1.0+npu.1.g8365f70, overlay transformers@8365f70 revision 1
 
 Patch File1: src.transformers.models.qwen2.modeling_qwen2.py
    Module Changes:

@@ -8,8 +8,9 @@ from .samples import KNOWN_TEXT, change, distribution, file, klass, transformers
 
 
 def body(text: str) -> str:
-    """Return what stands between the banners of verl, the one distribution in the text."""
-    return text.split(" verl Patch Summary ================\n\n", 1)[1].split("\n============ ", 1)[0]
+    """Return what stands between the heading and the banner of verl, the one distribution in the text."""
+    heading = " overlay verl@796871d revision 1\n\n"
+    return text.split(heading, 1)[1].split("\n============ ", 1)[0]
 
 
 def test_known_summary_is_reproduced_to_the_last_character() -> None:
@@ -30,9 +31,21 @@ def test_distribution_without_changes_shows_its_banners_alone() -> None:
     assert render(typed(distribution("peft", []))) == (
         "================================ NPU Patch Summary ==================================\n\n"
         "================ peft Patch Summary ================\n\n"
+        "Upstream: peft 1.0 at 0123456789abcdef0123456789abcdef01234567, from the commit\n"
+        "Wheel: peft-npu 1.0+npu.1.g0123456, overlay peft@0123456 revision 1\n\n"
         "============ peft Patch Summary End ==============\n\n"
         "============================= NPU Patch Summary End==================================\n"
     )
+
+
+def test_the_heading_says_what_was_changed_and_where_it_was_had() -> None:
+    sample = distribution("verl", [])
+    archive = {"source": {"kind": "archive", "archive": "verl-1.0.whl"}, "compared": True, "missing": ["a", "b"]}
+    sample["upstream"] |= {**archive, "tag": "v1.0"}
+    assert (
+        "Upstream: verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e (v1.0), from verl-1.0.whl, which lacks 2 files "
+        "of the commit\nWheel: verl-npu 1.0+npu.1.g796871d, overlay verl@796871d revision 1\n"
+    ) in render(typed(sample))
 
 
 def test_wrapped_and_edited_show_as_replaced_by_operation_or_action() -> None:

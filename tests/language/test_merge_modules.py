@@ -101,7 +101,7 @@ def test_mistakes_in_values_deletions_and_edits() -> None:
         '11: edited() without substitutions; edited(("find", "replace"), why=…)',
         '12: not a substitution; write ("find", "replace") or ("find", "replace", count)',
         *['13: not a substitution; write ("find", "replace") or ("find", "replace", count)'] * 4,
-        *["14: find and replace must be texts, and find must hold code"] * 4,
+        *["14: find and replace must be texts, and find must hold code; quote both"] * 4,
         "15: 0 is not how often `a` can occur; a whole number from 1",
         "15: 'c' is not how often `a` can occur; a whole number from 1",
         "15: True is not how often `a` can occur; a whole number from 1",

@@ -85,7 +85,11 @@ def reconcile(
     files = tuple(_explain_file(ledger, change) for change in changes)
     problems = [
         *(
-            Problem(where=f"{overlay}: {path}", what=f"`{change.symbol}` was {change.action} but no operation says so")
+            Problem(
+                where=f"{overlay}: {path}",
+                what=f"`{change.symbol}` was {change.action} but no operation says so",
+                fix="add an operation for it, or mend the one beside it that changes more than it names",
+            )
             for path, change in ledger.unexplained
         ),
         *ledger.without_effect(overlay),

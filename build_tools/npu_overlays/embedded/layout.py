@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import changes as model
+from . import provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def printable(value: str) -> str:
 def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     repo = printable(changes["upstream"]["project"])
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
+    yield from (*_made_of(changes), "")
     for number, file in enumerate(changes["files"], 1):
         yield f"Patch File{number}: {_dotted(file['path'])}"
         yield from _file(file, why=why)
@@ -56,6 +58,14 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
         yield from _not_applied(changes, why=why)
         yield ""
     yield from ("=" * 12 + f" {repo} Patch Summary End " + "=" * 14, "")
+
+
+def _made_of(changes: Changes) -> Iterator[str]:
+    """Yield what was changed, and what changed it."""
+    distribution, overlay = changes["distribution"], changes["overlay"]
+    yield printable(f"Upstream: {provenance.upstream(changes)}, {provenance.source(changes)}")
+    name = f"{distribution['name']} {distribution['version']}"
+    yield printable(f"Wheel: {name}, overlay {overlay['name']} revision {overlay['revision']}")
 
 
 def _file(file: FileChange, *, why: bool) -> Iterator[str]:

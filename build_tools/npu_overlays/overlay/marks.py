@@ -165,7 +165,7 @@ def read_edits(reader: Reader, call: ast.Call) -> Iterator[Edit]:
             continue
         find, replace, count = (*values, 1)[:3]
         if not isinstance(find, str) or not significant(find) or not isinstance(replace, str):
-            reader.problem(argument, "find and replace must be texts, and find must hold code", "")
+            reader.problem(argument, "find and replace must be texts, and find must hold code", "quote both")
         elif not isinstance(count, int) or isinstance(count, bool) or count < 1:
             reader.problem(argument, f"{count!r} is not how often `{find}` can occur", "a whole number from 1")
         elif not _HALF.search(find + replace):

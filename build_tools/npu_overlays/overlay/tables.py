@@ -25,7 +25,11 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return _parsed(path.read_bytes())
     except OSError as error:
-        raise ConfigError(Problem(where=str(path), what=f"cannot be read: {error.strerror}")) from error
+        raise ConfigError(
+            Problem(
+                where=str(path), what=f"cannot be read: {error.strerror}", fix="see that it is there and may be read"
+            )
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(Problem(where=str(path), what=f"not valid TOML: {error}", fix="mend the syntax")) from error
 
@@ -107,10 +111,10 @@ class Table:
         """Return a list of texts."""
         values = self.get(key, list, None if required else [])
         if not all(isinstance(value, str) for value in values):
-            self.problem(key, "must be a list of texts")
+            self.problem(key, "must be a list of texts", f'{key} = ["…"]')
             return ()
         if required and not values and key in self._values:
-            self.problem(key, "is empty")
+            self.problem(key, "is empty", f'{key} = ["…"], with at least one')
         return tuple(values)
 
     def table(self, key: str, *, required: bool = False) -> Table:
