@@ -63,12 +63,49 @@ _INSTEAD = "use @replaced or @edited"
         ("def f(x): return x\n    T = list(map(f, [1]))", 3),
         ("def f(x): return x\n    T = sorted([1], key=f)", 3),
         ("@staticmethod\n    def f(x): return x\n    T = f.__func__(3)", 4),
+        ("def f(x): return x\n    g = f\n    T = g(3)", 4),
+        ("def f(x): return x\n    g = staticmethod(f)\n    h = g\n    T = h(3)", 5),
     ],
 )
 def test_a_function_that_its_class_body_calls_cannot_be_wrapped(members: str, line: int) -> None:
     what = f"`A` calls `A.f` in its own body (line {line}), where no wrapper can work yet"
     overlay = "class A:\n    @wrapped(why='w')\n    def f(x): return upstream(x)\n"
     refused(f"class A:\n    {members}\n", overlay, f"4: {what}; {_INSTEAD}")
+
+
+@pytest.mark.parametrize(
+    "decorators",
+    [
+        "def call(f): return f()\n@call\n",
+        "def call(f):\n    if f(): return f\n@call\n",
+        "def call(name):\n    def calling(f):\n        f()\n        return f\n    return calling\n@call('x')\n",
+    ],
+)
+def test_a_function_that_its_decorator_calls_at_once_cannot_be_wrapped(decorators: str) -> None:
+    refused(
+        f"{decorators}def f(): return 1\n",
+        "@wrapped(why='w')\ndef f(): return upstream()\n",
+        f"3: upstream's decorator `call` calls `f` at once, where no wrapper can work yet; {_INSTEAD}",
+    )
+
+
+def test_a_decorator_that_calls_later_or_another_function_stays_on_the_wrapper() -> None:
+    module = run(
+        """
+        def later(f):
+            def called(x): return f(x)
+            return called
+        def named(name):
+            str(name)
+            def decorated(f): return later(f)
+            return decorated
+        @named("f")
+        @later
+        def f(x): return x
+        """,
+        "@wrapped(why='w')\ndef f(x): return -upstream(x)\n",
+    )
+    assert module.f(1) == -1
 
 
 def test_what_the_machinery_calls_while_the_class_body_runs_cannot_be_wrapped() -> None:

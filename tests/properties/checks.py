@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.changes.modules import compare_modules
-from npu_overlays.merging.classes import called_early, closed_kind
+from npu_overlays.merging.classes import called_early, calling_decorator, closed_kind
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.wrapping import private_name
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
@@ -115,7 +115,8 @@ def _function(node: ast.stmt) -> FunctionNode:
 
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
     for definition in functions(module):
-        if not (definition.parent and closed_kind(module, definition.parent)) and not called_early(module, definition):
+        closed = definition.parent and closed_kind(module, definition.parent)
+        if not closed and not called_early(module, definition) and not calling_decorator(module, definition):
             yield _operation(path, definition, pass_through(_function(definition.node)), "wrapped")
 
 

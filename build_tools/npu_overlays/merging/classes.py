@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.syntax.aliases import full_names
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.functions import outer_parts
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.syntax.functions import outer_parts, own_nodes
 from npu_overlays.syntax.symbols import Module
 
 # typing.NamedTuple copies methods to another class and never fills __class__; a TypedDict is a plain dict when it runs;
@@ -37,10 +37,41 @@ def called_early(module: Module, definition: Definition) -> int:
     bodies = [statement for owner in owners for statement in getattr(owner, "body", [])]
     if name in _EARLY:
         return definition.node.lineno
-    return next((line for statement in bodies for line in _calls(statement, name)), 0)
+    names = {name}
+    for statement in bodies:
+        if isinstance(statement, ast.Assign) and _stands_for(statement.value, names):
+            names |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    return next((line for statement in bodies for line in _calls(statement, names)), 0)
 
 
-def _calls(statement: ast.AST, name: str) -> Iterator[int]:
+def _stands_for(value: ast.expr, names: set[str]) -> bool:
+    """Return whether a value is one of some functions, or that as a static or class method."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) == 1:
+        return value.func.id in ("staticmethod", "classmethod") and _stands_for(value.args[0], names)
+    return isinstance(value, ast.Name) and value.id in names
+
+
+def calling_decorator(module: Module, definition: Definition) -> str:
+    """Return the decorator of a function that calls it at once, before the original below it is there; or nothing."""
+    for decorator in getattr(definition.node, "decorator_list", []):
+        made = isinstance(decorator, ast.Call)
+        name = decorator.func if made else decorator
+        for known in module.definitions.get(name.id, []) if isinstance(name, ast.Name) else ():
+            functions = [known.node] if isinstance(known.node, FUNCTIONS) else []
+            if made:  # what a maker of decorators returns is one of the functions inside it
+                functions = [inner for one in functions for inner in one.body if isinstance(inner, FUNCTIONS)]
+            if any(_calls_its_argument(one) for one in functions):
+                return ast.unparse(name)
+    return ""
+
+
+def _calls_its_argument(function: FunctionNode) -> bool:
+    first = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][:1]
+    calls = (node.func for node in own_nodes(function) if isinstance(node, ast.Call))
+    return any(isinstance(called, ast.Name) and called.id in first for called in calls)
+
+
+def _calls(statement: ast.AST, names: set[str]) -> Iterator[int]:
     pending = [statement]
     while pending:
         node = pending.pop()
@@ -51,7 +82,7 @@ def _calls(statement: ast.AST, name: str) -> Iterator[int]:
             called.append(_callee(node))
             if isinstance(node.func, ast.Name) and node.func.id in _CALLING:
                 called += [*node.args, *(keyword.value for keyword in node.keywords)]
-        yield from (one.lineno for one in called if isinstance(one, ast.Name) and one.id == name)
+        yield from (one.lineno for one in called if isinstance(one, ast.Name) and one.id in names)
 
 
 def _callee(node: ast.Call) -> ast.expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.merging.classes import called_early, closed_kind
+from npu_overlays.merging.classes import called_early, calling_decorator, closed_kind
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream_calls import Wrapper, misuses
 from npu_overlays.syntax.definitions import Definition, FunctionNode, first_line
@@ -52,6 +52,9 @@ def _check_place(site: Site, definition: Definition) -> None:
     taken = {operation.symbol for operation in site.operations if operation.action == "added"}
     if private in site.module.definitions or private in taken:
         raise site.error(f"`{private}` is already defined", _INSTEAD)
+    if decorator := calling_decorator(site.module, definition):
+        what = f"upstream's decorator `{decorator}` calls {site.named} at once, where no wrapper can work yet"
+        raise site.error(what, _INSTEAD)
     if not definition.parent:
         return
     if kind := closed_kind(site.module, definition.parent):
