@@ -114,3 +114,9 @@ def test_what_the_source_lacks_is_listed_as_not_applied(tmp_path: Path) -> None:
         NotApplied(path="pkg/gone.py", symbol="g", operation="added", why="2"),
     )
     assert set(applied.tree.changed) == {"pkg/a.py"}
+
+
+def test_a_file_the_commit_has_cannot_be_added_even_where_the_archive_lacks_it(tmp_path: Path) -> None:
+    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/lost.py": b"x = 1\n"}))
+    with pytest.raises(MergeError, match=r"upstream already has pkg/lost\.py"):
+        apply(tmp_path, UPSTREAM, content, absent=frozenset({"pkg/lost.py"}))

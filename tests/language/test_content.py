@@ -161,6 +161,18 @@ def test_dropping_a_whole_file_leaves_the_drops_of_the_overlays_in_between_in_ef
     assert load(tmp_path, write(tmp_path, {}, name="newest", config=config)).operations == ()
 
 
+def test_a_substitution_that_the_base_makes_already_says_so(tmp_path: Path) -> None:
+    name = _extend(tmp_path, {}, EDIT.replace("base", "new"))
+    with pytest.raises(MergeError) as caught:
+        apply(tmp_path, {**UPSTREAM, "pkg/b.yaml": b"x: 1\ny: 1\n"}, load(tmp_path, name))
+    assert mistakes(caught.value) == [
+        (
+            "pkg@2222222/pyproject.toml: tool.overlay.edit (pkg/b.yaml): `y: 1` occurs 0 times, expected 1;"
+            " pkg@1111111, which this extends, substitutes it already: delete it here"
+        )
+    ]
+
+
 def test_a_dropped_file_need_not_be_sound(tmp_path: Path) -> None:
     base = write(tmp_path, {**BASE, "tree/pkg/b.py": "def f(): pass\n"})
     name = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/b.py"]\n')

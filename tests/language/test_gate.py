@@ -205,7 +205,7 @@ TYPED = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import 
 
 
 def test_what_only_type_checkers_see_cannot_be_read_at_run_time(gate: Gate) -> None:
-    fix = "import it inside the function that uses it, or under another name"
+    fix = "import it under another name, or where it is used; an annotation can be quoted"
     what = f"`Y` is bound in pkg/a.py under `if TYPE_CHECKING:` only, and read at run time; {fix}"
     assert gate.merge(TYPED, "@replaced(why='w')\ndef f(y: 'Y'): return Y(1)\n") == [f"{OWN}:3: {what}"]
     assert gate.merge(TYPED, "@replaced(why='w')\ndef f(y: Y): return 1\n") == [f"{OWN}:3: {what}"]
@@ -344,6 +344,20 @@ def test_who_counts_with_absence_may_import_what_is_not_there(gate: Gate) -> Non
     assert gate({"m.py": ""}, {"tree/pkg/n.py": text(own).encode()}) == []
 
 
+def test_what_another_module_sets_is_taken_for_granted(gate: Gate) -> None:
+    own = b"from pkg import m\nfrom pkg.m import extra, other\nx = m.extra\n"
+    upstream = {"m.py": "", "o.py": "from . import m\nm.extra = 1\nsetattr(m, 'other', 2)\n"}
+    assert gate(upstream, {"tree/pkg/n.py": own}) == []
+    assert gate({"m.py": "class A:\n    def f(self): self.extra = self.other = 1\n"}, {"tree/pkg/n.py": own}) != []
+
+
+def test_a_relative_import_must_not_lead_out(gate: Gate) -> None:
+    assert gate({}, {"tree/pkg/n.py": b"from ... import x\nfrom .. import y\nfrom . import n\n"}) == [
+        "o/tree/pkg/n.py:1: `from ... import x` leads out of the package; count its dots",
+        "o/tree/pkg/n.py:2: `from .. import y` leads out of the package; count its dots",
+    ]
+
+
 def test_other_distributions_are_not_looked_at(gate: Gate) -> None:
     assert gate({}, {"tree/pkg/n.py": b"import torch.nowhere\nfrom pkgs import x\nimport pkg_npu_summary.y\n"}) == []
 
@@ -411,6 +425,33 @@ def test_what_a_patch_takes_away_is_missed_too(gate: Gate) -> None:
     assert gate(upstream, {"patches/0.patch": patch}) == [
         f"{where}: `gone` is taken away from pkg/a.py, but needed in pkg/b.py:1 (from pkg.a import gone); {KEEP}",
         f"{where}: `m` is taken away from pkg/m.py, but needed in pkg/b.py:2 (import pkg.m); {KEEP}",
+    ]
+
+
+def test_settings_that_name_what_is_deleted_are_found(gate: Gate) -> None:
+    upstream = {
+        "a.py": "def gone(): pass\nx = 1\n",
+        "c/d.yaml": "a: 1\n_target_: pkg.a.gone\n",
+        "e.json": '{"not": "pkg.a.gone2 or my.pkg.a.gone"}',
+    }
+    assert gate(upstream, {A: "deleted('gone', why='w')\n"}) == [
+        f"{OWN}:2: `gone` is taken away from pkg/a.py, but needed in pkg/c/d.yaml:2 (pkg.a.gone); {KEEP}"
+    ]
+
+
+def test_an_added_module_must_be_utf_8(gate: Gate) -> None:
+    assert gate({}, {"tree/pkg/n.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'\ny = nope\n"}) == [
+        "o/tree/pkg/n.py: is not UTF-8 (invalid continuation byte at byte 31); save it as UTF-8"
+    ]
+    assert gate({}, {"tree/pkg/n.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9 = nope\r\n"}) == [
+        "o/tree/pkg/n.py:2: `nope` is not defined; import or define it there"
+    ]
+
+
+def test_a_file_and_a_patch_that_make_the_same_one_are_refused(gate: Gate) -> None:
+    patch = b"Why: w\n\ndiff --git a/pkg/n.py b/pkg/n.py\nnew file mode 100644\n--- /dev/null\n+++ b/pkg/n.py\n"
+    assert gate({}, {"tree/pkg/n.py": b"x = 1\n", "patches/0.patch": patch + b"@@ -0,0 +1 @@\n+y = 1\n"}) == [
+        "o/tree/pkg/n.py: a patch makes this file too; keep one of them"
     ]
 
 

@@ -165,6 +165,8 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
         )
         raise MergeError(Problem(where=file.file, what=f"upstream already has {file.path}", fix=fix))
     _refuse_unshipped(applier, [file.path], file.file)
+    if applier.changed.get(file.path) is not None:
+        raise MergeError(Problem(where=file.file, what="a patch makes this file too", fix="keep one of them"))
     applier.changed[file.path] = file.content
     _author(applier, file.path, written(file.content, file.file))
     if file.executable:

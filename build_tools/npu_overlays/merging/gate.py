@@ -43,6 +43,7 @@ def check(
     subject, report = examined(tree, content, authorship, absent=absent), Report()
     problems = _colliding(subject, absent)
     _report_markers(subject, report)
+    _report_encodings(subject, report)
     _report_undefined(subject, report)
     report_missing(subject, report)
     report_losses(subject, report)
@@ -80,6 +81,16 @@ def _report_markers(subject: Examined, report: Report) -> None:
             report.add(culprit, f"the patched module imports {MARKERS_MODULE}", "leave markers to merge modules")
 
 
+def _report_encodings(subject: Examined, report: Report) -> None:
+    """Report added modules that are not UTF-8: nothing could be said of them."""
+    for file in subject.content.files:
+        try:
+            file.content.decode() if file.path.endswith(".py") else None
+        except UnicodeDecodeError as error:
+            what = f"is not UTF-8 ({error.reason} at byte {error.start})"
+            report.add(Culprit(file=file.file), what, "save it as UTF-8")
+
+
 def _report_undefined(subject: Examined, report: Report) -> None:
     for one in undefined_names(list(subject.modules), subject.sources):
         stars = _star_sources(subject, one.module) if one.kind == "star" else []
@@ -107,7 +118,7 @@ def _told(one: Undefined, culprit: Culprit, stars: list[str]) -> tuple[str, str]
     if one.kind == "syntax":
         return f"line {one.line} of the patched {one.module.path}: {one.name}", f"write what Python {_LOWEST} reads"
     if one.kind == "typing":
-        fix = "import it inside the function that uses it, or under another name"
+        fix = "import it under another name, or where it is used; an annotation can be quoted"
         return f"`{one.name}` is bound{place} under `if TYPE_CHECKING:` only, and read at run time", fix
     if one.kind == "global":
         return f"`{one.name}` is declared global, but nothing{place} binds it", "bind it at module level"

@@ -12,6 +12,7 @@ from npu_overlays.merging.examined import Examined
 from npu_overlays.merging.references import Reference, references
 from npu_overlays.source.paths import listing
 
+_SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 _STAR = re.compile(rb"\bimport\s*\(?\s*\*")
 # `from . import name` does not mention the package whose name it is.
 _DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
@@ -23,10 +24,22 @@ def report_missing(examined: Examined, report: Report) -> None:
     for module in examined.modules:
         for reference in _needs(examined, module.path, module.after):
             offset = examined.sources.offset(module.after, reference.node)
-            if examined.blame.wrote(module.path, offset) and reference.holds(examined.after) is False:
+            if not examined.blame.wrote(module.path, offset) or reference.holds(examined.after) is not False:
+                continue
+            if not _set_elsewhere(examined, reference.name):
                 line = getattr(reference.node, "lineno", 1)
                 culprit = examined.blame.author(module.path, offset, line, _mentioned(reference))
                 report.add(culprit, *_told(examined, reference))
+
+
+def _set_elsewhere(examined: Examined, name: str) -> bool:
+    """Return whether a shipped module gives a name to something that is not itself: perhaps to the module asked."""
+    word = re.escape(name.encode())
+    setting = re.compile(
+        rb"(?<!\bself)(?<!\bcls)\.%s\s*(?::[^=\n]+)?=(?!=)|\bsetattr\([^()]*['\"]%s['\"]" % (word, word)
+    )
+    paths = examined.after.modules.values() if name else ()
+    return any(setting.search(examined.tree.after(path) or b"") for path in paths)
 
 
 def _needs(examined: Examined, path: str, content: bytes) -> Iterator[Reference]:
@@ -51,6 +64,8 @@ def _told(examined: Examined, reference: Reference) -> tuple[str, str]:
     module, name, after = reference.module, reference.name, examined.after
     if reference.text == "__all__":
         return f"`__all__` lists `{name}`, which {module} does not have", "take it out, or define it"
+    if not module:
+        return f"`{reference.text}` leads out of the package", "count its dots"
     if not after.exists(module):
         known = [*after.modules]
         what = f"`{reference.text}`: no module {module} is shipped"
@@ -82,9 +97,23 @@ def report_losses(examined: Examined, report: Report) -> None:
                 found.setdefault(word, []).append(place)
         for word, line in _starred(examined, path, content, lost):
             found.setdefault(word, []).append(f"{path}:{line} (import *)")
+    for word, place in _configured(examined, lost):
+        found.setdefault(word, []).append(place)
     for word, places in found.items():
         culprit = examined.blame.taker(lost[word], word)
         report.add(culprit, f"`{word}` is taken away from {lost[word]}, but needed in {listing(places)}", _KEEP)
+
+
+def _configured(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what is lost and the shipped settings that name it in full."""
+    for path in sorted(examined.after.places.values()):
+        content = examined.tree.after(path) if path.endswith(_SETTINGS) else None
+        for word, home in lost.items() if content else ():
+            module = examined.name(home)
+            full = module if module.rpartition(".")[2] == word else f"{module}.{word}"
+            match = re.search(rb"(?<![\w.])%s(?!\w)" % re.escape(full.encode()), content or b"")
+            if match and content:
+                yield word, f"{path}:{content.count(bytes([10]), 0, match.start()) + 1} ({full})"
 
 
 def _lost(examined: Examined) -> dict[str, str]:

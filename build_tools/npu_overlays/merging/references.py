@@ -34,7 +34,7 @@ class Reference:
 
     def holds(self, shipped: Shipped) -> bool | None:
         """Return whether a tree has what is needed; None where that cannot be told."""
-        return shipped.offers(self.module, self.name) if self.name else shipped.exists(self.module)
+        return shipped.offers(self.module, self.name) if self.name and self.module else shipped.exists(self.module)
 
 
 def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Reference]:
@@ -49,11 +49,11 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     package = shipped.is_package(module)
     needed = {id(node): list(_imported(node, module, package=package)) for node in imports}
-    if not any(shipped.owns(one.module) for those in needed.values() for one in those):
+    if not any(shipped.owns(one.module) or not one.module for those in needed.values() for one in those):
         return
     guarded = {id(inner) for node in nodes for outer in _guarded(node) for inner in ast.walk(outer)}
     sure = [node for node in imports if id(node) not in guarded]
-    yield from (one for node in sure for one in needed[id(node)] if shipped.owns(one.module))
+    yield from (one for node in sure for one in needed[id(node)] if shipped.owns(one.module) or not one.module)
     unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
     known = _aliases(sure, needed, shipped)
     known = {name: target for name, target in known.items() if name not in unsure}

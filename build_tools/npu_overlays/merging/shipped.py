@@ -131,6 +131,8 @@ class Shipped:
 
     def exists(self, module: str) -> bool | None:
         """Return whether a module can be imported; None where that cannot be told."""
+        if not module:
+            return False  # a relative import that leads out of the package
         if not self.owns(module) or module in self._unseen:
             return None
         if self.holds(module):
@@ -196,5 +198,5 @@ def absolute(module: str, level: int, name: str, *, package: bool) -> str:
     if not level:
         return name
     parts = module.split(".")
-    base = parts[: len(parts) - level + package]
+    base = parts[: max(len(parts) - level + package, 0)]
     return ".".join([*base, name] if name else base) if base else ""
