@@ -24,15 +24,16 @@ GIT = b"00000000000000000000"
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NPU_OVERLAYS_PATIENCE", "2.5")
+    monkeypatch.setenv("NPU_OVERLAYS_PATIENCE", "0.8")
 
 
 @pytest.mark.parametrize(
     ("scheme", "first"), [("http", b""), ("https", b""), ("git", b""), ("http", HTTP), ("git", b"0040")]
 )
 def test_server_that_does_not_answer_is_given_up_and_said(
-    upstream: Upstream, cache: Path, scheme: str, first: bytes
+    upstream: Upstream, cache: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, first: bytes
 ) -> None:
+    monkeypatch.setenv("NPU_OVERLAYS_PATIENCE", "2.5")
     said = Said()
     began = time.monotonic()
     with silent(first) as port:

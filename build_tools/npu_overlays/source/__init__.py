@@ -143,13 +143,17 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
     if not pin.archives:
         what, fix = "no release archive is pinned", "leave out --source archive"
         problems.append(Problem(where=git.where(pin), what=what, fix=fix))
-    raise SourceError((*problems, _next(pin)))
+    raise SourceError((*problems, _next(pin, archives_failed=True)))
 
 
-def _next(pin: Pin) -> Problem:
+def _next(pin: Pin, *, archives_failed: bool = False) -> Problem:
     ways = [f"--upstream {pin.project}=PATH with a clone that holds the commit", "a mirror under tool.overlay.upstream"]
-    ways += ["--source archive"] if pin.archives else ["a release archive under tool.overlay.upstream"]
-    ways += ["git's and pip's proxy settings"]
+    ways = ways if pin.commit else []
+    if not pin.archives:
+        ways.append("a release archive under tool.overlay.upstream")
+    elif not archives_failed:
+        ways.append("--source archive")
+    ways.append("git's and pip's proxy settings")
     return Problem(where=git.where(pin), what="could not be had from any source", fix=f"try {', '.join(ways)}")
 
 

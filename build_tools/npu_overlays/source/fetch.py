@@ -18,7 +18,7 @@ from npu_overlays.errors import Problem, SourceError
 from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.cache import Progress
-from npu_overlays.source.patience import REMEMBERED, longer, patience, remember, silent_for
+from npu_overlays.source.patience import REMEMBERED, longer, remember, silent_for, wait_for
 
 _TIMEOUT = 30 * 60
 _TOLD = 2.0
@@ -88,7 +88,7 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
                 continue
             progress(f"{pin.project} {pin.short}: fetching from {shown}")
             try:
-                _fetch_one(repository, url, pin, route, _Told(pin, shown, progress))
+                _fetch_one(repository, url, pin, route, _Told(pin, url, progress))
             except (proc.ProcessError, _TagMovedError) as error:
                 _refuse_full_disk(cache, str(error))
                 moved |= isinstance(error, _TagMovedError)
@@ -109,10 +109,11 @@ def _not_asked(shown: str, ago: float) -> Problem:
 
 
 class _Told:
-    """Tells what git says, or that it says nothing, every few seconds."""
+    """Tells what git says, or that it says nothing, every few seconds; `patience` is for how long it may."""
 
-    def __init__(self, pin: Pin, shown: str, progress: Progress) -> None:
-        self._intro = f"{pin.project} {pin.short}: {shown}"
+    def __init__(self, pin: Pin, url: str, progress: Progress) -> None:
+        self.patience = wait_for(url)
+        self._intro = f"{pin.project} {pin.short}: {proc.without_credentials(url)}"
         self._progress = progress
         self._last = time.monotonic()
 
@@ -121,8 +122,9 @@ class _Told:
         if now - self._last < _TOLD:
             return
         self._last = now
-        waiting = f"no answer for {silence:.0f} s, given up after {patience():.0f} s"
-        self._progress(f"{self._intro}: {waiting if silence >= _TOLD else line}")
+        if silence >= _TOLD:
+            line = f"no answer for {silence:.0f} s, given up after {min(self.patience, _TIMEOUT):.0f} s"
+        self._progress(f"{self._intro}: {line}")
 
 
 def _init(repository: Path, cache: Path) -> None:
@@ -165,7 +167,7 @@ def _git_fetch(repository: Path, url: str, wanted: str, route: Route, told: _Tol
     proc.watch(
         ["git", f"--git-dir={repository}", *settings, "fetch", *options, "--", url, wanted],
         env={"GIT_TERMINAL_PROMPT": "0", **route.env},
-        patience=patience(),
+        patience=told.patience,
         timeout=_TIMEOUT,
         heard=told,
     )

@@ -35,6 +35,11 @@ def patience() -> float:
     return seconds
 
 
+def wait_for(url: str) -> float:
+    """Return how many seconds of silence to take from the repository at `url`; a folder is no connection."""
+    return patience() if _host(_real(url)) else float("inf")
+
+
 def longer() -> str:
     """Return the advice to wait longer."""
     return f"{VARIABLE}={3 * patience():.0f} waits longer"
@@ -65,18 +70,30 @@ def forget(cache: Path) -> None:
 
 def _note(url: str, cache: Path) -> Path | None:
     """Return the note about an address as git would reach it: who sets another proxy or ``insteadOf`` asks anew."""
-    real = _said("ls-remote", "--get-url", url) or url
-    proxy = _said("config", "--get-urlmatch", "http.proxy", real)
-    host = urlsplit(real).netloc if "://" in real else real.partition(":")[0]
-    if not host or host.startswith("/"):
+    real = _real(url)
+    host = _host(real)
+    if not host:
         return None
+    proxy = _said("config", "--get-urlmatch", "http.proxy", real)
     how = [host, proxy, *(os.environ.get(name, "") for name in _PROXIES)]
     return cache / "silent" / hashlib.sha256("\0".join(how).encode()).hexdigest()[:32]
+
+
+def _real(url: str) -> str:
+    return _said("ls-remote", "--get-url", url) or url
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL or of ``host:path``, empty for a folder."""
+    if "://" in url:
+        return "" if url.startswith("file:") else urlsplit(url).netloc
+    host, colon, _ = url.partition(":")
+    return host if colon and "/" not in host else ""
 
 
 def _said(*arguments: str) -> str:
     """Return what git, configured as the user has it, answers without asking any server."""
     try:
-        return proc.run(["git", *arguments], timeout=60).decode(errors="replace").strip()
+        return proc.run(["git", *arguments], cwd=Path(os.sep), timeout=60).decode(errors="replace").strip()
     except proc.ProcessError:  # for a setting that is not set as well
         return ""
