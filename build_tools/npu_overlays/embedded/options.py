@@ -90,10 +90,11 @@ def _doctors(package: str) -> str:
     from .doctor.data import DataError, load  # noqa: PLC0415 - read for help only
 
     try:
-        stacks = [stack.name for stack in load().stacks if not stack.record]
+        known = load()
+        named, first = known.names(), next(stack.name for stack in known.stacks if not stack.record)
     except DataError as error:  # of a damaged installation; --verify says more
-        stacks = [f"not readable: {error}"]
-    return _DOCTOR.format(package=package, stacks=", ".join(stacks), stack=stacks[0])
+        named, first = f"not readable: {error}", "NAME"
+    return _DOCTOR.format(package=package, stacks=named, stack=first)
 
 
 def _mistakes(options: Options) -> Iterator[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import platform
+import re
 import runpy
 import sys
 from types import ModuleType
 
 from .. import installed, isolation
-from ..doctor import requirements
 from ..verify import distributions, subjects
 from . import definitions
 from .compare import Comparison
@@ -72,13 +71,14 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
 def _required(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
     """Return, by the name of each distribution that ours require whatever the extras, which of ours does."""
     ours = {installed.normal_name(place.distribution) for place in places}
-    environment = requirements.environment(python=platform.python_version(), machine=platform.machine())
     required: dict[str, str] = {}
     for dist in found:
         for text in dist.requires if dist.key in ours else ():
-            wanted = requirements.parse(text)
-            if wanted and requirements.applies(wanted.marker, environment):
-                required.setdefault(installed.normal_name(wanted.name), dist.name)
+            wanted, _, condition = text.partition(";")
+            name = re.match(r"[A-Za-z0-9._-]+", wanted)
+            # Another condition than an extra does not matter: an import has just failed for want of it.
+            if name and "extra" not in condition:
+                required.setdefault(installed.normal_name(name[0]), dist.name)
     return required
 
 

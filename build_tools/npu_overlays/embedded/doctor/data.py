@@ -58,7 +58,11 @@ class Knowledge:
         for one in self.stacks:
             if one.name == name:
                 return one
-        raise DataError(f"no stack `{name}`; there are: {', '.join(one.name for one in self.stacks)}")
+        raise DataError(f"no stack `{name}`; there are: {self.names()}")
+
+    def names(self) -> str:
+        """Return the names of all stacks, for people."""
+        return ", ".join(one.name for one in self.stacks)
 
 
 def load(more: Iterable[str] = ()) -> Knowledge:
