@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,8 @@ def test_installs_anew_only_where_the_wheels_changed(sample: Sample) -> None:
     one = try_wheels(sample, sample.lib_name)
     assert "pip" in one.out
     assert "app Patch Summary" not in one.out
-    sample.environment.ok(
-        "build", sample.lib_name, "--source", "archive", "--overlays", sample.overlays, "--out", "wheels"
-    )
-    noted = try_wheels(sample, sample.lib_name)
+    archive = replace(sample.environment, extra={"NPU_OVERLAYS_SOURCE": "archive"})
+    noted = try_wheels(replace(sample, environment=archive), sample.lib_name)
     assert "it lacks 1 file of the commit" in noted.out.splitlines()[-1]
 
 
