@@ -23,6 +23,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("settled")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no worker is left with it when the others have nothing to do."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the install matrix, where asked to be verbose."""
     if terminalreporter.verbosity > 0:
