@@ -81,12 +81,14 @@ def required(context: Context) -> Iterator[Row]:
             if one and language.applies(one.marker, environment) and not context.packages.get(one.name)
         }
         if absent:
-            # Ours are on no index.
-            links = " --find-links wheels" if any("+" in text for text in absent) else ""
+            # Ours, the companion and those of the same suffix, may be on no index.
+            suffix = distribution.name.rpartition("-")[2]
+            ours = any("+" in text or name.endswith(f"-{suffix}") for text, name in absent.items())
+            links = " --find-links wheels" if ours else ""
             yield Row(
                 component=f"requirements of {distribution.name}",
                 level="broken",
-                found=f"not installed: {', '.join(absent.values())}",
+                found=f"not installed: {', '.join(dict.fromkeys(absent.values()))}",
                 expected="all installed",
                 why="what needs them cannot be imported; --no-deps leaves them out",
                 fix=f"python -m pip install{links} {' '.join(map(shlex.quote, absent))}",
