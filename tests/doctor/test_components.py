@@ -273,7 +273,8 @@ def test_what_a_patched_wheel_requires_and_nobody_installed_is_named(machine: Ma
     found = row(machine.report(), "requirements of verl-npu", "install.required")
     assert (found.level, found.found) == ("broken", "not installed: absent-thing, companion")
     assert found.fix == (
-        "python -m pip install --find-links wheels 'absent-thing[default]<3,>=2.0' 'absent-thing!=2.5' companion==0.6.1+npu.1"
+        "python -m pip install --find-links wheels 'absent-thing[default]<3,>=2.0' 'absent-thing!=2.5' "
+        "companion==0.6.1+npu.1"
     )
     machine.install("absent-thing", "2.1")
     machine.install("companion", "0.6.1+npu.1")
