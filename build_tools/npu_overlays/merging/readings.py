@@ -80,8 +80,11 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
         what = f"`{one.edit.replace}` would"
         if _torn(after, new, place):
             yield f"{what} be torn apart by what stands beside it", _PARENTHESES
-        elif not before.is_statement(one.first, one.behind) and not _stands_in(after, find, new, place):
-            yield f"{what} stand inside a statement as `{one.edit.find}` does", "lengthen the find"
+        elif not before.is_statement(one.first, one.behind):
+            if not _stands_in(after, find, new, place):
+                yield f"{what} stand inside a statement as `{one.edit.find}` does", "lengthen the find"
+            if find.values and not _stands_in(before, new, find, one.first):
+                yield f"`{one.edit.find}` is only a part of a statement where it stands", "lengthen the find"
 
 
 def _torn(after: Passage, new: Fragment, place: int) -> bool:
@@ -92,10 +95,10 @@ def _torn(after: Passage, new: Fragment, place: int) -> bool:
     return not whole or not _side_by_side(after, new, place)
 
 
-def _stands_in(after: Passage, find: Fragment, new: Fragment, place: int) -> bool:
-    """Return whether what takes an expression's place is one too, an argument, or a parameter."""
-    read_alike = find.kind != "values" or new.kind in ("values", "none")
-    return read_alike or after.is_named(place, place + len(new.layout.tokens))
+def _stands_in(passage: Passage, expression: Fragment, other: Fragment, place: int) -> bool:
+    """Return whether what stands for an expression, or the other way round, is one too, an argument or a parameter."""
+    read_alike = expression.kind != "values" or other.kind in ("values", "none")
+    return read_alike or passage.is_named(place, place + len(other.layout.tokens))
 
 
 def _ranges(fragment: Fragment) -> list[tuple[int, int]]:

@@ -26,7 +26,7 @@ class Block:
 
     Args:
         head: the token its ``if``, ``else``, ``except``, … begins with; None for the passage itself.
-        owner: the token the whole statement begins with, all its branches included.
+        owner: the token the whole statement begins with, all its branches included, and no decorator.
         kind: what statement that is; empty for the block that every statement of its kind has.
         starts: the first token of each statement, decorators included.
         ends: for each statement the token behind it.
@@ -124,7 +124,7 @@ class Passage:
         return tuple(self._blocks(self._module.tree, {}))
 
     def _blocks(self, node: ast.AST, elifs: dict[ast.AST, int]) -> Iterator[Block]:
-        owner = elifs.get(node, self._first(node) if isinstance(node, ast.stmt) else 0)
+        owner = elifs.get(node, self._starts[self._module.span(node)[0]] if isinstance(node, ast.stmt) else 0)
         for field, holder, statements in _lists(node):
             starts = tuple(map(self._first, statements))
             ends = tuple(self._ends[self._module.span(one)[1]] for one in statements)
