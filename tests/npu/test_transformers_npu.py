@@ -10,6 +10,7 @@ import pytest
 
 from npu.environment import Torch, Unavailable, Wheelhouse
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 PINS = [
     pytest.param("transformers@91393fe", marks=pytest.mark.index),
