@@ -445,3 +445,13 @@ def test_an_addition_that_is_needed_before_it_is_defined_is_refused() -> None:
     assert run(before, f"N = added(1, why='2')\n{overlay}").X == 2
     method = "class A:\n    @added(why='1')\n    def m(self): return N\nN = added(1, why='2')\n"
     assert run(before.replace("A()\n", ""), method).B().m() == 1
+
+
+def test_a_value_that_reads_what_comes_later_is_refused() -> None:
+    before = "def f(x=0): return 1\nLIMIT = 1\ndef g(): return LIMIT\n"
+    what = "is read while the module is imported, before it is bound; write it in front of an operation further down"
+    overlay = "N = added([LIMIT for _ in 'a'], why='1')\n@replaced(why='2')\ndef {}(): return N, LIMIT\n"
+    refused(before, overlay.format("f"), f"2: `LIMIT` {what}")
+    assert run(before, overlay.format("g")).g() == ([1], 1)
+    refused(before, "@edited(('0', 'LIMIT'), why='w')\ndef f(): ...\n", f"3: `LIMIT` {what}")
+    assert run(before, "@replaced(why='w')\ndef f(): return LIMIT\n").f() == 1

@@ -14,7 +14,8 @@ _EXPRESSIONS = [
 ]  # fmt: skip
 _COMMENTS = ["", "  # c", "  # def f(): 'x'", "# é \u2028", "  #"]
 _PARAMETERS = ["", "x", "self, x=1", "*args, **kwargs", "a, /, b, *, c=(1,\n 2)", "x: int = 1,  # c\n  y=2"]
-_DECORATORS = ["cache", "a.b(1,\n  x='''\n''')", "(a or b)", "staticmethod", "property", "x  # c"]
+# None of what they read is bound by a module: what it binds further down, it cannot read there.
+_DECORATORS = ["cache", "w.b(1,\n  x='''\n''')", "(w or v)", "staticmethod", "property", "x  # c"]
 
 
 @st.composite

@@ -134,6 +134,8 @@ class Merged:
                 operation = self._operation(load)
                 if operation and load.name in {*added, *(one.name for one in operation.imports)}:
                     yield from self._captured(scope, load, operation)
+                if operation and load.eager and load.name not in added:
+                    yield from self._unbound(scope, load, operation)
                 other = brought.get(load.name)
                 if operation and other and scope.owner(load.name).parent is None:
                     yield from self._another_files(load, operation, other)
@@ -169,6 +171,14 @@ class Merged:
                 what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
                 yield problem(operation, what, "give what is meant another name")
                 return
+
+    def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
+        """Yield a problem where what runs on import reads a name of the module's before it has one."""
+        outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
+        known = self._module.scopes.bound(load.name) if outer else []
+        if known and not load.annotation and self._order.is_early(load, known[0], wary=False):
+            what = f"`{load.name}` is read while the module is imported, before it is bound"
+            yield Problem(where=operation.where, what=what, fix="write it in front of an operation further down")
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
         """Yield a problem where what is a builtin to one overlay file is bound by another."""
