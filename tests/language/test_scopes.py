@@ -160,6 +160,7 @@ def test_reads_of_the_modules_names_are_seen(statement: str) -> None:
         "x: Literal['n']",
         "x: typing.Annotated[int, 'n']",
         "x: 'no type'",
+        "x: Meta['\\\\*']",
         "f'n'",
         "import n",
     ],

@@ -174,7 +174,8 @@ class _Reader:
         self._children(node, place._replace(called=True))
 
     def _visit_Constant(self, node: ast.Constant, place: _Place) -> None:  # noqa: N802  # likewise
-        if place.annotation and isinstance(node.value, str):
+        # No type holds a backslash; parsing one may warn.
+        if place.annotation and isinstance(node.value, str) and "\\" not in node.value:
             try:
                 text = ast.parse(node.value.strip(), mode="eval").body
             except (SyntaxError, ValueError):
