@@ -110,7 +110,14 @@ _FILE = {"path": str, "action": str, "class_changes": [_CLASS], "module_changes"
 _SHAPE = {
     "schema": int,
     "distribution": {"name": str, "version": str},
-    "upstream": {"project": str, "version": str, "commit": str},
+    "upstream": {
+        "project": str,
+        "version": str,
+        "commit": str,
+        "tag?": str,
+        "source?": {"kind": str, "archive?": str},
+        "missing?": [str],
+    },
     "overlay": {"name": str, "revision": int},
     "files": [_FILE],
     "purpose?": str,
