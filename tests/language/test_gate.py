@@ -220,6 +220,32 @@ def test_annotations_that_python_keeps_as_text_may_name_what_type_checkers_see(g
     assert gate.merge(later, "@replaced(why='w')\ndef f(y: Y) -> list[Y]: return 1\n") == []
 
 
+def test_blocks_for_type_checkers_inside_definitions_do_not_run(gate: Gate) -> None:
+    overlay = """
+    @replaced(why="w")
+    def f(y: 'Y'):
+        if TYPE_CHECKING:
+            assert isinstance(y, Y)
+        return 1
+    @added(why="w")
+    class A:
+        if TYPE_CHECKING:
+            known: Y = Y()
+    """
+    assert gate.merge(TYPED, overlay) == []
+
+
+def test_an_annotation_kept_as_text_may_name_what_another_module_has_for_type_checkers(gate: Gate) -> None:
+    before = "from __future__ import annotations\nfrom . import typed\ndef f(x) -> typed.Y: return x\n"
+    upstream = {"a.py": before, "typed.py": TYPED}
+    assert gate(upstream, {A: "@wrapped(why='w')\ndef f(x): return upstream(x)\n"}) == []
+    overlay = "@replaced(why='w')\ndef f(x) -> typed.{}: return {}\n"
+    what = f"{OWN}:3: `typed.Y`: pkg.typed has no `Y` at run time, only under `if TYPE_CHECKING:`;"
+    assert gate(upstream, {A: overlay.format("Y", "typed.Y")}) == [f"{what} import it from where it is defined"]
+    what = f"{OWN}:3: `typed.Nope`: pkg.typed has no `Nope`; correct the name, or define it there"
+    assert gate(upstream, {A: overlay.format("Nope", "x")}) == [what]
+
+
 def test_a_global_needs_a_binding_somewhere(gate: Gate) -> None:
     before = "def f(): return 1\ndef g():\n    global known\n    known = 1\n"
     overlay = """

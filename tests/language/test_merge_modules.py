@@ -277,7 +277,9 @@ def test_a_marker_inside_a_body_is_refused() -> None:
             a = added(1, why="w")
             return upstream()
         """,
-        "4: the marker `added` means nothing inside a definition; take it out",
+        "4: the marker `added` means nothing inside a definition;"
+        " take it out; where upstream's own `added` is meant, write"
+        " `from npu_overlays.markers import added as npu_added` above",
     )
 
 
@@ -286,6 +288,14 @@ def test_a_name_of_ones_own_may_be_that_of_a_marker() -> None:
         "def f(upstream): pass\n",
         "@replaced(why='w')\ndef f(upstream):\n    added = upstream\n    return added\n",
         "# replaced: w\ndef f(upstream):\n    added = upstream\n    return added\n",
+    )
+
+
+def test_an_edit_may_keep_a_name_of_upstreams_that_is_a_markers() -> None:
+    check(
+        "def f(wrapped):\n    return wrapped, upstream\n",
+        "@edited(('wrapped, upstream', '[wrapped, upstream]'), why='w')\ndef f(): ...\n",
+        "# edited: w\ndef f(wrapped):\n    return [wrapped, upstream]\n",
     )
 
 

@@ -170,6 +170,7 @@ def _pairs(own: type, theirs: type) -> list[tuple[typing.Any, typing.Any]]:
 
 _DECORATED = ": upstream's decorators are on the wrapper; write `with"
 _ENTERED = "contextlib.asynccontextmanager"
+_PASSED_BY = "iterates upstream(…), which then never sees what is raised inside upstream's `with` block; write"
 _GENERATOR = "match it: yield from upstream(…)"
 _COROUTINE = "match it: return await upstream(…)"
 _ASYNC_GENERATOR = "match it: async for value in upstream(…): yield value"
@@ -246,7 +247,33 @@ _ASYNC_GENERATOR = "match it: async for value in upstream(…): yield value"
         (
             "@asynccontextmanager\nasync def f(x): yield x",
             "async def f(x):\n    async with upstream(x) as y:\n        yield y",
-            f"enters upstream(…), which gives an async generator{_DECORATED} {_ENTERED}(upstream)(x) as …`",
+            (
+                "enters upstream(…), which gives an async generator: upstream's decorators are on the wrapper;"
+                f" write `async with {_ENTERED}(upstream)(x) as …`"
+            ),
+        ),
+        (
+            "@asynccontextmanager\nasync def f(x): yield x",
+            "async def f(x):\n    async for y in upstream(x):\n        yield y",
+            f"{_PASSED_BY} `async with {_ENTERED}(upstream)(x) as value: yield value`",
+        ),
+        (
+            "@asynccontextmanager\nasync def f(x, y): yield x",
+            "async def f(x, y):\n    yield await anext(upstream(x, y=y))",
+            f"{_PASSED_BY} `async with {_ENTERED}(upstream)(x, y=y) as value: yield value`",
+        ),
+        (
+            "@asynccontextmanager\nasync def f(x): yield x",
+            "async def f(x): return await upstream(x)",
+            (
+                "is a coroutine, upstream's is an async generator;"
+                f" match it: async with {_ENTERED}(upstream)(…) as value: yield value"
+            ),
+        ),
+        (
+            "@contextmanager\ndef f(x): yield x",
+            "def f(x):\n    for y in upstream(x):\n        yield y",
+            f"{_PASSED_BY} `with contextlib.contextmanager(upstream)(x) as value: yield value`",
         ),
     ],
 )
@@ -269,6 +296,12 @@ def test_a_wrapper_of_another_kind_is_refused(original: str, wrapper: str, messa
             "@contextmanager\ndef f(x): yield x",
             "def f(x):\n    with contextmanager(upstream)(x) as y:\n        yield y",
         ),
+        (
+            "@asynccontextmanager\nasync def f(x): yield x",
+            "async def f(x):\n    async with asynccontextmanager(upstream)(x) as y:\n        yield y",
+        ),
+        ("@contextmanager\ndef f(x): yield x", "def f(x):\n    y = upstream(x)\n    yield from y"),
+        ("async def f(x): yield x", "async def f(x):\n    async for y in upstream(x):\n        yield y"),
         ("def f(x): return (yield_ for yield_ in x)", "def f(x): return upstream(x)"),
         ("def f(x): return lambda: (yield)", "def f(x): return upstream(x)"),
         ("def f(x):\n    async def g(): await x\n    return g", "def f(x): return upstream(x)"),

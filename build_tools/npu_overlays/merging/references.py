@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.merging.shipped import Shipped, absolute
 from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.surface import typing_blocks
+from npu_overlays.syntax.surface import typing_blocks, unevaluated
 
 # Who catches one of these counts with the module or the name not being there.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
@@ -25,15 +26,19 @@ class Reference:
         name: what is needed of it; empty for the module itself.
         node: the statement or expression.
         text: how it is written, for messages.
+        runs: whether Python evaluates it, and not only a type checker.
     """
 
     module: str
     name: str
     node: ast.AST
     text: str
+    runs: bool = True
 
     def holds(self, shipped: Shipped) -> bool | None:
         """Return whether a tree has what is needed; None where that cannot be told."""
+        if not self.runs and self.module and self.name in shipped.surface(self.module).typing_only:
+            return True
         return shipped.offers(self.module, self.name) if self.name and self.module else shipped.exists(self.module)
 
 
@@ -57,7 +62,9 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
     unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
     known = _aliases(sure, needed, shipped)
     known = {name: target for name, target in known.items() if name not in unsure}
-    yield from _attributes(nodes, guarded, known, shipped)
+    never = {id(node) for node in unevaluated(tree)} if known else set()
+    for one in _attributes(nodes, guarded, known, shipped):
+        yield dataclasses.replace(one, runs=id(one.node) not in never)
 
 
 def _guarded(node: ast.AST) -> Iterator[ast.AST]:

@@ -21,6 +21,7 @@ from npu_overlays import proc
 from npu_overlays.merging.authorship import Authorship, bare
 from npu_overlays.merging.shipped import Sources
 from npu_overlays.syntax.scopes import Load, Scopes
+from npu_overlays.syntax.surface import unevaluated
 
 LOWEST_PYTHON = "py310"
 # F821: undefined name; F405: a name that only a star import can bring. A syntax error has no such code and is always
@@ -185,24 +186,8 @@ def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
 
 
 def _evaluated(tree: ast.Module, scopes: Scopes, name: str) -> Iterator[Load]:
-    """Yield the places that read a name of the module when they run: no annotation that is only kept as text."""
-    text_only = _kept_as_text(tree)
+    """Yield the places that read a name of the module when they run: nothing that only type checkers evaluate."""
+    never = unevaluated(tree)
     for load in scopes.global_loads.get(name, []):
-        if not isinstance(load.at, ast.Constant) and load.at not in text_only:
+        if not isinstance(load.at, ast.Constant) and load.at not in never:
             yield load
-
-
-def _kept_as_text(tree: ast.Module) -> set[ast.AST]:
-    """Return every node of the annotations that Python does not evaluate: of local variables, or with the import."""
-    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    if any(alias.name == "annotations" for node in futures for alias in node.names):
-        annotated = list(ast.walk(tree))
-    else:
-        functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-        annotated = [one for node in functions for one in ast.walk(node) if isinstance(one, ast.AnnAssign)]
-    kept: set[ast.AST] = set()
-    for node in annotated:
-        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            if isinstance(annotation, ast.AST):
-                kept.update(ast.walk(annotation))
-    return kept

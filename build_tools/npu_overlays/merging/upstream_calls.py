@@ -9,9 +9,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.functions import FunctionKind, a_kind, function_kind, own_nodes
 from npu_overlays.syntax.signatures import Parameter, parameters, written
+from npu_overlays.syntax.symbols import Module
 
 Misuse = tuple[str, str]
 _HOW: dict[FunctionKind, str] = {
@@ -31,12 +33,14 @@ class Wrapper:
         node: the wrapper.
         original: what it wraps.
         owner: qualified name of the class around both, empty at module level.
+        entered: what of ``contextlib`` makes a context manager of both, if anything; see `entered`.
     """
 
     name: str
     node: FunctionNode
     original: FunctionNode
     owner: str
+    entered: str
 
     def references(self) -> list[ast.Name]:
         """Return every mention of the original."""
@@ -48,6 +52,12 @@ class Wrapper:
             for inner in ast.iter_child_nodes(outer):
                 if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
                     yield inner, outer
+
+
+def entered(module: Module, function: FunctionNode) -> str:
+    """Return which decorator of ``contextlib`` makes a function's context manager, or an empty text."""
+    leaves = {name.rpartition(".")[2] for one in function.decorator_list for name in full_names(module, one)}
+    return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")
 
 
 def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -94,12 +104,13 @@ def _bound(node: ast.AST) -> tuple[str | None, ...]:
 def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
     """Yield where the wrapper is of another kind, or leaves alone the generator or coroutine it is given."""
     theirs, own = function_kind(wrapper.original), function_kind(wrapper.node)
-    way = f"match it: {_HOW[theirs].format(wrapper.name)}"
+    way = f"match it: {_how(wrapper, theirs)}"
     if own != theirs:
         yield f"is {a_kind(own)}, upstream's is {a_kind(theirs)}", way
         return
     if theirs == "plain function":
         return
+    yield from _hidden_exits(wrapper)
     own_body = {*own_nodes(wrapper.node)}
     for call, outer in wrapper.calls():
         if isinstance(outer, (ast.Expr, ast.Return)) and outer in own_body:
@@ -119,10 +130,36 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
         yield f"never awaits what {wrapper.name}(…) gives", way
 
 
+def _how(wrapper: Wrapper, kind: FunctionKind) -> str:
+    """Return how a wrapper hands on what the original of that kind gives."""
+    if kind == "async generator" and wrapper.entered:
+        return f"{_manager(wrapper, kind)}(…) as value: yield value"
+    return _HOW[kind].format(wrapper.name)
+
+
+def _manager(wrapper: Wrapper, kind: FunctionKind) -> str:
+    """Return how a wrapper enters the original as upstream's callers do, but for the arguments."""
+    statement, decorator = ("with", "contextmanager") if kind == "generator" else ("async with", "asynccontextmanager")
+    return f"{statement} contextlib.{decorator}({wrapper.name})"
+
+
 def _entered(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
-    decorator = "contextmanager" if kind == "generator" else "asynccontextmanager"
     what = f"enters {wrapper.name}(…), which gives {a_kind(kind)}: upstream's decorators are on the wrapper"
-    yield what, f"write `with contextlib.{decorator}({wrapper.name})({', '.join(map(ast.unparse, call.args))}) as …`"
+    yield what, f"write `{_manager(wrapper, kind)}({', '.join(map(ast.unparse, call.args))}) as …`"
+
+
+def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield where the original of a context manager is iterated: what its ``with`` block raises would pass it by."""
+    if not wrapper.entered:
+        return
+    kind = function_kind(wrapper.original)
+    for call, outer in wrapper.calls():
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.comprehension)) or (
+            isinstance(outer, ast.Call) and outer.func is not call
+        ):
+            what = f"iterates {wrapper.name}(…), which then never sees what is raised inside upstream's `with` block"
+            given = ", ".join(map(ast.unparse, [*call.args, *call.keywords]))
+            yield what, f"write `{_manager(wrapper, kind)}({given}) as value: yield value`"
 
 
 def _arguments(wrapper: Wrapper) -> Iterator[Misuse]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from npu_overlays.merging.classes import called_early, calling_decorator, closed_kind
 from npu_overlays.merging.sites import Site
-from npu_overlays.merging.upstream_calls import Wrapper, misuses
+from npu_overlays.merging.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.syntax.definitions import Definition, FunctionNode, first_line
 from npu_overlays.syntax.signatures import Parameter, is_upstreams, mismatch, parameters, written
 from npu_overlays.syntax.splices import Splice, splice
@@ -70,7 +70,9 @@ def _wrapper_text(site: Site, original: FunctionNode, owner: str) -> str:
     module = Module(operation.where, operation.text.encode())
     node = module.tree.body[0]
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))  # noqa: S101  # the overlay's reader saw to it
-    wrapper = Wrapper(name=operation.upstream_name, node=node, original=original, owner=owner)
+    wrapper = Wrapper(
+        name=operation.upstream_name, node=node, original=original, owner=owner, entered=entered(site.module, original)
+    )
     what = f"the wrapper of {site.named}"
     if differs := mismatch(node.args, original.args):
         raise site.error(f"{what} {differs}", f"write upstream's parameters: {written(original.args)}")

@@ -59,6 +59,8 @@ def misplaced(reader: Reader, node: ast.stmt, mark: ast.Call, edits: Iterable[Ed
     for name in inside:
         if isinstance(name, ast.Name) and name.id not in own and name not in passed:
             yield from ((name, *found) for found in _misplaced(reader, name.id, action))
+    # What an edit finds is upstream's, also where it bears a marker's name.
+    own |= {word for edit in edits for word in names_in(edit.find)}
     for word in sorted({word for edit in edits for word in names_in(edit.replace)} - own):
         yield from ((node, *found) for found in _misplaced(reader, word, action))
 
@@ -78,4 +80,6 @@ def _misplaced(reader: Reader, name: str, action: Action) -> Iterator[tuple[str,
         what = f"`{name}(…)` calls the original of a @wrapped; what is {action} has none"
         yield what, "use @wrapped, or write upstream's code out"
     elif marker and marker != "upstream":
-        yield f"the marker `{name}` means nothing inside a definition", "take it out"
+        other = f"from {MARKERS_MODULE} import {marker} as npu_{marker}"
+        fix = f"take it out; where upstream's own `{name}` is meant, write `{other}` above"
+        yield f"the marker `{name}` means nothing inside a definition", fix

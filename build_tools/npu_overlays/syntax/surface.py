@@ -57,6 +57,27 @@ def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
         yield node.orelse
 
 
+def unevaluated(tree: ast.Module) -> set[ast.AST]:
+    """Return every node that only type checkers evaluate.
+
+    They see ``if TYPE_CHECKING:`` wherever it stands, and the annotations of local variables, or with the
+    ``__future__`` import all of them.
+    """
+    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    if any(alias.name == "annotations" for node in futures for alias in node.names):
+        annotated = list(ast.walk(tree))
+    else:
+        functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        annotated = [one for node in functions for one in ast.walk(node) if isinstance(one, ast.AnnAssign)]
+    blocks_of_types = (typing_blocks(node) for node in ast.walk(tree) if isinstance(node, ast.If))
+    kept = {inner for found in blocks_of_types for block in found for one in block for inner in ast.walk(one)}
+    for node in annotated:
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(annotation, ast.AST):
+                kept.update(ast.walk(annotation))
+    return kept
+
+
 def _stays(bindings: list[Binding]) -> bool:
     """Return whether a name is bound when the module has run."""
     binding = [one for one in bindings if not one.typing_only and one.how not in ("except", "del")]
