@@ -8,7 +8,6 @@ from npu_overlays.merging.blame import Culprit, Report
 from npu_overlays.merging.examined import Examined
 from npu_overlays.source.paths import listing
 from npu_overlays.syntax.scopes import Scopes
-from npu_overlays.syntax.scoping import read_scopes
 
 _RENAME = "give it another name"
 
@@ -63,7 +62,7 @@ def _spread(examined: Examined, gains: Mapping[str, Iterable[str]]) -> Iterator[
         tree = examined.sources.tree(content) if content and b"import *" in content else None
         if content is None or tree is None or not examined.sources.surface(content).stars:
             continue
-        scopes = read_scopes(tree)
+        scopes = examined.sources.scopes(content)
         for path, names in gains.items():
             for name in sorted(names):
                 if (lines := _concerned(scopes, name)) and _reaches(examined, other, path, name):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import accumulate
 
 from npu_overlays.merging.authorship import bare
+from npu_overlays.syntax.parsing import parsed
 from npu_overlays.syntax.scopes import Scopes
 from npu_overlays.syntax.scoping import read_scopes
 from npu_overlays.syntax.surface import Surface, surface_of
 
 EXTENSIONS = (".so", ".pyd")
+_EMPTY = ast.Module(body=[], type_ignores=[])
 _OF_EVERY_MODULE = frozenset(
     {"__name__", "__doc__", "__file__", "__path__", "__spec__", "__dict__", "__loader__", "__package__"}
     | {"__builtins__", "__cached__", "__class__", "__annotations__"}
@@ -30,12 +31,11 @@ def module_name(place: str) -> str:
 
 
 class Sources:
-    """Parsed modules by their content, upstream's and the patched ones, so that none is parsed twice."""
+    """What is known of modules by their content, upstream's and the patched ones; nothing is found out twice."""
 
     def __init__(self) -> None:
         self._trees: dict[bytes, ast.Module | None] = {}
         self._surfaces: dict[bytes, Surface] = {}
-        self._scopes: dict[bytes, Scopes] = {}
         self._starts: dict[bytes, list[int]] = {}
 
     def offset(self, content: bytes, node: ast.AST) -> int:
@@ -61,16 +61,12 @@ class Sources:
 
     def scopes(self, content: bytes) -> Scopes:
         """Return the scopes of a module; none of one this Python cannot parse."""
-        if content not in self._scopes:
-            self._scopes[content] = read_scopes(self.tree(content) or ast.Module(body=[], type_ignores=[]))
-        return self._scopes[content]
+        return read_scopes(self.tree(content) or _EMPTY)
 
 
 def _parsed(content: bytes) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # upstream's invalid escape sequences are upstream's business
-            return ast.parse(bare(content))
+        return parsed(bare(content))
     except (SyntaxError, ValueError, RecursionError):
         return None
 

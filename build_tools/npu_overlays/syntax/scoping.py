@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from npu_overlays.syntax.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
@@ -11,11 +12,13 @@ from npu_overlays.syntax.scopes import Binding, How, Load, Scope, Scopes
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
+_KEPT = 256
 _NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
+@lru_cache(maxsize=_KEPT)
 def read_scopes(tree: ast.Module) -> Scopes:
-    """Return the scopes of a module."""
+    """Return the scopes of a module, read once for every stage that asks; nobody may change them."""
     scopes = Scopes()
     _Reader(scopes).read(tree)
     return scopes

@@ -8,12 +8,12 @@ import difflib
 import io
 import re
 import tokenize
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
+from npu_overlays.syntax.parsing import parsed
 from npu_overlays.syntax.scopes import Binding, Scopes
 from npu_overlays.syntax.scoping import read_scopes
 
@@ -191,10 +191,7 @@ def _parse(path: str, content: bytes) -> ast.Module:
         if encoding not in ("utf-8", "ascii"):
             what = f"declares the encoding {encoding}, not UTF-8"
             raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
-        with warnings.catch_warnings():
-            # Upstream's invalid escape sequences are upstream's business.
-            warnings.simplefilter("ignore")
-            return ast.parse(content)
+        return parsed(content)
     except UnicodeDecodeError as error:
         what, fix = f"not UTF-8 ({error.reason} at byte {error.start})", _BY_PATCH
     except (SyntaxError, ValueError) as error:
