@@ -70,8 +70,3 @@ class Pin:
     def place(self, path: str) -> str:
         """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
         return next((home + path[len(top) :] for top, home in self.homes if path.startswith(f"{top}/")), "")
-
-
-def installed_path(pin: Pin, path: str) -> str:
-    """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
-    return pin.place(path)

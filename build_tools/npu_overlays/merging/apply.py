@@ -6,8 +6,10 @@ merges. Every input is used exactly once, or the stage fails and names it.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.merging.authorship import Authorship, by_lines, written
@@ -17,7 +19,7 @@ from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.results import Applied, Declared, NotApplied, PatchedFile
 from npu_overlays.overlay.content import Content, OverlayFile, SourcedEdit, file_reason
 from npu_overlays.overlay.operations import Operation, Reason
-from npu_overlays.overlay.patches import PatchFile, read_patch
+from npu_overlays.overlay.patches import read_patch
 from npu_overlays.tree import PatchedTree, SourceTree
 
 
@@ -60,15 +62,15 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
     """
     applier = _Applier(content=content, source=source, absent=absent)
     for file in content.patches:
-        applier.attempt(lambda file=file: _patch(applier, read_patch(file)))  # type: ignore[misc]  # bound now, called now
+        applier.attempt(partial(_patch, applier, file))
     for edit in content.edits:
-        applier.attempt(lambda edit=edit: _edit(applier, edit))  # type: ignore[misc]  # likewise
+        applier.attempt(partial(_edit, applier, edit))
     for file in content.files:
-        applier.attempt(lambda file=file: _add(applier, file))  # type: ignore[misc]  # likewise
+        applier.attempt(partial(_add, applier, file))
     for path, operations in _by_path(content.operations).items():
-        applier.attempt(lambda path=path, operations=operations: _merge(applier, path, operations))  # type: ignore[misc]  # likewise
+        applier.attempt(partial(_merge, applier, path, operations))
     if not applier.problems:
-        applier.attempt(lambda: _gate(applier))
+        applier.attempt(partial(check, applier.tree, content, applier.authorship, absent=absent))
     if applier.problems:
         raise MergeError(by_cause(applier.problems))
     return Applied(
@@ -86,7 +88,8 @@ def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
     return grouped
 
 
-def _patch(applier: _Applier, patch: PatchFile) -> None:
+def _patch(applier: _Applier, file: OverlayFile) -> None:
+    patch = read_patch(file)
     _refuse_unshipped(applier, patch.paths, patch.source.file)
     changed = apply_patch(patch, applier.tree, absent=applier.absent)
     for path, after in changed.items():
@@ -197,15 +200,9 @@ def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:
 
 
 def _nearest_path(applier: _Applier, path: str) -> str:
-    import difflib  # noqa: PLC0415  # only needed for a message
-
     leaf = path.rpartition("/")[2]
     known = [other for other in applier.source.entries if other.rpartition("/")[2] == leaf] or list(
         applier.source.entries
     )
     close = difflib.get_close_matches(path, known, n=1, cutoff=0.4)
     return f"nearest: {close[0]}" if close else ""
-
-
-def _gate(applier: _Applier) -> None:
-    check(applier.tree, applier.content, applier.authorship, absent=applier.absent)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from npu_overlays.syntax.parsing import line_starts
 from npu_overlays.syntax.splices import Splice, in_order
 
 
@@ -87,19 +88,12 @@ def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Autho
 def by_lines(before: bytes, after: bytes, where: str) -> Authorship:
     """Return the authorship of a file that a patch changed: lines that are not upstream's are the patch's."""
     old, new = (bare(content).splitlines(keepends=True) for content in (before, after))
-    old_starts, new_starts = (_starts(lines) for lines in (old, new))
+    old_starts, new_starts = (line_starts(lines) for lines in (old, new))
     found: list[Stretch] = []
     for tag, first, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():
         origin = old_starts[first] if tag == "equal" else None
         found.append(Stretch(start=new_starts[start], end=new_starts[end], origin=origin, where=where))
     return Authorship(tuple(stretch for stretch in found if stretch.end > stretch.start))
-
-
-def _starts(lines: list[bytes]) -> list[int]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    return starts
 
 
 def _traced(stretch: Stretch, earlier: Authorship) -> Iterator[Stretch]:

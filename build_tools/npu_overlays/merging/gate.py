@@ -8,6 +8,7 @@ names is there if it was before, and still the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.authorship import Authorship
@@ -55,15 +56,18 @@ def check(
 
 def _colliding(subject: Examined, absent: frozenset[str]) -> list[Problem]:
     """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
-    place = subject.pin.place
+    place = cache(subject.pin.place)
     labels = {file.path: file.file for file in subject.content.files}
     paths = [path for path in subject.tree.paths() if place(path)] + sorted(filter(place, absent))
     new = [path for path in paths if path not in subject.tree.source and path not in absent]
+    sharing: dict[str, list[str]] = {}
+    for path in paths:
+        sharing.setdefault(place(path), []).append(path)
     found = [
         (path, f"would lie in the wheel where {other} lies", "give it another name")
         for path in new
-        for other in paths
-        if other != path and place(other) == place(path)
+        for other in sharing[place(path)]
+        if other != path
     ]
     named = {place(path): path for path in new}
     reserved = [subject.content.overlay.summary_package]
@@ -85,7 +89,8 @@ def _report_encodings(subject: Examined, report: Report) -> None:
     """Report added modules that are not UTF-8: nothing could be said of them."""
     for file in subject.content.files:
         try:
-            file.content.decode() if file.path.endswith(".py") else None
+            text = file.content if file.path.endswith(".py") else b""
+            text.decode()
         except UnicodeDecodeError as error:
             what = f"is not UTF-8 ({error.reason} at byte {error.start})"
             report.add(Culprit(file=file.file), what, "save it as UTF-8")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import accumulate
 
 from npu_overlays.merging.authorship import bare
-from npu_overlays.syntax.parsing import parsed
+from npu_overlays.syntax.parsing import line_starts, parsed
 from npu_overlays.syntax.scopes import Scopes
 from npu_overlays.syntax.scoping import read_scopes
 from npu_overlays.syntax.surface import Surface, surface_of
@@ -41,8 +40,7 @@ class Sources:
     def offset(self, content: bytes, node: ast.AST) -> int:
         """Return the byte of a module at which a node begins, a byte order mark not counted."""
         if content not in self._starts:
-            lengths = map(len, bare(content).splitlines(keepends=True))
-            self._starts[content] = list(accumulate(lengths, initial=0))
+            self._starts[content] = line_starts(bare(content).splitlines(keepends=True))
         return self._starts[content][getattr(node, "lineno", 1) - 1] + int(getattr(node, "col_offset", 0))
 
     def tree(self, content: bytes) -> ast.Module | None:

@@ -38,7 +38,7 @@ def edited(site: Site) -> list[Splice]:
     splices = [site.splice(start + one.start, start + one.end, one.text) for one in made]
     if not problems and not overlapping(splices):
         result = splice(site.module.content[start:end], _within(splices, start), newline=site.module.newline)
-        problems += [_problem(site, what, fix) for what, fix in _mistakes(site, passage, made, result)]
+        problems += [site.problem(what, fix) for what, fix in _mistakes(site, passage, made, result)]
     if problems:
         raise MergeError(problems)
     return [site.notice_above(definition), *splices]
@@ -57,10 +57,6 @@ def _extent(site: Site, definition: Definition) -> tuple[int, int]:
 def _within(splices: list[Splice], start: int) -> Iterator[Splice]:
     for one in splices:
         yield Splice(start=one.start - start, end=one.end - start, text=one.text, where=one.where)
-
-
-def _problem(site: Site, what: str, fix: str) -> Problem:
-    return site.problem(what, fix)
 
 
 def _mistakes(site: Site, passage: Passage, made: list[Exchange], result: bytes) -> Iterator[tuple[str, str]]:

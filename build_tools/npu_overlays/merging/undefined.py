@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 from npu_overlays import proc
 from npu_overlays.merging.authorship import Authorship, bare
 from npu_overlays.merging.shipped import Sources
+from npu_overlays.syntax.parsing import line_starts
 from npu_overlays.syntax.scopes import Load, Scopes
 from npu_overlays.syntax.surface import unevaluated
 
@@ -140,9 +141,7 @@ class _Places:
     def __init__(self, content: bytes) -> None:
         self._content = bare(content)
         self._lines = self._content.splitlines(keepends=True) or [b""]
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
+        self._starts = line_starts(self._lines)
 
     def offset(self, entry: dict[str, Any]) -> int:
         row = min(int(entry["location"]["row"]), len(self._lines)) - 1

@@ -1,13 +1,15 @@
-"""Parsing: a module's bytes in, its syntax tree out, the same one for every stage that looks at these bytes."""
+"""Parsing: a module's bytes in, its syntax tree out, the same one for every stage, and where its lines begin."""
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import accumulate
 
 # The modules of an overlay and what it makes of them; a stage that looks at more parses some of them again.
-_KEPT = 512
+_KEPT = 256
 
 
 @lru_cache(maxsize=_KEPT)
@@ -22,3 +24,8 @@ def parsed(content: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # upstream's invalid escape sequences are upstream's business
         return ast.parse(content)
+
+
+def line_starts(lines: Iterable[bytes]) -> list[int]:
+    """Return the byte at which each line begins, and the one behind the last; line ends are part of the lines."""
+    return list(accumulate(map(len, lines), initial=0))

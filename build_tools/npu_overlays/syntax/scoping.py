@@ -12,7 +12,7 @@ from npu_overlays.syntax.scopes import Binding, How, Load, Scope, Scopes
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
-_KEPT = 256
+_KEPT = 128
 _NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 

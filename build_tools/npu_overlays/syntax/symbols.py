@@ -8,12 +8,12 @@ import difflib
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
-from npu_overlays.syntax.parsing import parsed
+from npu_overlays.syntax.parsing import line_starts, parsed
 from npu_overlays.syntax.scopes import Binding, Scopes
 from npu_overlays.syntax.scoping import read_scopes
 
@@ -40,7 +40,7 @@ class Module:
         self.tree = _parse(path, self.content)
         self.newline = "\r\n" if b"\r\n" in self.content else "\n"
         self._lines = self.content.splitlines(keepends=True)
-        self._starts = _offsets(self._lines)
+        self._starts = line_starts(self._lines)
 
     @cached_property
     def is_ascii(self) -> bool:
@@ -203,10 +203,3 @@ def _parse(path: str, content: bytes) -> ast.Module:
 def encoding_of(content: bytes) -> str:
     """Return the name of the encoding a file declares; raises `SyntaxError` where there is no such encoding."""
     return codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name
-
-
-def _offsets(lines: Sequence[bytes]) -> list[int]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    return starts
