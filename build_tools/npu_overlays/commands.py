@@ -29,6 +29,7 @@ from npu_overlays.tree import PatchedTree
 
 if TYPE_CHECKING:
     from npu_overlays.wheels.building import Built
+    from npu_overlays.wheels.verification import Verified
 
 Command = Callable[[argparse.Namespace, Console], int]
 
@@ -191,15 +192,18 @@ def verify_wheels(options: argparse.Namespace, console: Console) -> int:
         values = [(str(one.wheel), one.name, one.version, one.kind) for one in verified]
         console.json([dict(zip(("wheel", "name", "version", "kind"), value, strict=True)) for value in values])
         return 0
+    for one in verified:
+        console.line(f"{one.wheel}: {one.name} {one.version}, {_verified(one)}".replace(" ,", ","), style="green")
+    return 0
+
+
+def _verified(one: Verified) -> str:
     said = {
         "companion": "an empty companion",
         "statement": "its statement, which names these wheels and their source",
         "constraints": "as the stack says",
     }
-    for one in verified:
-        what = said.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says"
-        console.line(f"{one.wheel}: {one.name} {one.version}, {what}".replace(" ,", ","), style="green")
-    return 0
+    return said.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says"
 
 
 def matrix(options: argparse.Namespace, console: Console) -> int:

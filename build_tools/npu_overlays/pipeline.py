@@ -23,8 +23,9 @@ from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.lock.pairing import Pair, pairs
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
-from npu_overlays.overlay.compiled import check_compiled, check_imports, wheel_tag
+from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, source_of
 from npu_overlays.progress import about, step

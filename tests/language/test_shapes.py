@@ -10,8 +10,9 @@ import pytest
 
 from npu_overlays.errors import MergeError
 from npu_overlays.lock.metadata import parse_metadata, sdist_entry_points
-from npu_overlays.overlay.compiled import check_compiled, check_imports, wheel_tag
+from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay, source_of
 from npu_overlays.tree import Origin, SourceTree

@@ -62,9 +62,9 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
     unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
     known = _aliases(sure, needed, shipped)
     known = {name: target for name, target in known.items() if name not in unsure}
-    never = {id(node) for node in unevaluated(tree)} if known else set()
-    for one in _attributes(nodes, guarded, known, shipped):
-        yield dataclasses.replace(one, runs=id(one.node) not in never)
+    found = list(_attributes(nodes, guarded, known, shipped))
+    never = unevaluated(tree) if found else set()
+    yield from (dataclasses.replace(one, runs=one.node not in never) for one in found)
 
 
 def _guarded(node: ast.AST) -> Iterator[ast.AST]:

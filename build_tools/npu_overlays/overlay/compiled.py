@@ -10,7 +10,6 @@ import ast
 import json
 import posixpath
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from email.parser import HeaderParser
 from fnmatch import fnmatchcase
@@ -40,7 +39,6 @@ _ARGUMENTS = {
     "scripts": "installs scripts",
 }
 _SHOWN = 10
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
 
 
 def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
@@ -168,34 +166,3 @@ def _is_empty(node: ast.expr) -> bool:
     return (isinstance(node, (ast.List, ast.Tuple)) and not node.elts) or (
         isinstance(node, ast.Constant) and not node.value
     )
-
-
-def check_imports(overlay: Overlay, tree: SourceTree) -> None:
-    """Refuse a package whose own modules import it by another name than the wheel would give it.
-
-    Raises:
-        MergeError: with each such package.
-    """
-    explicit = dict(overlay.pin.imports)
-    problems = []
-    for top, home in overlay.pin.homes:
-        if tree.wheel or "/" not in home or top in explicit:
-            continue
-        used = _imported(tree, top)
-        dotted, short = home.replace("/", "."), home.rpartition("/")[2]
-        if not _reached(used, dotted) and _reached(used, short) and short not in sys.stdlib_module_names:
-            what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
-            fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
-            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
-            problems.append(Problem(where=where, what=what, fix=fix))
-    if problems:
-        raise MergeError(problems)
-
-
-def _imported(tree: SourceTree, top: str) -> set[str]:
-    modules = (path for path in tree.entries if path.startswith(f"{top}/") and path.endswith(".py"))
-    return {found.decode() for path in modules for found in _IMPORT.findall(tree.read(path))}
-
-
-def _reached(used: set[str], name: str) -> bool:
-    return any(one == name or one.startswith(f"{name}.") for one in used)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from npu_overlays.syntax.definitions import blocks, is_typing_only
+from npu_overlays.syntax.definitions import FUNCTIONS, blocks, is_typing_only
 from npu_overlays.syntax.scopes import Binding, Scopes
 
 # What can give a module names that its text does not bind, or put another module in its place.
@@ -64,12 +64,16 @@ def unevaluated(tree: ast.Module) -> set[ast.AST]:
     ``__future__`` import all of them.
     """
     futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    nodes = list(ast.walk(tree))
     if any(alias.name == "annotations" for node in futures for alias in node.names):
-        annotated = list(ast.walk(tree))
+        annotated = nodes
     else:
-        functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-        annotated = [one for node in functions for one in ast.walk(node) if isinstance(one, ast.AnnAssign)]
-    blocks_of_types = (typing_blocks(node) for node in ast.walk(tree) if isinstance(node, ast.If))
+        inside: set[ast.AST] = set()
+        for node in nodes:
+            if isinstance(node, FUNCTIONS) and node not in inside:
+                inside.update(ast.walk(node))
+        annotated = [one for one in inside if isinstance(one, ast.AnnAssign)]
+    blocks_of_types = (typing_blocks(node) for node in nodes if isinstance(node, ast.If))
     kept = {inner for found in blocks_of_types for block in found for one in block for inner in ast.walk(one)}
     for node in annotated:
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
