@@ -6,6 +6,7 @@ import pytest
 
 from .pairs import check, refused
 
+WHOLE = ": write that string out, whole"
 AGAIN = 'lengthen the find, or give ("find", "replace", count)'
 
 
@@ -36,7 +37,7 @@ def test_white_space_comments_and_line_breaks_make_no_difference(find: str, writ
 @pytest.mark.parametrize(
     ("find", "body", "nearest"),
     [
-        ("x", "return xy, x1, 'x', f'{x}', yx  # x", "see line 1 of pkg/module.py"),
+        ("x", "return xy, x1, 'x', f'{x}', yx  # x", f"it stands at line 2, in 'x'; line 2, in f'{{x}}'{WHOLE}"),
         ("'a'", "return \"a\", 'a ', f'a'", "see line 1 of pkg/module.py"),
         ("1", "return 11, 1.0, 0x1, 1j", "see line 1 of pkg/module.py"),
         ("=", "x == y; x += 1", "see line 1 of pkg/module.py"),
@@ -170,4 +171,15 @@ def test_replacements_stay_in_the_line_ends_of_the_file() -> None:
         b'def f():\r\n    a = "x\\\r\ny"\r\n    b = """\r\n"""\r\n',
         "@edited(('a = \"x\\\\\\ny\"', 'c\\nd'), ('\"\"\"\\n\"\"\"', '1'), why='w')\ndef f(): ...\n",
         b"# edited: w\r\ndef f():\r\n    c\r\n    d\r\n    b = 1\r\n",
+    )
+
+
+def test_a_part_of_a_string_is_told_where_it_stands() -> None:
+    refused(
+        "x = 1\ndef f(rank):\n    'cuda'\n    return g(f'cuda:{rank + 1}',\n        'cuda')\n",
+        "@edited(('rank + 1', 'rank'), ('cuda:', 'npu:'), why='w')\ndef f(): ...\n",
+        *(
+            f"3: `{find}` occurs nowhere in `f`; it stands at line 4, in f'cuda:{{rank + 1}}'{WHOLE}"
+            for find in ("rank + 1", "cuda:")
+        ),
     )

@@ -40,7 +40,13 @@ def misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first_
             " write the find with upstream's line ends and indentation"
         )
     else:
-        fix = _elsewhere(site, find) or _nearest(find, passage) or f"see line {first_line} of {site.module.path}"
+        inside = _inside_a_string(edit, passage, first_line)
+        fix = (
+            inside
+            or _elsewhere(site, find)
+            or _nearest(find, passage)
+            or f"see line {first_line} of {site.module.path}"
+        )
     return _problem(site, f"`{edit.find}` occurs nowhere", "", edit, fix)
 
 
@@ -53,6 +59,17 @@ def _line_of(passage: Passage, token: int) -> int:
     """Return how many lines of the passage end in front of a token."""
     shift = passage.layout.source[: passage.shift].count("\n")
     return passage.layout.source.count("\n", 0, passage.layout.tokens[token].start) - shift
+
+
+def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
+    """Say in which strings of the definition a find stands: one is a single token, an f-string with all its values."""
+    strings = [number for number, token in enumerate(passage.layout.tokens) if token.kind == "string"]
+    places = []
+    for at in strings:
+        text = passage.layout.texts[at]
+        if edit.find.strip() in text[1:-1] and "\n" not in text:
+            places.append(f"line {first_line + _line_of(passage, at)}, in {text}")
+    return f"it stands at {'; '.join(places[:_SHOWN])}: write that string out, whole" if places else ""
 
 
 def _elsewhere(site: Site, find: Layout) -> str:
