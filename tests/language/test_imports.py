@@ -227,7 +227,8 @@ def test_imports_that_cannot_be_merged_are_refused() -> None:
         @replaced(why="w")
         def f(): pass
         """,
-        "2: a __future__ import would change all of the upstream module; take it out",
+        "2: a __future__ import would change all of the upstream module;"
+        " take it out: what upstream's module has of it holds for the overlay's text too",
         "3: cannot merge this import of `*`; from npu_overlays.markers import NAME, …",
         "4: cannot merge this import of `npu_overlays.markers`; from npu_overlays.markers import NAME, …",
         "5: cannot merge this import of `markers`; from npu_overlays.markers import NAME, …",

@@ -49,7 +49,8 @@ def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
         @added(why="w", targets=["a.py:b"])
         def p(): pass
         """,
-        "2: a __future__ import would change all of the upstream module; take it out",
+        "2: a __future__ import would change all of the upstream module;"
+        " take it out: what upstream's module has of it holds for the overlay's text too",
         "3: a merge module holds only imports, classes and marked definitions;"
         " mark it with added(…, why=…) or another marker, or leave it out",
         "4: a merge module holds only imports, classes and marked definitions;"

@@ -98,7 +98,8 @@ def read_import(reader: Reader, node: ast.Import | ast.ImportFrom) -> None:
                 reader.problem(node, f"{MARKERS_MODULE} has no `{alias.name}`", fix)
         return
     if module == "__future__":
-        reader.problem(node, "a __future__ import would change all of the upstream module", "take it out")
+        fix = "take it out: what upstream's module has of it holds for the overlay's text too"
+        reader.problem(node, "a __future__ import would change all of the upstream module", fix)
         return
     if module.startswith(".") and not reader.target:
         reader.problem(node, "a relative import means something else in every target", "write the absolute import")
