@@ -201,6 +201,26 @@ def test_what_only_a_foreign_star_import_can_bring_is_to_be_imported_by_name(gat
     ]
 
 
+def test_what_a_star_import_brings_to_upstreams_own_text_of_the_symbol_it_brings_to_the_overlays(gate: Gate) -> None:
+    before = """
+    from math import *
+    def f(x: Tensor, y: Optional = nan) -> Tensor: return x
+    def g(x: Tensor): return sqrt(x)
+    def h(x: Tensor): return sqrt(x)
+    """
+    overlay = """
+    @wrapped(why="w")
+    def f(x, y=...): return upstream(x, y)
+    @edited(("x: Tensor", "x: Tensor = 1"), why="w")
+    def g(): ...
+    @replaced(why="w")
+    def h(x: Tensor): return sqrt(x) + {}
+    """
+    assert gate.merge(text(before), text(overlay).format("1")) == []
+    found = gate.merge(text(before), text(overlay).format("pi"))
+    assert [message.partition(":")[2][:24] for message in found] == ["7: `pi` can only come from"[:24]]
+
+
 TYPED = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import Y\ndef f(y: 'Y'): return 1\n"
 
 

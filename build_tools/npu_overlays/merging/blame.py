@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.source.paths import listing
+from npu_overlays.syntax.symbols import Module
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,25 @@ class Blame:
             return Culprit(file=operation.file, lines=(operation.line,))
         return Culprit(file=operations[0].file if operations else f"{self.overlay}: {path}")
 
+    def took_over(self, path: str, offset: int, name: str) -> bool:
+        """Return whether a byte is of a wrapper that has a name by what it leaves out, from upstream's text."""
+        return any(one.action == "wrapped" and not _holds(one.text, name) for one in self._at(path, offset))
+
+    def kept(self, path: str, offset: int, name: str, before: Module) -> bool:
+        """Return whether a byte is of an edit or a replacement of what names the same in upstream's text."""
+        return any(
+            any(_holds(edit.find, name) for edit in one.edits)
+            or (
+                one.action == "replaced"
+                and any(_holds(before.text(known.node), name) for known in before.definitions.get(one.symbol, []))
+            )
+            for one in self._at(path, offset)
+        )
+
+    def _at(self, path: str, offset: int) -> list[Operation]:
+        where = self._authorship[path].at(offset).where
+        return [operation for operation in self._operations.get(path, []) if operation.where == where]
+
     def taker(self, path: str, name: str) -> Culprit:
         """Return who took a name of upstream's away from a module."""
         operations = self._operations.get(path, [])
@@ -93,6 +114,10 @@ class Blame:
         if operations and not wheres & self._patches:
             return Culprit(file=operations[0].file)
         return Culprit(file=patches[0] if patches else f"{self.overlay}: {path}", kind="patch")
+
+
+def _holds(text: str, name: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(name)}\b", text))
 
 
 @dataclass(kw_only=True)

@@ -21,6 +21,7 @@ from npu_overlays.merging.shipped import absolute
 from npu_overlays.merging.undefined import LOWEST_PYTHON, PatchedModule, Undefined, undefined_names
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.marks import MARKERS_MODULE, uses_markers
+from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
@@ -100,7 +101,7 @@ def _report_undefined(subject: Examined, report: Report) -> None:
     for one in undefined_names(list(subject.modules), subject.sources):
         stars = _star_sources(subject, one.module) if one.kind == "star" else []
         brought = {subject.after.star_brings(star, one.name) for star in stars}
-        if True in brought:
+        if True in brought or _is_upstreams(subject, one):
             continue
         if subject.blame.wrote(one.module.path, one.offset):
             culprit = subject.blame.author(one.module.path, one.offset, one.line, [one.name])
@@ -109,6 +110,16 @@ def _report_undefined(subject: Examined, report: Report) -> None:
             culprit = subject.blame.taker(one.module.path, one.name)
             what = f"`{one.name}` is taken away, but upstream's own text in {one.module.path} names it"
             report.add(culprit, what, "keep it, or change that text too")
+
+
+def _is_upstreams(subject: Examined, one: Undefined) -> bool:
+    """Return whether upstream's own text of the symbol names the same: whatever brings it there, brings it here."""
+    path, before = one.module.path, one.module.before
+    if before is None or one.kind == "syntax" or not subject.blame.wrote(path, one.offset):
+        return False
+    if subject.blame.took_over(path, one.offset, one.name):
+        return True
+    return one.kind == "star" and subject.blame.kept(path, one.offset, one.name, Module(path, before))
 
 
 def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:
