@@ -554,15 +554,16 @@ def test_a_gained_name_never_hides_what_a_star_import_brings(gate: Gate, overlay
     assert gate(upstream, {A: overlay.format(n="m")}) == []
 
 
+@pytest.mark.parametrize("star", ["import *", "import  *", "import*", "import \\\n  *"])
 @pytest.mark.parametrize("overlay", [IMPORT, ADD])
-def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(gate: Gate, overlay: str) -> None:
+def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(gate: Gate, overlay: str, star: str) -> None:
     upstream = {
         "a.py": "def f(): pass\n",
         "b.py": "from .a import *\n",
-        "c.py": "from pkg.b import *\ndef size(x): return max(x), len(x)\n",
+        "c.py": f"def size(x): return max(x), len(x)\nfrom pkg.b {star}\n",
         "npu.py": "max = min = _x = 1\n",
     }
-    what = "`max` in pkg/a.py would reach pkg/c.py by its star import and change what that reads (line 2)"
+    what = "`max` in pkg/a.py would reach pkg/c.py by its star import and change what that reads (line 1)"
     assert gate(upstream, {A: overlay.format(n="max")}) == [f"{OWN}:4: {what}; {NAME}"]
     assert gate(upstream, {A: overlay.format(n="min")}) == []
     assert gate(upstream | {"a.py": "def f(): pass\n__all__ = ['f']\n"}, {A: overlay.format(n="max")}) == []

@@ -8,6 +8,7 @@ from npu_overlays.merging.blame import Culprit, Report
 from npu_overlays.merging.examined import Examined
 from npu_overlays.source.paths import listing
 from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.syntax.surface import may_import_all
 
 _RENAME = "give it another name"
 
@@ -57,10 +58,13 @@ def _statements(examined: Examined, path: str, name: str) -> set[str]:
 
 def _spread(examined: Examined, gains: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
     """Yield (path of the module that gained it, name, what is wrong) for names that star imports hand on."""
+    words = {name.encode() for names in gains.values() for name in names}
     for other in sorted(examined.after.modules.values()) if gains else ():
-        content = examined.tree.before(other) if other.endswith(".py") else None
-        tree = examined.sources.tree(content) if content and b"import *" in content else None
-        if content is None or tree is None or not examined.sources.surface(content).stars:
+        content = (examined.tree.before(other) or b"") if other.endswith(".py") else b""
+        # Parsing takes long, and few of the modules that import everything of another mention what was gained.
+        mentioned = may_import_all(content) and any(word in content for word in words)
+        tree = examined.sources.tree(content) if mentioned else None
+        if tree is None or not examined.sources.surface(content).stars:
             continue
         scopes = examined.sources.scopes(content)
         for path, names in gains.items():

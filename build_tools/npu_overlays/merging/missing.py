@@ -11,9 +11,9 @@ from npu_overlays.merging.blame import Report
 from npu_overlays.merging.examined import Examined
 from npu_overlays.merging.references import Reference, references
 from npu_overlays.source.paths import listing
+from npu_overlays.syntax.surface import may_import_all
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
-_STAR = re.compile(rb"\bimport\s*\(?\s*\*")
 # `from . import name` does not mention the package whose name it is.
 _DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
 _KEEP = "keep it, or change those places too"
@@ -155,7 +155,7 @@ def _concerned(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[st
     """
     every = {path: examined.tree.after(path) or b"" for path in examined.after.modules.values() if path.endswith(".py")}
     homes, word = set(lost.values()), _word_of(lost)
-    pending = {path: content for path, content in every.items() if path not in homes and _STAR.search(content)}
+    pending = {path: content for path, content in every.items() if path not in homes and may_import_all(content)}
     while found := {path for path, content in pending.items() if _names_one_of(examined, homes, content)}:
         homes |= found
         pending = {path: content for path, content in pending.items() if path not in found}

@@ -12,6 +12,8 @@ from npu_overlays.syntax.scopes import Binding, Scopes
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
+# A line may go on behind a backslash.
+_STAR = re.compile(rb"\bimport[\s\\]*\*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,11 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
         listed=listed,
         dynamic=not literal or bool(_DYNAMIC.search(content)),
     )
+
+
+def may_import_all(content: bytes) -> bool:
+    """Return whether a module's text looks as if it had a star import; what has one always does."""
+    return bool(_STAR.search(content))
 
 
 def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
