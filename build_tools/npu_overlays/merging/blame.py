@@ -88,16 +88,16 @@ class Blame:
         """Return whether a byte is of a wrapper that has a name by what it leaves out, from upstream's text."""
         return any(one.action == "wrapped" and not _holds(one.text, name) for one in self._at(path, offset))
 
-    def kept(self, path: str, offset: int, name: str, before: Module) -> bool:
+    def kept(self, path: str, offset: int, name: str, before: bytes) -> bool:
         """Return whether a byte is of an edit or a replacement of what names the same in upstream's text."""
-        return any(
-            any(_holds(edit.find, name) for edit in one.edits)
-            or (
-                one.action == "replaced"
-                and any(_holds(before.text(known.node), name) for known in before.definitions.get(one.symbol, []))
-            )
-            for one in self._at(path, offset)
-        )
+        for one in self._at(path, offset):
+            texts = [edit.find for edit in one.edits]
+            if one.action == "replaced":  # only such a module is known to be one that can be read
+                module = Module(path, before)
+                texts += [module.text(known.node) for known in module.definitions.get(one.symbol, [])]
+            if any(_holds(text, name) for text in texts):
+                return True
+        return False
 
     def _at(self, path: str, offset: int) -> list[Operation]:
         where = self._authorship[path].at(offset).where

@@ -21,7 +21,6 @@ from npu_overlays.merging.shipped import absolute
 from npu_overlays.merging.undefined import LOWEST_PYTHON, PatchedModule, Undefined, undefined_names
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.marks import MARKERS_MODULE, uses_markers
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
@@ -119,7 +118,7 @@ def _is_upstreams(subject: Examined, one: Undefined) -> bool:
         return False
     if subject.blame.took_over(path, one.offset, one.name):
         return True
-    return one.kind == "star" and subject.blame.kept(path, one.offset, one.name, Module(path, before))
+    return one.kind == "star" and subject.blame.kept(path, one.offset, one.name, before)
 
 
 def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:
