@@ -61,7 +61,7 @@ def show(options: argparse.Namespace, console: Console) -> int:
         return 0
     overlay = content.overlay
     console.line(f"{overlay.name}: {overlay.distribution}, revision {overlay.revision}", style="bold")
-    console.line(f"{overlay.pin.repository} at {overlay.pin.commit} {overlay.pin.tag}".rstrip())
+    console.line(_pinned(overlay))
     for path in dict.fromkeys(one.path for one in content.operations):
         _heading(console, path)
         for one in content.operations:
@@ -81,6 +81,13 @@ def show(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _pinned(overlay: Overlay) -> str:
+    pin = overlay.pin
+    if pin.commit:
+        return f"{pin.repository} at {pin.commit} {pin.tag}".rstrip()
+    return f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
+
+
 def _heading(console: Console, path: str) -> None:
     console.line("")
     console.line(path)
@@ -98,6 +105,7 @@ def _values(content: Content) -> dict[str, object]:
         "commit": overlay.pin.commit,
         "tag": overlay.pin.tag,
         "repository": overlay.pin.repository,
+        "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
         "extends": list(reversed(content.lineage)),
         "operations": [_operation(one) for one in content.operations],
         "files": [{"path": one.path, "overlay": one.overlay} for one in content.files],

@@ -12,6 +12,7 @@ from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
+from npu_overlays.pin import Pin
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
@@ -25,7 +26,7 @@ class Cell(TypedDict):
         project: upstream's distribution name.
         python: the version to build and test with.
         stack: the stack the overlay is part of, or empty.
-        sources: where upstream's bytes can be had, in the order they are tried: ``git`` or ``git archive``.
+        sources: where upstream's bytes can be had, in the order they are tried: ``git``, ``archive``, or both.
         artifact: a name for the wheels of this job, of characters every artifact store takes.
     """
 
@@ -58,6 +59,10 @@ def _pythons(overlay: Overlay) -> list[str]:
     return [python for python in PYTHONS if supported.contains(f"{python}.99")]
 
 
+def _sources(pin: Pin) -> tuple[tuple[str, object], ...]:
+    return ("git", pin.commit), ("archive", pin.archives)
+
+
 def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
     return Cell(
         name=f"{overlay.name} py{python}",
@@ -65,6 +70,6 @@ def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
         project=overlay.pin.project,
         python=python,
         stack=next((stack for stack, names in stacks.members.items() if overlay.name in names), ""),
-        sources="git archive" if overlay.pin.archives else "git",
+        sources=" ".join(kind for kind, known in _sources(overlay.pin) if known),
         artifact=f"{overlay.distribution}-{overlay.name.partition('@')[2]}-py{python}",
     )

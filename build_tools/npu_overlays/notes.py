@@ -29,8 +29,8 @@ def source_notes(record: dict[str, Any], *, verb: str) -> Iterator[str]:
         verb: ``built``, or ``would be built`` where nothing is written.
     """
     upstream, name = record["upstream"], record["overlay"]["name"]
-    if upstream["source"]["kind"] == "git":
-        return
+    if upstream["source"]["kind"] == "git" or not upstream["commit"]:
+        return  # a release alone is pinned, and nothing else could be had
     yield f"{name}: {verb} from the release archive {upstream['source']['archive']}, not from git"
     if upstream["missing"]:
         yield f"{name}: {_lacks(record)}"

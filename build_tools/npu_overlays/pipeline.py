@@ -26,6 +26,7 @@ from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.import_paths import check_imports
+from npu_overlays.overlay.left_out import check_left_out
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, source_of
 from npu_overlays.progress import about, step
@@ -123,16 +124,18 @@ def acquire(overlay: Overlay) -> SourceTree:
 
 
 def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
-    """Refuse packages and licence files the commit does not hold; what an archive lacks is known from the lock."""
-    if tree.origin.kind != "git":
+    """Refuse packages and licence files upstream does not hold; what an archive lacks of a commit the lock knows."""
+    pin = overlay.pin
+    if tree.origin.kind != "git" and pin.commit:
         return
     tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
-    missing = [("packages", path) for path in overlay.pin.packages if path not in tops]
+    missing = [("packages", path) for path in pin.packages if path not in tops]
     missing += [("license-files", path) for path in overlay.license_files if path not in tree]
     if missing:
         where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
+        what = "the commit" if pin.commit else tree.origin.archive
         raise ConfigError(
-            Problem(where=f"{where}.{key}", what=f"the commit holds no `{path}`", fix="correct the path")
+            Problem(where=f"{where}.{key}", what=f"{what} holds no `{path}`", fix="correct the path")
             for key, path in missing
         )
 
@@ -224,7 +227,7 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
 def check_shape(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse a tree of which no honest wheel can be made; raises `MergeError` with every reason."""
     problems: list[Problem] = []
-    for check in (check_compiled, check_imports, licence_files):
+    for check in (check_compiled, check_imports, check_left_out, licence_files):
         try:
             check(overlay, tree)
         except MergeError as error:

@@ -65,6 +65,7 @@ class SourceTree:
         entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
         outside: for an archive wheel, what it installs outside its packages: scripts, data, headers.
+        beside: for an archive wheel, what it installs beside the shipped packages.
     """
 
     entries: Mapping[str, FileEntry]
@@ -75,6 +76,7 @@ class SourceTree:
     entry_points: str = ""
     wheel: str = ""
     outside: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries

@@ -14,10 +14,20 @@ LACKS = (
 )
 
 
-def record(kind: str = "archive", *, compared: bool = True, missing: tuple[str, ...] = (), left: int = 0) -> Any:
+COMMIT = "0123456" + "0" * 33
+
+
+def record(
+    kind: str = "archive", *, commit: str = COMMIT, compared: bool = True, missing: tuple[str, ...] = (), left: int = 0
+) -> Any:
     return {
         "overlay": {"name": "lib@0123456"},
-        "upstream": {"source": {"kind": kind, "archive": "lib.whl"}, "compared": compared, "missing": list(missing)},
+        "upstream": {
+            "commit": commit,
+            "source": {"kind": kind, "archive": "lib.whl"},
+            "compared": compared,
+            "missing": list(missing),
+        },
         "not_applied": [{}] * left,
         "files": [],
     }
@@ -27,6 +37,7 @@ def record(kind: str = "archive", *, compared: bool = True, missing: tuple[str, 
     ("given", "notes"),
     [
         (record("git"), []),
+        (record(commit=""), []),
         (
             record(),
             [

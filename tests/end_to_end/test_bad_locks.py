@@ -23,7 +23,7 @@ from .sample import Sample
         ("compared = true", "compered = true", "damaged"),
         ('symbol = "LIMIT"', "symbol = 1", "damaged"),
         ("[metadata.fields]", "[metadata.field]", "damaged"),
-        ('commit = "', 'commit = "0', "made for commit 0"),
+        ('commit = "', 'commit = "0', "made for 0"),
     ],
 )
 def test_a_damaged_lock_says_how_to_make_it_anew(sample: Sample, old: str, new: str, text: str) -> None:

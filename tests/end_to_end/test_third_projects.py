@@ -36,6 +36,8 @@ FILES = {
     "space/core/__init__.py": b"from space.core.tools import answer\n",
     "space/core/tools.py": b"class Plugin:\n    pass\n\n\ndef answer():\n    return 41\n\n\n"
     b"def main():\n    print(answer())\n",
+    # What a package holds for itself has metadata of its own.
+    "space/core/_vendor/other-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: other\nVersion: 1.0\n",
     "demo-1.5.dist-info/entry_points.txt": ENTRY_POINTS,
     "demo-1.5.dist-info/licenses/LICENSE": b"Free for all.\n",
 }
@@ -64,7 +66,9 @@ def built(environment: Environment) -> Path:
     archive = write_wheel(environment.folder / "index", "demo", "1.5", FILES)
     name = overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
     environment.ok("lock", name)
-    environment.ok("check", name)
+    checked = environment.ok("check", name)
+    # A release alone is pinned: there is no commit that anything could be said of.
+    assert (checked.out, checked.err) == ("demo@1.5: 1 change in 1 file, as declared\n", "")
     environment.ok("build", name, "--out", "out")
     return environment.folder / "out"
 
@@ -84,6 +88,7 @@ def test_a_release_of_a_namespace_package_needs_no_commit_and_no_licence(environ
     for line in ("[gui_scripts]", "[space.plugins]", "first = space.core.tools:Plugin", "demo-run = space.core"):
         assert line in points
     assert metadata(wheel)["Summary"] == "(patched)"
+    assert metadata(wheel)["Requires-Python"] == ">=3.10"
     assert "# Changed by demo-acme (wrapped): One more is right." in files["space/core/tools.py"].decode()
     assert not [path for path in files if "/doctor/" in path]
     environment.ok("verify-wheel", *sorted(built.iterdir()))
@@ -103,6 +108,26 @@ def test_what_its_user_sees_speaks_of_that_project_alone(built: Path, venv: Venv
     assert not OURS.search(refused.err), refused.err
     told = venv.python("-m", "demo_acme_summary", "--version").out
     assert "(demo 1.5, release archive, from demo-1.5-py3-none-any.whl, overlay demo@1.5 revision 1)" in told
+
+
+def test_of_a_release_everything_named_has_to_be_there_and_its_archive_is_what_is_pinned(
+    environment: Environment,
+) -> None:
+    files = {**FILES, "space/more/a.py": b"", "more.pth": b""}
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", files)
+    name = overlay_of(environment, archive, {}, 'license-files = ["COPYING"]\n')
+    config = environment.folder / "overlays" / name / "pyproject.toml"
+    config.write_text(config.read_text().replace('"space/core"', '"space/core", "space/cor"'))
+    done = environment.cli("lock", name)
+    assert done.code == 3
+    assert f"tool.overlay.packages: {archive.name} holds no `space/cor`" in done.err
+    assert f"tool.overlay.license-files: {archive.name} holds no `COPYING`" in done.err
+    overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
+    done = environment.cli("lock", name)
+    assert done.code == 5
+    assert "upstream also installs `more.pth`, `space/more`" in done.err
+    assert archive.name in environment.ok("show", name).out
+    assert {cell["sources"] for cell in environment.ok("matrix").json()["include"]} == {"archive"}
 
 
 def test_a_release_for_one_platform_stays_for_that_platform(environment: Environment) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from npu_overlays.lock.metadata import parse_metadata, sdist_entry_points
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.import_paths import check_imports
+from npu_overlays.overlay.left_out import check_left_out
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay, source_of
+from npu_overlays.pin import Archive
 from npu_overlays.tree import Origin, SourceTree
 from support.overlays import write_overlay
 
@@ -22,6 +25,11 @@ from .pairs import source_tree
 
 WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
 LINUX = "cp311-cp311-manylinux_2_24_x86_64"
+
+
+def release(overlay: Overlay) -> Overlay:
+    archive = Archive(distribution="lib", version="1.0", file="lib-1.0-py3-none-any.whl", sha256="ab" * 32)
+    return replace(overlay, pin=replace(overlay.pin, repository="", commit="", archives=(archive,)))
 
 
 def overlay(folder: Path, packages: list[object], lines: str = "") -> Overlay:
@@ -197,3 +205,58 @@ def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, origin: Origin
     assert own.version("1.0", origin) == version
     assert source_of(version) == origin.kind
     assert source_of("1.0") is None
+
+
+@pytest.mark.parametrize(
+    ("packages", "beside", "says"),
+    [
+        (["src/attr"], ["attrs/__init__.py", "attrs/x.py"], 'installs `attrs`, which.*\n.*add "src/attrs" to packages'),
+        (["space/core"], ["space/training/a.py"], 'add "space/training" to packages'),
+        (["lib/deep"], ["lib/__init__.py"], r"installs `lib/__init__\.py`, which.*\n.*only folders can be shipped"),
+        (["lib"], ["lib.pth", "_lib/a.py"], r'installs `_lib`, `lib\.pth`.*\n.*not-built = \["_lib", "lib\.pth"\]'),
+    ],
+)
+def test_what_upstreams_wheel_installs_beside_the_packages_is_named(
+    tmp_path: Path, packages: list[object], beside: list[str], says: str
+) -> None:
+    tree = wheel(source_tree(tmp_path, {f"{packages[0]}/a.py": b""}), "py3-none-any")
+    check_left_out(release(overlay(tmp_path / "1", packages)), tree)
+    tree = replace(tree, beside=tuple(beside))
+    with pytest.raises(MergeError, match=says) as raised:
+        check_left_out(release(overlay(tmp_path / "2", packages)), tree)
+    named = re.findall(r"not-built = .*", str(raised.value))[0]
+    check_left_out(release(overlay(tmp_path / "3", packages, named)), tree)
+    # Where it stands in for a commit, it is judged as the commit is.
+    check_left_out(overlay(tmp_path / "4", packages), tree)
+
+
+def test_what_a_repository_or_an_sdist_shows_to_be_installed_beside_the_packages_is_named(tmp_path: Path) -> None:
+    below = source_tree(tmp_path / "1", {"src/attr/a.py": b"", "src/attrs/__init__.py": b"", "tests/__init__.py": b""})
+    with pytest.raises(MergeError, match="installs `src/attrs`, which"):
+        check_left_out(overlay(tmp_path / "2", ["src/attr"]), below)
+    check_left_out(overlay(tmp_path / "3", ["src/attr", "src/attrs"]), below)
+    check_left_out(overlay(tmp_path / "4", ["src/attr"], 'not-built = ["attrs"]'), below)
+    listed = source_tree(tmp_path / "5", {"lib/a.py": b"", "lib.egg-info/top_level.txt": b"_lib\nlib\n"})
+    with pytest.raises(MergeError, match="installs `_lib`, which"):
+        check_left_out(release(overlay(tmp_path / "6", ["lib"])), listed)
+    both = {"src/lib/a.py": b"", "src/_lib/__init__.py": b"", "src/lib.egg-info/top_level.txt": b"_lib\nlib\n"}
+    with pytest.raises(MergeError, match="installs `src/_lib`, which"):
+        check_left_out(release(overlay(tmp_path / "8", ["src/lib"])), source_tree(tmp_path / "7", both))
+
+
+def test_licences_that_upstreams_metadata_names_lie_anywhere(tmp_path: Path) -> None:
+    tree = source_tree(tmp_path, {"LICENSE": b"free", "legal/antlr4": b"too", "legal/other": b""})
+    tree = replace(tree, metadata="Name: lib\nLicense-File: LICENSE\nLicense-File: legal/antlr4\n\nText\n")
+    assert licence_files(overlay(tmp_path, ["lib"]), tree) == {"LICENSE": b"free", "legal/antlr4": b"too"}
+
+
+def test_licence_maintainers_and_kind_of_text_are_upstreams() -> None:
+    text = "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n"
+    stated = (
+        "License-Expression: MIT\nMaintainer-email: A B <a@b.c>\nDescription-Content-Type: text/x-rst; charset=UTF-8\n"
+    )
+    found = parse_metadata(text + stated, "", readme="")
+    assert found.fields["license-expression"] == "MIT"
+    assert found.fields["maintainers"] == [{"name": "A B", "email": "a@b.c"}]
+    assert found.readme_type == "text/x-rst"
+    assert parse_metadata(text, "", readme="").readme_type == "text/plain"

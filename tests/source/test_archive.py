@@ -70,7 +70,9 @@ def test_wheel_is_mapped_to_repository_paths(tmp_path: Path, cache: Path) -> Non
         "LICENSE": FileEntry(blob=blob_id(b"free\n")),
         "src/pkg/__init__.py": FileEntry(blob=blob_id(b"one\n")),
         "src/pkg/tool.sh": FileEntry(blob=blob_id(b"two\n"), executable=True),
+        "src/pkg/x.py": FileEntry(blob=blob_id(b"")),
     }
+    assert tree.beside == ("scripts/other.py",)
     assert tree.read("src/pkg/tool.sh") == b"two\n"
     assert tree.metadata.startswith("Metadata-Version: 2.1\nName: demo\n")
     assert tree.entry_points == "[console_scripts]\ndemo = pkg:main\n"
@@ -232,7 +234,7 @@ def test_metadata_is_that_of_the_wheels_own_distribution(tmp_path: Path) -> None
         ):
             read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
     content = (tmp_path / "index" / made.file).read_bytes()
-    with pytest.raises(SourceError, match="has no metadata folder instead of one"):
+    with pytest.raises(SourceError, match=r"has demo-1\.0\.0\.dist-info, .* instead of one metadata folder of its own"):
         read(content, "another-1.0-py3-none-any.whl", (("pkg", "pkg"),))
 
 

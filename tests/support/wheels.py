@@ -8,6 +8,7 @@ import email
 import email.message
 import hashlib
 import io
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,7 +59,7 @@ def members(wheel: Path) -> dict[str, bytes]:
 
 def metadata(wheel: Path) -> email.message.Message:
     """Return a wheel's core metadata."""
-    (text,) = (content for path, content in members(wheel).items() if path.endswith(".dist-info/METADATA"))
+    (text,) = (content for path, content in members(wheel).items() if re.fullmatch(r"[^/]+\.dist-info/METADATA", path))
     return email.message_from_string(text.decode())
 
 

@@ -50,7 +50,7 @@ def load_lock(overlay: Overlay) -> Lock:
     """Return an overlay's lock; raises `ConfigError` where it is missing, unreadable or of another pin."""
     lock = load_lock_of_any_pin(overlay)
     if lock.commit != overlay.pin.identity:
-        what = f"made for commit {lock.commit}, the pin is {overlay.pin.identity}"
+        what = f"made for {lock.commit}, the pin is {overlay.pin.identity}"
         fix = f"run `npu-overlays lock {overlay.name}`"
         raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=fix))
     return lock

@@ -34,7 +34,7 @@ class UpstreamMetadata:
         requires: requirements, markers of extras included, in upstream's order.
         extras: names of extras, in upstream's order.
         fields: further values for the ``[project]`` table: ``description``, ``requires-python``,
-            ``license``, ``keywords``, ``classifiers``, ``authors``, ``urls``.
+            ``license`` or ``license-expression``, ``keywords``, ``classifiers``, ``authors``, ``urls``.
         scripts: console scripts, name to object reference.
         entry_points: the other entry points, by group.
         readme: repository path of the long description, or empty.
@@ -63,10 +63,12 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
     fields: dict[str, Any] = {
         "description": str(message.get("Summary", "")),
         "requires-python": str(message.get("Requires-Python", "")),
-        "license": str(message.get("License-Expression") or message.get("License") or ""),
+        "license": str(message.get("License") or ""),
+        "license-expression": str(message.get("License-Expression") or ""),
         "keywords": _keywords(str(message.get("Keywords", ""))),
         "classifiers": [str(value) for value in message.get_all("Classifier", [])],
-        "authors": _authors(message),
+        "authors": _people(message, "Author"),
+        "maintainers": _people(message, "Maintainer"),
         "urls": _urls(message),
     }
     parser = configparser.ConfigParser(delimiters=("=",))
@@ -79,16 +81,17 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         fields={name: value for name, value in fields.items() if value},
         scripts=dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {},
         readme=readme,
-        readme_type=str(message.get("Description-Content-Type", "text/markdown")),
+        # Where nothing is said, it is no Markdown; what is said may have parameters, which hatchling does not take.
+        readme_type=str(message.get("Description-Content-Type", "text/plain")).partition(";")[0].strip(),
         entry_points={name: dict(parser[name]) for name in parser.sections() if name != "console_scripts"},
     )
 
 
-def _authors(message: email.message.Message) -> list[dict[str, str]]:
+def _people(message: email.message.Message, kind: str) -> list[dict[str, str]]:
     """Return names and addresses; a name that only repeats one beside an address is left out."""
-    pairs = email.utils.getaddresses([str(message.get("Author-email") or "")])
+    pairs = email.utils.getaddresses([str(message.get(f"{kind}-email") or "")])
     authors = [{"name": name, "email": address} if name else {"email": address} for name, address in pairs if address]
-    name = str(message.get("Author") or "")
+    name = str(message.get(kind) or "")
     known = name in (author.get("name") for author in authors)
     return authors if known or not name else [{"name": name}, *authors]
 

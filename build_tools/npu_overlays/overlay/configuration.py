@@ -55,7 +55,7 @@ def _read_overlay(folder: Path, table: Table) -> Overlay:
     pin = _read_pin(table)
     overlay = Overlay(
         folder=folder,
-        suffix=table.get("suffix", str, hint='suffix = "npu", say: the wheel is called <project>-npu'),
+        suffix=table.get("suffix", str, hint='suffix = "acme", say: the wheel is called <project>-acme'),
         purpose=table.get("purpose", str, ""),
         label=table.get("label", str, ""),
         revision=table.positive("revision", 1),
@@ -88,7 +88,7 @@ def _check_names(overlay: Overlay, table: Table) -> None:
     pin, folder = overlay.pin, overlay.folder.name
     for key, value in (("suffix", overlay.suffix), ("label", overlay.label)):
         if value and not _WORD.fullmatch(value):
-            table.problem(key, f"`{value}` is not one word of lower-case letters and digits", f'{key} = "npu", say')
+            table.problem(key, f"`{value}` is not one word of lower-case letters and digits", f'{key} = "acme", say')
     if _SOURCE.fullmatch(overlay.label):
         table.problem("label", f"`{overlay.label}` reads as a commit or a digest in the version", "choose another word")
     if not overlay.purpose.isprintable():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.parser import HeaderParser
 from fnmatch import fnmatchcase
 
 from npu_overlays.errors import MergeError, Problem
@@ -38,7 +39,9 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
 
 
 def _usual(tree: SourceTree) -> list[str]:
-    return [path for path in tree.entries if any(fnmatchcase(path, glob) for glob in _USUAL) and "/" not in path]
+    listed = map(str, HeaderParser().parsestr(tree.metadata).get_all("License-File", []))
+    found = [path for path in tree.entries if any(fnmatchcase(path, glob) for glob in _USUAL) and "/" not in path]
+    return [*dict.fromkeys([*found, *(path for path in listed if path in tree)])]
 
 
 def _words(text: bytes) -> bytes:

@@ -30,7 +30,7 @@ class Stacks:
     def get(self, name: str) -> tuple[str, ...]:
         """Return a stack's overlay names; raises `ConfigError` for an unknown one."""
         if not self.members:
-            what, fix = "there is no such file, hence no default stack", "name an overlay"
+            what, fix = "there is no such file, hence no default stack", "name an overlay, or say --all"
             raise ConfigError(Problem(where=str(self.file), what=what, fix=fix))
         if name not in self.members:
             nearest = difflib.get_close_matches(name, self.members, n=1)

@@ -143,12 +143,12 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
     if not pin.archives:
         what, fix = "no release archive is pinned", "leave out --source archive"
         problems.append(Problem(where=git.where(pin), what=what, fix=fix))
-    raise SourceError((*problems, _next(pin, archives_failed=True)))
+    # Where a release is all that is pinned, there is no other way than to mend what was said.
+    raise SourceError((*problems, _next(pin, archives_failed=True)) if pin.commit else problems)
 
 
 def _next(pin: Pin, *, archives_failed: bool = False) -> Problem:
     ways = [f"--upstream {pin.project}=PATH with a clone that holds the commit", "a mirror under tool.overlay.upstream"]
-    ways = ways if pin.commit else []
     if not pin.archives:
         ways.append("a release archive under tool.overlay.upstream")
     elif not archives_failed:

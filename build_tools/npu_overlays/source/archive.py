@@ -38,6 +38,7 @@ class Unpacked:
         entry_points: text of a wheel's ``entry_points.txt``.
         wheel: text of a wheel's ``WHEEL`` file.
         outside: what a wheel installs outside its packages.
+        beside: what it installs beside the shipped packages.
     """
 
     files: dict[str, Member]
@@ -45,6 +46,7 @@ class Unpacked:
     entry_points: str = ""
     wheel: str = ""
     outside: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
@@ -75,6 +77,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
         entry_points=found.entry_points,
         wheel=found.wheel,
         outside=found.outside,
+        beside=found.beside,
     )
 
 
@@ -110,8 +113,8 @@ def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
         raise SourceError(problem) from error
     lacking = [path for path, _ in homes if not any(item.startswith(f"{path}/") for item in found.files)]
     if len(lacking) == len(homes):
-        what, fix = f"holds none of the shipped packages: {listing(lacking)}", f"it has: {listing(_tops(members))}"
-        raise SourceError(Problem(where=name, what=what, fix=fix))
+        what = f"holds none of the shipped packages: {listing(lacking)}"
+        raise SourceError(Problem(where=name, what=what, fix=_held(members, wheel=name.endswith(".whl"))))
     return found
 
 
@@ -147,15 +150,21 @@ def _refuse(paths: list[str]) -> None:
         raise UnpackError(f"holds paths that cannot be unpacked: {listing(wrong)}")
 
 
-def _tops(members: list[Member]) -> list[str]:
-    folders = {member.path.rpartition("/")[0] for member in members if member.path.endswith(".py")}
-    return sorted(folder for folder in folders if folder.count("/") <= 1) or ["no Python module"]
+def _held(members: list[Member], *, wheel: bool) -> str:
+    """Return what to do, by what the archive holds instead: an sdist has everything in one more folder."""
+    paths = [member.path if wheel else member.path.partition("/")[2] for member in members]
+    modules = [path for path in paths if path.endswith(".py")]
+    folders = {path.rpartition("/")[0] for path in modules} - {""}
+    if tops := sorted(folder for folder in folders if folder.count("/") <= 1):
+        return f"name a folder that it has: {listing(tops)}"
+    return f"it has no package, only {listing(modules) or 'no Python module'}; what is no folder cannot be overlaid"
 
 
 def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
     own = _info_folder(name, members)
     special: dict[str, str] = {}
     outside: list[str] = []
+    beside: list[str] = []
     files: list[tuple[str, Member]] = []
     for member in members:
         top, _, rest = member.path.partition("/")
@@ -169,12 +178,15 @@ def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
             special[rest] = member.text()
         elif top.endswith(".data") and not library:
             outside.append(member.path)
+        elif top != own:
+            beside.append(inner if library else member.path)
     return Unpacked(
         files=_by_path(files),
         metadata=_required(special, "METADATA"),
         entry_points=special.get("entry_points.txt", ""),
         wheel=_required(special, "WHEEL"),
         outside=tuple(outside),
+        beside=tuple(beside),
     )
 
 
@@ -187,7 +199,9 @@ def _info_folder(name: str, members: list[Member]) -> str:
     tops = {member.path.partition("/")[0] for member in members}
     found = sorted(top for top in tops if top.endswith(".dist-info") and _distribution(top) == wanted)
     if len(found) != 1:
-        raise UnpackError(f"has {listing(found) or 'no metadata folder'} instead of one metadata folder of its own")
+        others = sorted(top for top in tops if top.endswith(".dist-info"))
+        held = listing(found or others) or "no metadata folder"
+        raise UnpackError(f"has {held} instead of one metadata folder of its own")
     return found[0]
 
 

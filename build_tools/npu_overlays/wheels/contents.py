@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -68,7 +69,8 @@ def read_wheel(file: Path) -> WheelContents:
         raise refuse(f"not a readable wheel: {error}") from error
     if len(names) != len(members):
         raise refuse(f"holds a file twice: {', '.join(sorted({name for name in names if names.count(name) > 1}))}")
-    folders = [name.rpartition("/")[0] for name in names if name.endswith(".dist-info/METADATA")]
+    # Below the top, these are of distributions that a package holds for itself.
+    folders = [name.rpartition("/")[0] for name in names if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
     if len(folders) != 1:
         raise refuse(f"holds {len(folders)} METADATA files instead of one")
     metadata = BytesParser().parsebytes(members[f"{folders[0]}/METADATA"], headersonly=True)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from packaging.specifiers import SpecifierSet
+
 from npu_overlays import embedded
 from npu_overlays.changes.record import manifest, unified_diff
 from npu_overlays.embedded import changes, provenance
 from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.installs.stacks import extras_of_overlay, without_extras
-from npu_overlays.lock.metadata import of_extras, rewritten_requires
+from npu_overlays.lock.metadata import UpstreamMetadata, of_extras, rewritten_requires
 from npu_overlays.overlay.inputs import LOCK_FILE, input_files
 from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
@@ -29,7 +31,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
     # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
     stacked = extras_of_overlay(overlay.name, load_knowledge())
     fields = dict(metadata.fields)
-    fields["license"] = {"text": fields.get("license", "")}
+    fields["license"] = fields.pop("license-expression", "") or {"text": fields.get("license", "")}
     patched = f"(patched for {overlay.purpose})" if overlay.purpose else "(patched)"
     groups = {name: dict(points) for name, points in metadata.entry_points.items()}
     return {
@@ -37,6 +39,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
         "name": overlay.distribution,
         "description": f"{fields.get('description', '')} {patched}".strip(),
         "version": prepared.version,
+        "requires-python": _requires_python(metadata),
         "readme": {"content-type": metadata.readme_type or "text/markdown", "text": _readme(prepared)},
         "license-files": list(prepared.licences),
         "scripts": dict(metadata.scripts),
@@ -65,10 +68,15 @@ def companion_table(prepared: Prepared) -> dict[str, Any]:
             "text": f"Holds no files: {overlay.distribution} installs those of {overlay.pin.project}, patched.\n"
             f"It answers packages that require {overlay.pin.project}.\n",
         },
-        "requires-python": metadata.fields.get("requires-python", ">=3.10"),
+        "requires-python": _requires_python(metadata),
         "dependencies": of_extras(rewritten_requires(metadata, _renames(prepared))),
         "optional-dependencies": {extra: [] for extra in metadata.extras},
     }
+
+
+def _requires_python(metadata: UpstreamMetadata) -> str:
+    """Return which Pythons a wheel is for: those of upstream's for which the merge is tried, and its summary runs."""
+    return str(SpecifierSet(metadata.fields.get("requires-python", "")) & SpecifierSet(">=3.10"))
 
 
 def _renames(prepared: Prepared) -> dict[str, str]:

@@ -1,0 +1,90 @@
+"""Left out: an overlay and its source tree in; what upstream installs beside the shipped packages out.
+
+The companion takes the place of upstream's wheel, so what neither it nor the
+patched wheel holds is gone from the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.compiled import names
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.tree import SourceTree
+
+_ROOT = "src/"
+_LISTED = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
+_SHOWN = 10
+
+
+def check_left_out(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse packages beside which upstream installs others, unless the overlay names these as ``not-built``.
+
+    Of a release wheel it is known what it installs, of an sdist what setuptools lists in it. Where a commit is
+    pinned they only stand in for it, and must not be judged otherwise than the commit itself. Of that, as of
+    every sdist, it is known that what lies beside a package in ``src/`` is installed as well.
+
+    Raises:
+        MergeError: with each such folder or file.
+    """
+    listed = () if overlay.pin.commit else (*_beside(overlay, tree), *_listed(overlay, tree))
+    siblings = {*_siblings(overlay, tree)}
+    found = siblings | {path for path in listed if f"{_ROOT}{path}" not in siblings}
+    left = [path for path in sorted(found) if not any(_is_named(glob, path) for glob in overlay.not_built)]
+    if not left:
+        return
+    shown = ", ".join(f"`{path}`" for path in left[:_SHOWN]) + (
+        f" and {len(left) - _SHOWN} more" * (len(left) > _SHOWN)
+    )
+    what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
+    fix = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
+    folders = [path for path in left if "." not in path]
+    if folders:
+        added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in folders)
+        fix = f"add {added} to packages; {fix}"
+    else:
+        fix = f"only folders can be shipped: keep upstream's own wheel; {fix}"
+    raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
+
+
+def _is_named(glob: str, path: str) -> bool:
+    """Return whether ``not-built`` names a path, as it lies in the repository or in the wheel."""
+    return any(names(glob, one) for one in {path, path.removeprefix(_ROOT), f"{_ROOT}{path}"})
+
+
+def _as_packages_are(overlay: Overlay, path: str) -> str:
+    below = all(package.startswith(_ROOT) for package in overlay.pin.packages)
+    return f"{_ROOT}{path.removeprefix(_ROOT)}" if below else path
+
+
+def _beside(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
+    homes = [home for _, home in overlay.pin.homes]
+    return (_unit(path, homes) for path in tree.beside)
+
+
+def _unit(path: str, homes: Iterable[str]) -> str:
+    """Return the topmost folder around a file in which nothing is shipped, or the file itself."""
+    folders = [path[:end] for end, character in enumerate(path) if character == "/"]
+    free = (folder for folder in folders if not any(f"{home}/".startswith(f"{folder}/") for home in homes))
+    return next(free, path)
+
+
+def _listed(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
+    """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
+    # A package that would come to lie elsewhere than it is imported from is told by another check.
+    tops = {name for _, home in overlay.pin.homes for name in (home.partition("/")[0], home.rpartition("/")[2])}
+    for path in filter(_LISTED.fullmatch, tree.entries):
+        yield from (name for name in tree.read(path).decode("utf-8", "replace").split() if name not in tops)
+
+
+def _siblings(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
+    if not all(package.startswith(_ROOT) for package in overlay.pin.packages):
+        return
+    shipped = {package.split("/")[1] for package in overlay.pin.packages}
+    for path in tree.entries:
+        parts = path.split("/")
+        if path.startswith(_ROOT) and len(parts) > 2 and parts[-1] == "__init__.py" and parts[1] not in shipped:  # noqa: PLR2004  # src, a package, a module
+            yield f"{_ROOT}{parts[1]}"
