@@ -114,7 +114,7 @@ def test_metadata_is_upstreams_renamed_and_its_requirements_rewritten(locked: Sa
     assert own["Name"] == "lib-npu"
     assert own["Version"] == locked.lib_version
     assert own["Summary"] == "A library (patched for NPU)"
-    assert own["Requires-Python"] == ">=3.9"
+    assert own["Requires-Python"] == ">=3.10,>=3.9"
     assert own["License"] == "Free"
     assert own["Author"] is None  # only repeated a name beside an address
     assert own["Author-email"] == "Jane Doe <jane@example.invalid>, team@example.invalid"
@@ -172,7 +172,7 @@ def test_the_companion_holds_no_file_and_upstreams_extras(locked: Sample, wheels
     companion = wheel_of(wheels, "lib")
     assert members(companion).keys() == dist_info(f"lib-{locked.lib_version}")
     own = metadata(companion)
-    assert (own["Name"], own["Version"], own["Requires-Python"]) == ("lib", locked.lib_version, ">=3.9")
+    assert (own["Name"], own["Version"], own["Requires-Python"]) == ("lib", locked.lib_version, ">=3.10,>=3.9")
     assert set(own.get_all("Provides-Extra", [])) == {"fast", "all", "empty"}
     requires = own.get_all("Requires-Dist", [])
     assert f"lib-npu[fast]=={locked.lib_version}; extra == 'all'" in requires

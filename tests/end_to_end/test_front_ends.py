@@ -236,7 +236,7 @@ def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhou
         f"real=={version}",
     }
     assert set(own["Keywords"].split(",")) == {"one", "two words"}
-    assert own["Requires-Python"] == ">=3.9"
+    assert own["Requires-Python"] == ">=3.10,>=3.9"
     assert own["Author"] == "Solo"
     assert own["Author-email"] == "Ann <ann@example.invalid>, team@example.invalid"
     scripts = members(wheel)[f"real_npu-{version}.dist-info/entry_points.txt"]
