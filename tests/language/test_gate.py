@@ -282,6 +282,11 @@ def test_a_global_needs_a_binding_somewhere(gate: Gate) -> None:
     ]
 
 
+def test_a_global_that_upstream_binds_by_other_means_may_be_named_where_it_is_named(gate: Gate) -> None:
+    before = "def f():\n    global known\n    return known\nfor name in ['known']: globals()[name] = 1\n"
+    assert gate.merge(before, "@edited(('return known', 'return known + 1'), why='w')\ndef f(): ...\n") == []
+
+
 # What modules need of one another
 
 

@@ -292,6 +292,13 @@ def test_a_name_of_ones_own_may_be_that_of_a_marker() -> None:
     )
 
 
+def test_a_function_inside_may_have_the_name_of_a_marker() -> None:
+    decorator = (
+        "def f(g):\n    from a import edited\n    def wrapped(*args): return g(edited, *args)\n    return wrapped\n"
+    )
+    check("def f(g): pass\n", f"@replaced(why='w')\n{decorator}", f"# replaced: w\n{decorator}")
+
+
 def test_an_edit_may_keep_a_name_of_upstreams_that_is_a_markers() -> None:
     check(
         "def f(wrapped):\n    return wrapped, upstream\n",

@@ -118,7 +118,7 @@ def _is_upstreams(subject: Examined, one: Undefined) -> bool:
         return False
     if subject.blame.took_over(path, one.offset, one.name):
         return True
-    return one.kind == "star" and subject.blame.kept(path, one.offset, one.name, before)
+    return one.kind in ("star", "global") and subject.blame.kept(path, one.offset, one.name, before)
 
 
 def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:

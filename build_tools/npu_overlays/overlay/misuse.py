@@ -53,6 +53,7 @@ def misplaced(reader: Reader, node: ast.stmt, mark: ast.Call, edits: Iterable[Ed
     action = reader.action(mark)
     inside = [one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.arg))]
     own = {one.arg if isinstance(one, ast.arg) else one.id for one in inside if not isinstance(_context(one), ast.Load)}
+    own |= {name for one in ast.walk(node) if one is not node for name in _defined(one)}
     # What is marked inside is reported as a whole.
     marked = [one for one in ast.walk(node) if one is not node and any(map(reader.marked, _decorators(one)))]
     passed = {mark.func} | {name for one in marked for name in ast.walk(one)}
@@ -63,6 +64,12 @@ def misplaced(reader: Reader, node: ast.stmt, mark: ast.Call, edits: Iterable[Ed
     own |= {word for edit in edits for word in names_in(edit.find)}
     for word in sorted({word for edit in edits for word in names_in(edit.replace)} - own):
         yield from ((node, *found) for found in _misplaced(reader, word, action))
+
+
+def _defined(node: ast.AST) -> list[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    return [node.asname or node.name.partition(".")[0]] if isinstance(node, ast.alias) else []
 
 
 def _decorators(node: ast.AST) -> list[ast.expr]:
