@@ -189,8 +189,8 @@ def verify_wheels(options: argparse.Namespace, console: Console) -> int:
     if problems:
         raise OutputError(problems)
     if options.json:
-        values = [(str(one.wheel), one.name, one.version, one.kind) for one in verified]
-        console.json([dict(zip(("wheel", "name", "version", "kind"), value, strict=True)) for value in values])
+        values = [(str(one.wheel), one.name, one.version, one.kind, one.made) for one in verified]
+        console.json([dict(zip(("wheel", "name", "version", "kind", "made"), value, strict=True)) for value in values])
         return 0
     for one in verified:
         console.line(f"{one.wheel}: {one.name} {one.version}, {_verified(one)}".replace(" ,", ","), style="green")
@@ -203,7 +203,7 @@ def _verified(one: Verified) -> str:
         "statement": "its statement, which names these wheels and their source",
         "constraints": "as the stack says",
     }
-    return said.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says"
+    return said.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says; made of {one.made}"
 
 
 def matrix(options: argparse.Namespace, console: Console) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_overlays.embedded.doctor.packages import Packages
+from npu_overlays.embedded.doctor.render import render
 
 from .machine import MINDSPEED, Machine, clone, write
 
@@ -30,6 +32,26 @@ def test_a_wheel_is_told_with_file_version_and_the_commit_in_its_version(machine
     found = origin(machine, "verl")
     assert (found.distribution, found.version, found.kind) == ("verl-npu", "0.6.1+npu.1.gd62da49", "wheel")
     assert (found.file, found.commit) == (str(machine.site / "verl" / "__init__.py"), "d62da49")
+
+
+def test_a_patched_wheel_is_told_with_what_it_was_made_of(machine: Machine) -> None:
+    assert not origin(machine, "verl").made
+    archive = {"kind": "archive", "archive": "verl-0.6.1-py3-none-any.whl"}
+    upstream = {"project": "verl", "version": "0.6.1", "commit": "d" * 40, "source": archive, "missing": ["x", "y"]}
+    record = {
+        "schema": 1,
+        "distribution": {"name": "verl-npu", "version": "0.6.1+npu.1.aa67dd50"},
+        "upstream": upstream,
+        "overlay": {"name": "verl@d62da49", "revision": 1},
+        "files": [],
+        "not_applied": [],
+    }
+    write(machine.site / "verl_npu_summary" / "changes.json", json.dumps(record))
+    made = f"verl 0.6.1 at {'d' * 40}, from verl-0.6.1-py3-none-any.whl, which lacks 2 files of the commit"
+    assert origin(machine, "verl").made == made
+    assert f"      made of {made}\n" in render(machine.report())
+    write(machine.site / "verl_npu_summary" / "changes.json", "{")
+    assert not origin(machine, "verl").made
 
 
 def test_a_git_install_is_told_with_the_commit_of_its_pep_610_record(machine: Machine) -> None:

@@ -91,7 +91,8 @@ def test_a_release_of_a_namespace_package_needs_no_commit_and_no_licence(environ
     assert metadata(wheel)["Requires-Python"] == ">=3.10"
     assert "# Changed by demo-acme (wrapped): One more is right." in files["space/core/tools.py"].decode()
     assert not [path for path in files if "/doctor/" in path]
-    environment.ok("verify-wheel", *sorted(built.iterdir()))
+    said = environment.ok("verify-wheel", *sorted(built.iterdir())).out
+    assert "made of demo 1.5, release archive, from demo-1.5-py3-none-any.whl" in said.replace("\n", " ")
     environment.python("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", "again", "overlays/demo@1.5")
     assert wheel_of(environment.folder / "again", "demo_acme").read_bytes() == wheel.read_bytes()
 

@@ -48,11 +48,9 @@ def load(root: Path, name: str) -> Content:
     return load_content(find_overlay(root, name))
 
 
-def apply(
-    tmp_path: Path, upstream: Mapping[str, bytes], content: Content, absent: frozenset[str] = frozenset()
-) -> Applied:
+def apply(upstream: Mapping[str, bytes], content: Content, absent: frozenset[str] = frozenset()) -> Applied:
     """Apply an overlay to an upstream of the given files; the trees must show what the overlay declares."""
-    applied = apply_overlay(content, source_tree(tmp_path / "upstream", upstream), absent=absent)
+    applied = apply_overlay(content, source_tree(upstream), absent=absent)
     reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
     return applied
 
@@ -61,7 +59,7 @@ def apply_files(
     tmp_path: Path, upstream: Mapping[str, bytes], files: Mapping[str, str | bytes], *, config: str = ""
 ) -> Applied:
     """Apply an overlay of the given files."""
-    return apply(tmp_path, upstream, load(tmp_path / "o", write(tmp_path / "o", files, config=config)))
+    return apply(upstream, load(tmp_path / "o", write(tmp_path / "o", files, config=config)))
 
 
 def mistakes(error: OverlayError) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -60,9 +58,8 @@ def check(before: str | bytes, overlay: str, after: str | bytes, target: str = P
 
 def explain(before: bytes, after: bytes, declared: tuple[Declared, ...]) -> list[str]:
     """Return what the trees show, ``action symbol (operation, …)``, checked against what was declared."""
-    with TemporaryDirectory() as folder:
-        tree = patched(Path(folder), {PATH: before}, {PATH: after})
-        files = reconcile(tree, compare_trees(tree), declared, overlay="o")
+    tree = patched({PATH: before}, {PATH: after})
+    files = reconcile(tree, compare_trees(tree), declared, overlay="o")
     pairs = [pair for file in files for entry in file.class_changes for pair in entry.changes]
     pairs += [pair for file in files for pair in file.module_changes]
     return [
@@ -83,13 +80,13 @@ def worded(problem: Problem) -> str:
     return f"{problem.where.removeprefix('o.py:')}: {problem.what}; {problem.fix}".removesuffix("; ")
 
 
-def source_tree(folder: Path, files: Mapping[str, bytes]) -> SourceTree:  # noqa: ARG001  # nothing lies there any more
+def source_tree(files: Mapping[str, bytes]) -> SourceTree:
     """Return a source tree of the given files."""
     entries = {path: FileEntry(blob=blob_id(content)) for path, content in sorted(files.items())}
     origin = Origin(kind="git", repository="r", commit="0" * 40)
     return SourceTree(entries=entries, content=dict(files), origin=origin)
 
 
-def patched(folder: Path, before: Mapping[str, bytes], changed: Mapping[str, bytes | None]) -> PatchedTree:
+def patched(before: Mapping[str, bytes], changed: Mapping[str, bytes | None]) -> PatchedTree:
     """Return a patched tree."""
-    return PatchedTree(source=source_tree(folder, before), changed=changed)
+    return PatchedTree(source=source_tree(before), changed=changed)

@@ -34,7 +34,7 @@ def test_files_are_added_as_they_are_with_their_first_line_as_the_reason(tmp_pat
         {"tree/pkg/new.py": b'\xef\xbb\xbf"""New."""\r\nx = 1', "tree/pkg/run.sh": b"#!/bin/sh\n# Go.\n"},
     )
     (tmp_path / "o" / name / "tree/pkg/run.sh").chmod(0o755)
-    applied = apply(tmp_path, UPSTREAM, load(tmp_path / "o", name))
+    applied = apply(UPSTREAM, load(tmp_path / "o", name))
     assert applied.tree.after("pkg/new.py") == b'\xef\xbb\xbf"""New."""\r\nx = 1'
     assert applied.tree.is_executable("pkg/run.sh")
     assert not applied.tree.is_executable("pkg/new.py")
@@ -106,7 +106,7 @@ def test_what_the_source_lacks_is_listed_as_not_applied(tmp_path: Path) -> None:
         b"+++ b/pkg/lost.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n",
     }
     content = load(tmp_path / "o", write(tmp_path / "o", files, config=_edit("x", "y", path="pkg/gone.yaml")))
-    applied = apply(tmp_path, UPSTREAM, content, absent=frozenset({"pkg/gone.py", "pkg/gone.yaml", "pkg/lost.py"}))
+    applied = apply(UPSTREAM, content, absent=frozenset({"pkg/gone.py", "pkg/gone.yaml", "pkg/lost.py"}))
     assert applied.not_applied == (
         NotApplied(path="pkg/lost.py", symbol="", operation="patch", why="3"),
         NotApplied(path="pkg/gone.yaml", symbol="", operation="edit", why="because"),
@@ -119,4 +119,4 @@ def test_what_the_source_lacks_is_listed_as_not_applied(tmp_path: Path) -> None:
 def test_a_file_the_commit_has_cannot_be_added_even_where_the_archive_lacks_it(tmp_path: Path) -> None:
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/lost.py": b"x = 1\n"}))
     with pytest.raises(MergeError, match=r"upstream already has pkg/lost\.py"):
-        apply(tmp_path, UPSTREAM, content, absent=frozenset({"pkg/lost.py"}))
+        apply(UPSTREAM, content, absent=frozenset({"pkg/lost.py"}))

@@ -56,7 +56,7 @@ def _locked(root: Path, name: str, upstream: Mapping[str, str | bytes]) -> tuple
     """Return an overlay and the lock that `npu-overlays lock` would make from an upstream of the given files."""
     content = load(root, name)
     files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
-    tree = source_tree(root.parent / f"upstream {name}", files)
+    tree = source_tree(files)
     applied = apply_overlay(content, tree)
     found = (*contracts(content, tree), *patch_contracts(applied.patched))
     metadata = UpstreamMetadata(version="1.0", fields={}, scripts={})

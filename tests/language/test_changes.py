@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -26,15 +25,15 @@ def _lines(file: FileChange) -> list[str]:
     return found + [f"{one.action} {one.kind} {one.symbol}:{one.line}" for one in file.module_changes]
 
 
-def test_a_tree_and_itself_do_not_differ(tmp_path: Path) -> None:
+def test_a_tree_and_itself_do_not_differ() -> None:
     files = {"pkg/a.py": b"x = 1\n", "pkg/b.yaml": b"x\n"}
-    assert compare_trees(patched(tmp_path, files, {})) == ()
-    assert compare_trees(patched(tmp_path, files, dict(files))) == ()
+    assert compare_trees(patched(files, {})) == ()
+    assert compare_trees(patched(files, dict(files))) == ()
 
 
-def test_files_are_listed_by_path_with_what_they_were_and_are(tmp_path: Path) -> None:
+def test_files_are_listed_by_path_with_what_they_were_and_are() -> None:
     before = {"b.yaml": b"x\n", "c.yaml": b"x\n"}
-    found = compare_trees(patched(tmp_path, before, {"c.yaml": None, "a.yaml": b"y", "b.yaml": b"z"}))
+    found = compare_trees(patched(before, {"c.yaml": None, "a.yaml": b"y", "b.yaml": b"z"}))
     assert [(file.path, file.action) for file in found] == [
         ("a.yaml", "added"),
         ("b.yaml", "updated"),

@@ -46,7 +46,7 @@ def test_everything_of_the_base_is_taken_over_in_its_order(tmp_path: Path) -> No
     ]
     assert [file.file for file in content.patches] == ["pkg@1111111/patches/1.patch", "pkg@2222222/patches/0.patch"]
     assert [file.path for file in content.files] == ["pkg/new.py", "pkg/run.sh", "pkg/own.py"]
-    tree = apply(tmp_path, UPSTREAM, content).tree
+    tree = apply(UPSTREAM, content).tree
     assert tree.after("pkg/b.yaml") == b"x: 3\ny: 2\n"
 
 
@@ -114,7 +114,7 @@ def test_what_two_overlays_of_a_lineage_both_say_is_refused(tmp_path: Path) -> N
     ]
     content = load(tmp_path, _extend(tmp_path, {"tree/pkg/a.py": own["tree/pkg/a.py"]}, 'drop = ["pkg/new.py"]\n'))
     with pytest.raises(MergeError) as caught:
-        apply(tmp_path, UPSTREAM, content)
+        apply(UPSTREAM, content)
     assert mistakes(caught.value) == [
         (
             "pkg@2222222/tree/pkg/a.py:3: second operation on `f` of pkg/a.py; the first is"
@@ -164,7 +164,7 @@ def test_dropping_a_whole_file_leaves_the_drops_of_the_overlays_in_between_in_ef
 def test_a_substitution_that_the_base_makes_already_says_so(tmp_path: Path) -> None:
     name = _extend(tmp_path, {}, EDIT.replace("base", "new"))
     with pytest.raises(MergeError) as caught:
-        apply(tmp_path, {**UPSTREAM, "pkg/b.yaml": b"x: 1\ny: 1\n"}, load(tmp_path, name))
+        apply({**UPSTREAM, "pkg/b.yaml": b"x: 1\ny: 1\n"}, load(tmp_path, name))
     assert mistakes(caught.value) == [
         (
             "pkg@2222222/pyproject.toml: tool.overlay.edit (pkg/b.yaml): `y: 1` occurs 0 times, expected 1;"

@@ -512,7 +512,7 @@ def test_what_the_archive_lacks_is_taken_for_granted(tmp_path: Path) -> None:
     own = b"from pkg.lost import x\nfrom pkg import lost\nfrom pkg.lost.sub import y\nz = lost.z\n"
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/n.py": own}))
     absent = frozenset({"pkg/lost/__init__.py", "pkg/lost/sub.py"})
-    apply(tmp_path, {"pkg/__init__.py": b""}, content, absent=absent)
+    apply({"pkg/__init__.py": b""}, content, absent=absent)
 
 
 # Import time

@@ -30,17 +30,17 @@ def _patch(diff: bytes, header: str = HEADER) -> OverlayFile:
     return OverlayFile(overlay="o", path="0.patch", file="o/patches/0.patch", content=header.encode() + diff)
 
 
-def _apply(tmp_path: Path, diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> dict[str, bytes | None]:
-    return apply_patch(read_patch(_patch(diff)), patched(tmp_path / "u", upstream, {}), absent=frozenset())
+def _apply(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> dict[str, bytes | None]:
+    return apply_patch(read_patch(_patch(diff)), patched(upstream, {}), absent=frozenset())
 
 
-def _refused(tmp_path: Path, diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> list[str]:
+def _refused(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> list[str]:
     with pytest.raises(MergeError) as caught:
-        _apply(tmp_path, diff, upstream)
+        _apply(diff, upstream)
     return [message.removeprefix("o/patches/0.patch: ") for message in mistakes(caught.value)]
 
 
-def test_a_patch_changes_adds_deletes_and_renames(tmp_path: Path, environment: Environment) -> None:
+def test_a_patch_changes_adds_deletes_and_renames(environment: Environment) -> None:
     after = {
         "pkg/a.py": b"x = 1\n",
         "pkg/gone.yaml": None,
@@ -53,27 +53,27 @@ def test_a_patch_changes_adds_deletes_and_renames(tmp_path: Path, environment: E
     diff = git_diff(environment, UPSTREAM, after, "--find-renames")
     assert b"rename from pkg/b.yaml" in diff
     assert set(read_patch(_patch(diff)).paths) == set(after)
-    assert _apply(tmp_path, diff) == after
+    assert _apply(diff) == after
 
 
-def test_an_empty_file_with_a_space_in_its_name(tmp_path: Path, environment: Environment) -> None:
+def test_an_empty_file_with_a_space_in_its_name(environment: Environment) -> None:
     after = {"pkg/a b.txt": b"", "pkg/é b.txt": b""}
-    assert _apply(tmp_path, git_diff(environment, UPSTREAM, after)) == after
+    assert _apply(git_diff(environment, UPSTREAM, after)) == after
 
 
-def test_binary_files_are_patched(tmp_path: Path, environment: Environment) -> None:
+def test_binary_files_are_patched(environment: Environment) -> None:
     after = {"pkg/data.bin": bytes(range(256)) * 4}
     diff = git_diff(environment, UPSTREAM, after, "--binary")
-    assert _apply(tmp_path, diff) == after
+    assert _apply(diff) == after
 
 
-def test_text_in_a_hunk_is_not_taken_for_a_header(tmp_path: Path, environment: Environment) -> None:
+def test_text_in_a_hunk_is_not_taken_for_a_header(environment: Environment) -> None:
     before = {"pkg/q.sql": b"-- /etc/passwd\n++ x\nrename from ../y\nselect\n"}
     after = {"pkg/q.sql": b"select\ndiff --git a/../z b/../z\n-- b/w\n"}
     diff = git_diff(environment, before, after)
     assert b"\n--- /etc/passwd\n" in diff
     assert read_patch(_patch(diff)).paths == ("pkg/q.sql",)
-    assert _apply(tmp_path, diff, before) == after
+    assert _apply(diff, before) == after
 
 
 def test_text_in_a_hunk_of_one_line_is_not_taken_for_a_header(environment: Environment) -> None:
@@ -82,13 +82,13 @@ def test_text_in_a_hunk_of_one_line_is_not_taken_for_a_header(environment: Envir
     assert read_patch(_patch(diff)).paths == ("pkg/q.sql",)
 
 
-def test_moved_lines_are_found_but_changed_ones_are_not(tmp_path: Path, environment: Environment) -> None:
+def test_moved_lines_are_found_but_changed_ones_are_not(environment: Environment) -> None:
     after = {"pkg/b.yaml": LINES.replace(b"line 10\n", b"line ten\n")}
     diff = git_diff(environment, UPSTREAM, after)
     moved = {"pkg/b.yaml": b"first\n" * 7 + LINES}
-    assert _apply(tmp_path / "1", diff, moved) == {"pkg/b.yaml": b"first\n" * 7 + after["pkg/b.yaml"]}
+    assert _apply(diff, moved) == {"pkg/b.yaml": b"first\n" * 7 + after["pkg/b.yaml"]}
     other = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
-    assert _refused(tmp_path / "2", diff, other) == [
+    assert _refused(diff, other) == [
         (
             "does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
             " refresh it on the pinned commit (npu-overlays show names it)"
@@ -103,18 +103,18 @@ def test_the_users_git_configuration_makes_no_difference(
     config = tmp_path / "loose"
     config.write_text("[apply]\n\tignoreWhitespace = change\n\twhitespace = fix\n[core]\n\tautocrlf = true\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    assert _refused(tmp_path, diff, {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")})[0].startswith("does not")
+    assert _refused(diff, {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")})[0].startswith("does not")
 
 
-def test_a_patch_that_is_upstream_already_is_refused(tmp_path: Path, environment: Environment) -> None:
+def test_a_patch_that_is_upstream_already_is_refused(environment: Environment) -> None:
     after = {"pkg/a.py": b"x = 1\n"}
     diff = git_diff(environment, UPSTREAM, after)
-    assert _refused(tmp_path, diff, after) == ["is already upstream; delete it"]
+    assert _refused(diff, after) == ["is already upstream; delete it"]
 
 
-def test_a_patch_of_what_is_not_there_is_refused(tmp_path: Path, environment: Environment) -> None:
+def test_a_patch_of_what_is_not_there_is_refused(environment: Environment) -> None:
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
-    (message,) = _refused(tmp_path, diff, {"pkg/b.yaml": b""})
+    (message,) = _refused(diff, {"pkg/b.yaml": b""})
     assert message.startswith("does not apply: error: pkg/a.py: No such file or directory")
 
 
@@ -137,17 +137,17 @@ def test_modes_are_not_lost_in_silence(lines: str) -> None:
         read_patch(_patch(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode()))
 
 
-def test_a_mode_inside_a_hunk_is_text(tmp_path: Path, environment: Environment) -> None:
+def test_a_mode_inside_a_hunk_is_text(environment: Environment) -> None:
     after = {"pkg/notes.txt": b"old mode 100644\nnew mode 100755\n"}
-    assert _apply(tmp_path, git_diff(environment, UPSTREAM, after)) == after
+    assert _apply(git_diff(environment, UPSTREAM, after)) == after
 
 
-def test_a_patch_in_crlf_is_refused_and_one_of_a_crlf_file_is_not(tmp_path: Path, environment: Environment) -> None:
+def test_a_patch_in_crlf_is_refused_and_one_of_a_crlf_file_is_not(environment: Environment) -> None:
     after = {"pkg/crlf.yaml": b"a: 1\r\nb: 2\r\n"}
     diff = git_diff(environment, UPSTREAM, after)
-    assert _apply(tmp_path / "1", diff) == after
+    assert _apply(diff) == after
     with pytest.raises(MergeError, match="has CRLF line ends, with which no hunk can fit"):
-        _apply(tmp_path / "2", diff.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+        _apply(diff.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "pkg/../../outside", "pkg//a", "./a", "pkg/./a", "a\\b"])
@@ -273,14 +273,14 @@ def test_a_patch_that_undoes_another_is_refused(tmp_path: Path, environment: Env
         apply_files(tmp_path, UPSTREAM, files)
 
 
-def test_hunks_for_files_the_source_lacks_are_left_out(tmp_path: Path, environment: Environment) -> None:
+def test_hunks_for_files_the_source_lacks_are_left_out(environment: Environment) -> None:
     after = {"pkg/a.py": b"x = 1\n", "pkg/gone.yaml": b"x: 2\n"}
     patch = read_patch(_patch(git_diff(environment, UPSTREAM, after)))
     kept = {path: content for path, content in UPSTREAM.items() if path != "pkg/gone.yaml"}
-    tree = patched(tmp_path / "u", kept, {})
+    tree = patched(kept, {})
     assert apply_patch(patch, tree, absent=frozenset({"pkg/gone.yaml"})) == {"pkg/a.py": b"x = 1\n"}
     all_absent = frozenset({"pkg/a.py", "pkg/gone.yaml"})
-    assert apply_patch(patch, patched(tmp_path / "v", {}, {}), absent=all_absent) == {}
+    assert apply_patch(patch, patched({}, {}), absent=all_absent) == {}
 
 
 def test_a_python_file_that_is_not_utf_8_can_be_patched(tmp_path: Path, environment: Environment) -> None:
@@ -302,28 +302,28 @@ TWO = {"pkg/a.py": TWINS + TWINS.replace(b"A", b"B") + b"# end\n" * 5}
 CHANGED = {"pkg/a.py": TWINS + TWINS.replace(b"A", b"B").replace(b"y + 1", b"y + 2") + b"# end\n" * 5}
 
 
-def test_a_hunk_that_fits_in_several_places_is_refused(tmp_path: Path, environment: Environment) -> None:
+def test_a_hunk_that_fits_in_several_places_is_refused(environment: Environment) -> None:
     """Carried to a commit on which the twin stands at the old line, it would change the twin."""
-    assert _refused(tmp_path, git_diff(environment, TWO, CHANGED, "-U2"), TWO) == [
+    assert _refused(git_diff(environment, TWO, CHANGED, "-U2"), TWO) == [
         (
             "the hunk at line 9 fits in 2 places of pkg/a.py (lines 2, 9); "
             "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
         )
     ]
-    assert _apply(tmp_path / "2", git_diff(environment, TWO, CHANGED, "-U20"), TWO) == CHANGED
+    assert _apply(git_diff(environment, TWO, CHANGED, "-U20"), TWO) == CHANGED
 
 
-def test_a_hunk_at_the_beginning_or_the_end_of_a_file_fits_there_only(tmp_path: Path, environment: Environment) -> None:
+def test_a_hunk_at_the_beginning_or_the_end_of_a_file_fits_there_only(environment: Environment) -> None:
     before = {"pkg/x.txt": b"a\nb\na\nb\na\nb"}
     first, last = {"pkg/x.txt": b"c\nb\na\nb\na\nb"}, {"pkg/x.txt": b"a\nb\na\nb\na\nc"}
-    assert _apply(tmp_path / "1", git_diff(environment, before, first, "-U1"), before) == first
-    assert _apply(tmp_path / "2", git_diff(environment, before, last, "-U1"), before) == last
+    assert _apply(git_diff(environment, before, first, "-U1"), before) == first
+    assert _apply(git_diff(environment, before, last, "-U1"), before) == last
     before, middle = {"pkg/x.txt": b"a\nb\n" * 3}, {"pkg/x.txt": b"a\nb\nc\nb\na\nb\n"}
-    assert "fits in 2 places" in _refused(tmp_path / "3", git_diff(environment, before, middle, "-U1"), before)[0]
+    assert "fits in 2 places" in _refused(git_diff(environment, before, middle, "-U1"), before)[0]
 
 
 @pytest.mark.parametrize("option", ["mnemonicPrefix", "noprefix"])
-def test_patches_made_with_other_prefixes_are_taken(option: str, tmp_path: Path, environment: Environment) -> None:
+def test_patches_made_with_other_prefixes_are_taken(option: str, environment: Environment) -> None:
     (environment.folder / "gitconfig").write_text(f"[diff]\n\t{option} = true\n")
     before = {**UPSTREAM, "a/b.py": b"x = 1\n", "pkg/a b é.txt": b"1\n", "pkg/empty": b""}
     after = {
@@ -339,7 +339,7 @@ def test_patches_made_with_other_prefixes_are_taken(option: str, tmp_path: Path,
     diff = git_diff(environment, before, after, "--find-renames")
     assert b" b/pkg/a.py" not in diff
     assert set(read_patch(_patch(diff)).paths) == set(after)
-    assert _apply(tmp_path, diff, before) == after
+    assert _apply(diff, before) == after
 
 
 @pytest.mark.parametrize("options", [("--src-prefix=old/", "--dst-prefix=new/"), ("--dst-prefix=", "--src-prefix=a/")])
@@ -379,7 +379,7 @@ def test_no_configuration_reaches_git_by_another_way(
         (tmp_path / "git").mkdir()
         (tmp_path / "git" / "attributes").write_text("* text eol=crlf\n")
         after = LINES.replace(b"line 10\n", b"line ten\n")
-        assert _apply(tmp_path / "x", diff) == {"pkg/b.yaml": after}
+        assert _apply(diff) == {"pkg/b.yaml": after}
     else:
         loose = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
-        assert _refused(tmp_path, diff, loose)[0].startswith("does not apply")
+        assert _refused(diff, loose)[0].startswith("does not apply")

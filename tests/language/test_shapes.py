@@ -74,12 +74,12 @@ def test_a_package_lies_in_the_wheel_where_it_is_imported_from(
 def test_a_package_that_imports_itself_by_another_name_has_to_say_so(tmp_path: Path) -> None:
     files = {"python/lib/a.py": b"from lib.b import c\n", "python/lib/b.py": b"c = 1\n"}
     with pytest.raises(MergeError, match=r'write \{ path = "python/lib", import = "lib" \}'):
-        check_imports(overlay(tmp_path / "1", ["python/lib"]), source_tree(tmp_path, files))
-    check_imports(overlay(tmp_path / "2", [{"path": "python/lib", "import": "lib"}]), source_tree(tmp_path, files))
+        check_imports(overlay(tmp_path / "1", ["python/lib"]), source_tree(files))
+    check_imports(overlay(tmp_path / "2", [{"path": "python/lib", "import": "lib"}]), source_tree(files))
     files["python/lib/a.py"] = b"import python.lib.b, lib\n"
-    check_imports(overlay(tmp_path / "3", ["python/lib"]), source_tree(tmp_path, files))
+    check_imports(overlay(tmp_path / "3", ["python/lib"]), source_tree(files))
     named_like_a_standard_module = {"space/logging/a.py": b"import logging\n"}
-    check_imports(overlay(tmp_path / "4", ["space/logging"]), source_tree(tmp_path, named_like_a_standard_module))
+    check_imports(overlay(tmp_path / "4", ["space/logging"]), source_tree(named_like_a_standard_module))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_package_that_imports_itself_by_another_name_has_to_say_so(tmp_path: P
 def test_what_upstream_compiles_is_named_unless_the_overlay_names_it(
     tmp_path: Path, path: str, content: bytes, says: str
 ) -> None:
-    tree = source_tree(tmp_path, {"lib/__init__.py": b"", path: content})
+    tree = source_tree({"lib/__init__.py": b"", path: content})
     with pytest.raises(MergeError, match=says.replace(".", r"\.")) as raised:
         check_compiled(overlay(tmp_path / "1", ["lib"]), tree)
     named = path if "/" not in path else path.rpartition("/")[0]
@@ -123,13 +123,13 @@ def test_what_upstream_compiles_is_named_unless_the_overlay_names_it(
     ],
 )
 def test_what_compiles_nothing_that_is_shipped_is_pure(tmp_path: Path, path: str, content: bytes) -> None:
-    tree = source_tree(tmp_path, {"lib/__init__.py": b"", path: content})
+    tree = source_tree({"lib/__init__.py": b"", path: content})
     check_compiled(overlay(tmp_path, ["lib"]), tree)
     assert wheel_tag(tree) == ("py3-none-any", True)
 
 
 def test_a_wheel_keeps_the_tag_of_the_wheel_it_is_made_from(tmp_path: Path) -> None:
-    tree = source_tree(tmp_path, {"lib/fast.so": b""})
+    tree = source_tree({"lib/fast.so": b""})
     own = overlay(tmp_path, ["lib"])
     assert wheel_tag(wheel(tree, LINUX)) == (LINUX, False)
     check_compiled(own, wheel(tree, LINUX))
@@ -141,7 +141,7 @@ def test_a_wheel_keeps_the_tag_of_the_wheel_it_is_made_from(tmp_path: Path) -> N
 
 
 def test_what_a_wheel_installs_elsewhere_is_named(tmp_path: Path) -> None:
-    tree = wheel(source_tree(tmp_path, {"lib/a.py": b""}), "py3-none-any")
+    tree = wheel(source_tree({"lib/a.py": b""}), "py3-none-any")
     tree = replace(tree, outside=("lib-1.0.data/scripts/run",))
     with pytest.raises(MergeError, match=r"lib-1\.0\.data/scripts/run is installed outside the packages"):
         check_compiled(overlay(tmp_path / "1", ["lib"]), tree)
@@ -149,7 +149,7 @@ def test_what_a_wheel_installs_elsewhere_is_named(tmp_path: Path) -> None:
 
 
 def test_licences_are_upstreams_where_the_overlay_has_none(tmp_path: Path) -> None:
-    tree = source_tree(tmp_path, {"LICENSE": b"free", "NOTICE.txt": b"told", "docs/LICENSE": b"", "a.py": b""})
+    tree = source_tree({"LICENSE": b"free", "NOTICE.txt": b"told", "docs/LICENSE": b"", "a.py": b""})
     own = overlay(tmp_path, ["lib"])
     assert licence_files(own, tree) == {"LICENSE": b"free", "NOTICE.txt": b"told"}
     (own.folder / "NOTICE").write_bytes(b"mine,\n told,  too")
@@ -176,17 +176,17 @@ POINTS = {"console_scripts": {"run": "lib:main"}, "lib.plugins": {"one": "lib.on
         },
     ],
 )
-def test_entry_points_of_an_sdist_are_all_found(tmp_path: Path, files: dict[str, bytes]) -> None:
-    text = sdist_entry_points(source_tree(tmp_path, files))
+def test_entry_points_of_an_sdist_are_all_found(files: dict[str, bytes]) -> None:
+    text = sdist_entry_points(source_tree(files))
     assert text is not None
     found = parse_metadata("Metadata-Version: 2.1\nName: lib\nVersion: 1.0\n", text, readme="")
     assert {"console_scripts": found.scripts, **found.entry_points} == POINTS
 
 
-def test_entry_points_that_only_the_backend_knows_are_asked_of_it(tmp_path: Path) -> None:
+def test_entry_points_that_only_the_backend_knows_are_asked_of_it() -> None:
     for files in ({}, {"pyproject.toml": b"[tool.poetry]\n"}, {"pyproject.toml": b"[project]\ndynamic = ['scripts']"}):
-        assert sdist_entry_points(source_tree(tmp_path, files)) is None
-    assert sdist_entry_points(source_tree(tmp_path, {"lib.egg-info/SOURCES.txt": b""})) == ""
+        assert sdist_entry_points(source_tree(files)) is None
+    assert sdist_entry_points(source_tree({"lib.egg-info/SOURCES.txt": b""})) == ""
 
 
 @pytest.mark.parametrize(

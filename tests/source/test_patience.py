@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\nContent-Length: 9999\r\n\r\n00"
-GIT = b"00000000000000000000"
 
 
 @pytest.fixture(autouse=True)

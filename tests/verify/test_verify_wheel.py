@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -88,7 +89,8 @@ def in_manifest(path: str, content: bytes) -> Callable[[Members], object]:
 def test_built_wheels_and_companions_pass(patched: Patched, wheels: Path) -> None:
     done = verify(patched, *sorted(wheels.glob("*.whl")))
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(", as its summary says") == 2
+    assert done.out.count(", as its summary says; made of ") == 2
+    assert re.search(r"made of verl 0\.6\.1 at [0-9a-f]{40}.*, from the commit\n", done.out)
     assert done.out.count(", an empty companion") == 2
     kinds = [one["kind"] for one in verify(patched, *sorted(wheels.glob("*.whl")), arguments=("--json",)).json()]
     assert sorted(kinds) == ["companion", "companion", "patched", "patched"]

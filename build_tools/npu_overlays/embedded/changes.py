@@ -102,6 +102,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = 1
+USUAL = "NPU"  # the purpose of wheels from before they said what they are for
 
 _REASON = {"why?": str, "forwarded?": str, "drop_when?": str}
 _CHANGE = {"action": str, "kind": str, "name": str, **_REASON, "also?": [_REASON]}

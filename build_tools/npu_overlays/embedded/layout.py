@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 # The counts of `=` and the missing space before the last of them are what users' scripts look for.
 _TOP = "=" * 32 + " {}Patch Summary " + "=" * 34
 _BOTTOM = "=" * 29 + " {}Patch Summary End" + "=" * 34
-_USUAL = "NPU"  # of wheels from before they said what they are for
 _GAP = " " * 9
 _ITEM = " " * 10
 
@@ -31,7 +30,7 @@ def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
     """
     listed = list(distributions)
     # One heading for all: that of the first that has a purpose to name.
-    purpose = next(filter(None, (printable(changes.get("purpose", _USUAL)) for changes in listed)), "")
+    purpose = next(filter(None, (printable(changes.get("purpose", model.USUAL)) for changes in listed)), "")
     named = f"{purpose} " if purpose else ""
     lines = [_TOP.format(named), ""]
     for changes in listed:
@@ -63,7 +62,7 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
 def _made_of(changes: Changes) -> Iterator[str]:
     """Yield what was changed, and what changed it."""
     distribution, overlay = changes["distribution"], changes["overlay"]
-    yield printable(f"Upstream: {provenance.upstream(changes)}, {provenance.source(changes)}")
+    yield printable(f"Upstream: {provenance.made_of(changes)}")
     name = f"{distribution['name']} {distribution['version']}"
     yield printable(f"Wheel: {name}, overlay {overlay['name']} revision {overlay['revision']}")
 

@@ -22,6 +22,11 @@ def upstream(changes: Changes) -> str:
     return f"{name} at {pinned['commit']}{tag}{unconfirmed}"
 
 
+def made_of(changes: Changes) -> str:
+    """Return `upstream` and `source` in one."""
+    return f"{upstream(changes)}, {source(changes)}"
+
+
 def source(changes: Changes) -> str:
     """Return where the bytes of this build came from, and what they lack."""
     pinned = _pinned(changes)

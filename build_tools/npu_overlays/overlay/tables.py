@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,10 +102,6 @@ class Table:
     def keys(self) -> list[str]:
         """Return the table's keys, in its order."""
         return list(self._values)
-
-    def among(self, keys: Iterable[str]) -> list[str]:
-        """Return those of `keys` that the table holds."""
-        return [key for key in keys if key in self._values]
 
     def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
         """Return a list of texts."""

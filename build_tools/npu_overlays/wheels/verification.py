@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from npu_overlays.changes.record import MANIFEST_SCHEMA
-from npu_overlays.embedded import changes
+from npu_overlays.embedded import changes, provenance
 from npu_overlays.embedded.verify.ownership import suffix_of
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.compiled import BINARY, names
@@ -38,6 +38,7 @@ class Verified:
         files: how many files it holds.
         kind: ``patched``, ``companion`` for the empty one under upstream's name, or ``statement``.
         problems: what is wrong with it.
+        made: of a patched one, which upstream it was made of, and from what bytes.
     """
 
     wheel: Path
@@ -46,6 +47,7 @@ class Verified:
     files: int
     kind: str
     problems: tuple[Problem, ...]
+    made: str = ""
 
 
 def verify_wheel(file: Path) -> Verified:
@@ -62,7 +64,15 @@ def verify_wheel(file: Path) -> Verified:
         files=len(wheel.content),
         kind="patched" if patched else "companion",
         problems=tuple(problem for check in checks for problem in check),
+        made=_made(wheel.members[f"{package}/changes.json"]) if patched else "",
     )
+
+
+def _made(content: bytes) -> str:
+    try:
+        return provenance.made_of(changes.parse(content))
+    except changes.Unreadable:
+        return ""  # a problem of its own
 
 
 def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:

@@ -58,6 +58,7 @@ class Origin:
         commit: the commit it was made from, where that can be told.
         branch: the branch its clone is on, where there is one.
         sha256: digest over its Python files, to be compared between machines.
+        made: of a patched distribution, the upstream it was made of, and from what bytes.
     """
 
     package: str
@@ -68,6 +69,7 @@ class Origin:
     commit: str = ""
     branch: str = ""
     sha256: str = ""
+    made: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

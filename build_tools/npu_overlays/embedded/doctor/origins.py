@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
+from .. import changes, provenance
 from . import system
 from .distributions import Distribution
 from .model import Origin
@@ -44,7 +45,17 @@ def find(packages: Packages, package: str, distribution: str, *, hashed: bool) -
         commit=commit,
         branch=branch,
         sha256=digest(located) if hashed else "",
+        made=_made(owner) if owner else "",
     )
+
+
+def _made(owner: Distribution) -> str:
+    """Return what a patched distribution says it was made of; empty for any other, and for one that is damaged."""
+    content = system.content(os.path.join(owner.root, f"{owner.name.replace('-', '_')}_summary", "changes.json"))
+    try:
+        return provenance.made_of(changes.parse(content)) if content is not None else ""
+    except changes.Unreadable:
+        return ""
 
 
 def digest(located: Located) -> str:

@@ -52,7 +52,8 @@ def _origin(origin: Origin) -> list[str]:
     commit = f", commit {origin.commit}" if origin.commit else ""
     branch = f" ({origin.branch})" if origin.branch else ""
     digest = f", sha256 {origin.sha256[:16]}" if origin.sha256 else ""
-    return [f"  {origin.package}: {origin.file}", f"      {named}, {origin.kind}{commit}{branch}{digest}"]
+    lines = [f"  {origin.package}: {origin.file}", f"      {named}, {origin.kind}{commit}{branch}{digest}"]
+    return [*lines, f"      made of {origin.made}"] if origin.made else lines
 
 
 def _verdict(report: Report) -> str:

@@ -52,16 +52,16 @@ def _modified(
             return f"{owner.name} {owner.version} has written its own file over it"
     if upstream.get(path) == digest:
         return "this is upstream's file: it was copied over the patched one, or the patch was taken back"
-    return _by_content(content, subject.files[path], path) or _by_time(subject, path)
+    return _by_content(subject, content, path) or _by_time(subject, path)
 
 
-def _by_content(content: bytes, expected: str, path: str) -> str:
+def _by_content(subject: Subject, content: bytes, path: str) -> str:
     unix = content.replace(b"\r\n", b"\n")
-    if hashlib.sha256(unix).hexdigest() == expected:
+    if hashlib.sha256(unix).hexdigest() == subject.files[path]:
         return "its line ends were converted: it was copied through Windows or by a tool that does so"
     if not content.strip(b"\0"):
         return "emptied: the disk was full, or the machine went down while it was written"
-    if path.endswith(".py") and injects_plugin(content):
+    if subject.for_npus and path.endswith(".py") and injects_plugin(content):
         return "the verl_npu plugin has written itself into it; it patches files at import time"
     if b"\n<<<<<<< " in content or content.startswith(b"<<<<<<< "):
         return "a merge was left unfinished in it"

@@ -31,16 +31,18 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
     """Yield rejected patches, the plugin, and what starts it."""
     rejected = [path for path in seen.added if path.endswith(REJECTED)]
     if rejected:
+        does = ": the verl_npu plugin does at import" if subject.for_npus else ""
         yield Finding(
             kind="rejected patch",
             distribution=subject.name,
             what=f"{len(rejected)} files that `patch` left where it failed or was not sure",
-            cause="something patched these sources again after they were installed: the verl_npu plugin does at import",
+            cause=f"something patched these sources again after they were installed{does}",
             repairs=(*subject.installer.remove(rejected), *subject.installer.reinstall()),
             paths=tuple(rejected),
         )
-    yield from _injected(subject, seen)
-    if subject.place.project == "verl":
+    if subject.for_npus:
+        yield from _injected(subject, seen)
+    if subject.for_npus and subject.place.project == "verl":
         yield from _plugin(subject)
     yield from _hooks(subject)
 
@@ -93,7 +95,8 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
 
 def _hooks(subject: Subject) -> Iterator[Finding]:
     """Yield .pth files that run code about the shipped packages in every Python process."""
-    names = "|".join(re.escape(top) for top in (*subject.tops, PLUGIN) if top != subject.place.package)
+    known = (*subject.tops, PLUGIN) if subject.for_npus else subject.tops
+    names = "|".join(re.escape(top) for top in known if top != subject.place.package)
     code = re.compile(rf"^import[ \t].*\b(?:{names})\b".encode(), re.MULTILINE)
     for name in subject.store.listing(""):
         if name.endswith(".pth") and not name.startswith("__editable__") and code.search(_read(subject, name)):

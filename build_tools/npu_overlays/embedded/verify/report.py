@@ -83,7 +83,7 @@ class Report:
             state = "NOT INTACT" if damaged else "could not tell" if unknown else "intact"
             yield f"{subject.name} {subject.version}: {len(subject.files)} files, {state} ({subject.store.root})"
             if subject.changes:
-                yield f"  {provenance.upstream(subject.changes)}, {provenance.source(subject.changes)}"
+                yield f"  {provenance.made_of(subject.changes)}"
             for finding in found:
                 yield from _shown(finding)
         yield from (f"error: {problem}" for problem in self.problems)

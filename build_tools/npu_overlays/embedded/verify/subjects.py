@@ -64,6 +64,11 @@ class Subject:
         return isinstance(self.store, Archive)
 
     @property
+    def for_npus(self) -> bool:
+        """Whether it is made for NPUs: there a plugin is known that patches the same sources, elsewhere none is."""
+        return self.changes is not None and self.changes.get("purpose", model.USUAL) == model.USUAL
+
+    @property
     def upstream(self) -> dict[str, str]:
         """The sha256 of upstream's file by path, of the files that were changed; empty for added ones."""
         return {path: before for path, before, _ in _changed(self.changes)}
