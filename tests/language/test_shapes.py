@@ -219,7 +219,7 @@ def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, origin: Origin
 def test_what_upstreams_wheel_installs_beside_the_packages_is_named(
     tmp_path: Path, packages: list[object], beside: list[str], says: str
 ) -> None:
-    tree = wheel(source_tree(tmp_path, {f"{packages[0]}/a.py": b""}), "py3-none-any")
+    tree = wheel(source_tree({f"{packages[0]}/a.py": b""}), "py3-none-any")
     check_left_out(release(overlay(tmp_path / "1", packages)), tree)
     tree = replace(tree, beside=tuple(beside))
     with pytest.raises(MergeError, match=says) as raised:
@@ -231,21 +231,21 @@ def test_what_upstreams_wheel_installs_beside_the_packages_is_named(
 
 
 def test_what_a_repository_or_an_sdist_shows_to_be_installed_beside_the_packages_is_named(tmp_path: Path) -> None:
-    below = source_tree(tmp_path / "1", {"src/attr/a.py": b"", "src/attrs/__init__.py": b"", "tests/__init__.py": b""})
+    below = source_tree({"src/attr/a.py": b"", "src/attrs/__init__.py": b"", "tests/__init__.py": b""})
     with pytest.raises(MergeError, match="installs `src/attrs`, which"):
         check_left_out(overlay(tmp_path / "2", ["src/attr"]), below)
     check_left_out(overlay(tmp_path / "3", ["src/attr", "src/attrs"]), below)
     check_left_out(overlay(tmp_path / "4", ["src/attr"], 'not-built = ["attrs"]'), below)
-    listed = source_tree(tmp_path / "5", {"lib/a.py": b"", "lib.egg-info/top_level.txt": b"_lib\nlib\n"})
+    listed = source_tree({"lib/a.py": b"", "lib.egg-info/top_level.txt": b"_lib\nlib\n"})
     with pytest.raises(MergeError, match="installs `_lib`, which"):
         check_left_out(release(overlay(tmp_path / "6", ["lib"])), listed)
     both = {"src/lib/a.py": b"", "src/_lib/__init__.py": b"", "src/lib.egg-info/top_level.txt": b"_lib\nlib\n"}
     with pytest.raises(MergeError, match="installs `src/_lib`, which"):
-        check_left_out(release(overlay(tmp_path / "8", ["src/lib"])), source_tree(tmp_path / "7", both))
+        check_left_out(release(overlay(tmp_path / "8", ["src/lib"])), source_tree(both))
 
 
 def test_licences_that_upstreams_metadata_names_lie_anywhere(tmp_path: Path) -> None:
-    tree = source_tree(tmp_path, {"LICENSE": b"free", "legal/antlr4": b"too", "legal/other": b""})
+    tree = source_tree({"LICENSE": b"free", "legal/antlr4": b"too", "legal/other": b""})
     tree = replace(tree, metadata="Name: lib\nLicense-File: LICENSE\nLicense-File: legal/antlr4\n\nText\n")
     assert licence_files(overlay(tmp_path, ["lib"]), tree) == {"LICENSE": b"free", "legal/antlr4": b"too"}
 
