@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -288,8 +289,13 @@ def on_terminal(sample: Sample, *arguments: str | Path, both: bool = False, **mo
 
 
 def test_progress_shows_on_a_terminal(sample: Sample) -> None:
-    shown = on_terminal(sample, "check", "--all", "--overlays", sample.overlays)
-    # Of a quick step the terminal may see nothing; the last one stays until the end.
+    # Of a quick step the terminal sees nothing: this git takes its time to fetch.
+    slow = sample.folder / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\ncase " $* " in *" fetch "*) sleep 1;; esac\nexec {shutil.which("git")} "$@"\n')
+    slow.chmod(0o755)
+    path = os.pathsep.join([str(slow.parent), os.environ["PATH"]])
+    shown = on_terminal(sample, "check", "--all", "--overlays", sample.overlays, PATH=path)
     assert f"{sample.lib_name}: " in shown
 
 

@@ -55,7 +55,7 @@ def test_target_of_another_revision(empty: Cell, tmp_path: Path, before: int, af
 def test_target_over_upstream(empty: Cell, tmp_path: Path) -> None:
     target = tmp_path / "target"
     empty.seeing("index").install("--target", target, "lib==1.2.3")
-    empty.install("--upgrade", "--target", target, empty.shelf.pinned("app-npu"))
+    empty.install("--upgrade", "--target", target, empty.shelf.pinned("app-npu"), empty.shelf.pinned("lib-npu"))
     there = empty.where(PYTHONPATH=str(target))
     assert there.start() == "npu+upstream"
     assert not (target / "lib/stale.py").exists()
@@ -119,7 +119,7 @@ def test_user_site(empty: Cell) -> None:
     config = empty.venv.folder / "pyvenv.cfg"
     config.write_text(config.read_text("utf-8").replace("-packages = false", "-packages = true"), "utf-8")
     there = empty.where(PYTHONUSERBASE=str(empty.venv.folder / "user"))
-    told = there.reaction("install", "--user", empty.shelf.pinned("app-npu"))
+    told = there.reaction("install", "--user", empty.shelf.pinned("app-npu"), empty.shelf.pinned("lib-npu"))
     if empty.is_uv:
         assert told == "refuses"
         return

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,8 +26,11 @@ def temporary(sample: Sample) -> Path:
     return folder
 
 
-def stopped(sample: Sample, number: signal.Signals, after: float) -> subprocess.CompletedProcess[str]:
-    """Start a build, send it a signal some time after its first lines ran, and return how it ended."""
+def stopped(sample: Sample, number: signal.Signals, after: float | None) -> subprocess.CompletedProcess[str]:
+    """Start a build, send it a signal some time after its first lines ran, and return how it ended.
+
+    None as the time is the moment at which it has begun to write.
+    """
     command = [sys.executable, "-m", "npu_overlays", "build", "--overlays", str(sample.overlays), "--out", "out"]
     with subprocess.Popen(
         command,
@@ -39,7 +42,9 @@ def stopped(sample: Sample, number: signal.Signals, after: float) -> subprocess.
     ) as process:
         while not _catches(process.pid):
             time.sleep(0.01)
-        time.sleep(after)
+        while after is None and not any(temporary(sample).iterdir()):
+            time.sleep(0.001)
+        time.sleep(after or 0)
         process.send_signal(number)
         said, told = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, said, told)
@@ -63,7 +68,7 @@ def left(sample: Sample, wheels: Path) -> Iterator[str]:
     yield from map(str, tmp.iterdir() if tmp.is_dir() else ())
 
 
-def stop_and_build(sample: Sample, wheels: Path, moments: list[tuple[signal.Signals, float]]) -> list[int]:
+def stop_and_build(sample: Sample, wheels: Path, moments: Sequence[tuple[signal.Signals, float | None]]) -> list[int]:
     """Stop builds at these moments, then build, and see that all is as if none had been stopped."""
     codes = []
     for number, after in moments:
@@ -94,8 +99,7 @@ def duration(sample: Sample) -> float:
 
 
 def test_a_stopped_build_says_a_word_and_leaves_nothing(sample: Sample, wheels: Path) -> None:
-    half = duration(sample) / 3
-    codes = stop_and_build(sample, wheels, [(number, half) for number in SIGNALS])
+    codes = stop_and_build(sample, wheels, [(number, None) for number in SIGNALS])
     assert codes == [130, 143, -9]
 
 

@@ -127,7 +127,12 @@ def pass_through(node: FunctionNode) -> str:
         stars = one.kind if one.kind in ("*", "**") else ""
         given.append(f"{one.name}={one.name}" if one.kind == "kw" else f"{stars}{one.name}")
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-    body = _PASS_THROUGH[function_kind(node)].format(f"upstream({', '.join(given)})")
+    managers = [one for one in map(ast.unparse, node.decorator_list) if one.endswith("contextmanager")]
+    if managers:  # what is raised in the `with` block is to reach the original
+        enter = "async with" if isinstance(node, ast.AsyncFunctionDef) else "with"
+        body = f"{enter} {managers[0]}(upstream)({', '.join(given)}) as value:\n        yield value"
+    else:
+        body = _PASS_THROUGH[function_kind(node)].format(f"upstream({', '.join(given)})")
     return f"{word} f{written(node.args, lambda _: '...')}:\n    {body}\n"
 
 

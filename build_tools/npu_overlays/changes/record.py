@@ -77,6 +77,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
                 "version": pair.version,
                 "overlay": pair.overlay,
                 "revision": pair.revision,
+                "builds": list(pair.builds),
             }
             for pair in pairs
         ],

@@ -10,6 +10,7 @@ from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import load_stacks
+from npu_overlays.source import origins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class Pair:
         version: its public version.
         overlay: name of its overlay.
         revision: of that overlay.
+        builds: the full versions it can have, by what its bytes came from; the commit's first.
     """
 
     project: str
@@ -32,6 +34,7 @@ class Pair:
     version: str
     overlay: str
     revision: int
+    builds: tuple[str, ...]
 
     @property
     def requirement(self) -> str:
@@ -50,10 +53,17 @@ def pairs(overlay: Overlay) -> tuple[Pair, ...]:
             version=Version(load_lock(partner).metadata.version).public,
             overlay=partner.name,
             revision=partner.revision,
+            builds=_builds(partner),
         )
         for partner in partners
         if partner.pin.project in wanted
     )
+
+
+def _builds(overlay: Overlay) -> tuple[str, ...]:
+    """Return the versions of an overlay's wheels: of the one from the commit, and of one from each archive."""
+    upstream = load_lock(overlay).metadata.version
+    return tuple(overlay.version(upstream, origin) for origin in origins(overlay.pin))
 
 
 def _upstream_requirements(metadata: UpstreamMetadata) -> set[str]:

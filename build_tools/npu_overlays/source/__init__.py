@@ -18,23 +18,25 @@ from npu_overlays.errors import Problem, SourceError
 from npu_overlays.source import archive as archives
 from npu_overlays.source import git
 from npu_overlays.source import local as clones
-from npu_overlays.source.archive import origin as archive_origin
 from npu_overlays.source.cache import Progress, cache_root
 from npu_overlays.source.fetch import Route, UnreachableError
 from npu_overlays.source.patience import forget
+from npu_overlays.tree import Origin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npu_overlays.pin import Pin
     from npu_overlays.tree import SourceTree
 
 __all__ = [
     "Mode",
     "acquire",
-    "archive_origin",
     "ask_again",
     "cache_root",
     "git_answers",
     "local_override",
+    "origins",
     "override_variable",
 ]
 
@@ -120,6 +122,14 @@ def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: P
         fix = f"leave out {'--upstream' if local else '--source git'}, or pin the commit: tool.overlay.upstream.commit"
         raise SourceError(Problem(where=git.where(pin), what=what, fix=fix))
     return _from_archives(pin, folder, progress, ())
+
+
+def origins(pin: Pin, mode: Mode = "auto") -> Iterator[Origin]:
+    """Yield what may be recorded of a build from a pin, the best source first."""
+    if pin.commit and mode != "archive":
+        yield Origin(kind="git", repository=pin.repository, commit=pin.commit)
+    for archive in pin.archives if mode != "git" else ():
+        yield archives.origin(pin, archive)
 
 
 def override_variable(project: str) -> str:

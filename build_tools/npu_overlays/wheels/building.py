@@ -14,13 +14,11 @@ from npu_overlays.installs.stacks import constraints, constraints_name, stacks_o
 from npu_overlays.interrupts import held
 from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import Pin
 from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare, source_mode
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch, temporaries
-from npu_overlays.source import Mode, archive_origin, ask_again, git_answers, local_override
-from npu_overlays.tree import Origin
+from npu_overlays.source import Mode, ask_again, git_answers, local_override, origins
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
 from npu_overlays.wheels.statement import inputs, sha256, up_to_date, write_statement
@@ -89,7 +87,7 @@ def _existing(overlay: Overlay, out: Path) -> Built | None:
     try:
         mode = _mode(overlay)
         used, upstream = inputs(overlay), load_lock(overlay).metadata.version
-        for origin in _origins(overlay.pin, mode):
+        for origin in origins(overlay.pin, mode):
             found = _found(overlay, overlay.version(upstream, origin), out, used)
             if found is not None:
                 # From the commit is best; what an archive gave is up to date while git still has no answer.
@@ -105,14 +103,6 @@ def _mode(overlay: Overlay) -> Mode:
         return source_mode(overlay) if overlay.pin.commit else "archive"
     acquire(overlay)  # the clone is looked at whenever it is named
     return "git"
-
-
-def _origins(pin: Pin, mode: Mode) -> Iterator[Origin]:
-    """Yield the sources that may serve, the best first."""
-    if mode != "archive":
-        yield Origin(kind="git", repository=pin.repository, commit=pin.commit)
-    for archive in pin.archives if mode != "git" else ():
-        yield archive_origin(pin, archive)
 
 
 def _found(overlay: Overlay, version: str, out: Path, used: dict[str, str]) -> Built | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 
 from ..installed import load, normal_name
 from .findings import Finding
@@ -150,11 +151,11 @@ def _changed_metadata(own: Dist) -> list[str]:
 
 def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
     for pair in _wanted(subject):
-        requirement, name = f"{pair['distribution']}=={pair['version']}", normal_name(pair["distribution"])
-        repairs = subject.installer.other(requirement)
+        requirement, name = f"{pair.distribution}=={pair.version}", normal_name(pair.distribution)
+        repairs = subject.installer.other(pair.distribution, pair.builds or (pair.version,))
         found = next((one for one in subject.dists if one.key == name), None)
         place = next((one for one in places if normal_name(one.distribution) == name), None)
-        made_for = f"{subject.name} was built for {requirement}{_of(pair['overlay'], pair['revision'])}"
+        made_for = f"{subject.name} was built for {requirement}{_of(pair.overlay, pair.revision)}"
         if place is None:
             cause = "installed with --no-deps, or uninstalled since"
             if found is not None:
@@ -164,21 +165,33 @@ def _pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
         there = _built(place)
         actual = there["distribution"]["version"] if there else found.version if found else "unknown"
         overlay = (there["overlay"]["name"], str(there["overlay"]["revision"])) if there else ("", "")
-        if _public(actual) != _public(pair["version"]) or (
-            pair["overlay"] and overlay != (pair["overlay"], pair["revision"])
-        ):
+        if _public(actual) != _public(pair.version) or (pair.overlay and overlay != (pair.overlay, pair.revision)):
             what = f"{made_for}; installed is {actual}{_of(*overlay)}"
             yield _finding(subject, "pair of another build", what, "one was upgraded without the other", repairs)
 
 
-def _wanted(subject: Subject) -> list[dict[str, str]]:
+@dataclass(frozen=True, kw_only=True)
+class _Pair:
+    """A distribution this one was made for: by name, public version, overlay and revision, and its full versions."""
+
+    distribution: str
+    version: str
+    overlay: str = ""
+    revision: str = ""
+    builds: tuple[str, ...] = ()
+
+
+def _wanted(subject: Subject) -> list[_Pair]:
     """Return what the summary says of paired distributions; wheels of before required an exact version."""
     pairs = subject.changes.get("pairs") if subject.changes else None
     if isinstance(pairs, list) and all(isinstance(one, dict) for one in pairs):
         keys = ("distribution", "version", "overlay", "revision")
-        return [{key: str(one.get(key, "")) for key in keys} for one in pairs]
+        return [
+            _Pair(**{key: str(one.get(key, "")) for key in keys}, builds=tuple(map(str, one.get("builds") or ())))
+            for one in pairs
+        ]
     exact = [one.partition("==") for one in _requirements(subject)]
-    return [{"distribution": name, "version": version, "overlay": "", "revision": ""} for name, _, version in exact]
+    return [_Pair(distribution=name, version=version) for name, _, version in exact]
 
 
 def _of(overlay: str, revision: str) -> str:
@@ -206,7 +219,7 @@ def _alone(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
             what = (
                 f"{one.name} {one.version} is empty by design, and {patched}, which holds its files, is not installed"
             )
-            repairs = subject.installer.other(f"{patched}=={one.version}")
+            repairs = subject.installer.other(patched, [one.version])
             yield _finding(subject, "companion alone", what, f"{patched} was uninstalled without it", repairs)
 
 

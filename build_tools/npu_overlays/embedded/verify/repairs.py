@@ -50,11 +50,12 @@ class Installer:
         """Install the companion; upstream's copy, where there is one, goes with its files, so ours follow."""
         return (Repair(rank=_COMPANION, command=self._install(name)), *self.reinstall())
 
-    def other(self, requirement: str) -> tuple[Repair, ...]:
-        """Install another patched distribution, given as ``name==version``, with its companion."""
-        name, _, version = requirement.partition("==")
-        companion = Repair(rank=_COMPANION, command=self._install(name.rpartition("-")[0], version))
-        return (companion, Repair(rank=_WHEEL, command=self._install(name, version)))
+    def other(self, name: str, versions: Iterable[str]) -> tuple[Repair, ...]:
+        """Install another patched distribution with its companion, in the first of these versions that can be had."""
+        wanted = tuple(versions)
+        companion = " || ".join(self._install(name.rpartition("-")[0], version) for version in wanted)
+        wheel = " || ".join(self._install(name, version) for version in wanted)
+        return (Repair(rank=_COMPANION, command=companion), Repair(rank=_WHEEL, command=wheel))
 
     def uninstall(self, name: str) -> tuple[Repair, ...]:
         """Uninstall a distribution."""
