@@ -17,6 +17,7 @@ import pytest
 
 from npu_overlays.errors import OutputError, OverlayError, SourceError
 from npu_overlays.source import acquire, cache_root
+from npu_overlays.source.guard import check
 from support.rights import bound_by_permissions
 
 if TYPE_CHECKING:
@@ -219,6 +220,12 @@ def test_what_others_can_write_is_refused(filled: Callable[[], SourceTree], cach
             assert problem.fix == f"chmod go-w {path}"
         path.chmod(before)
     filled()
+
+
+def test_what_is_no_folder_is_no_cache_and_not_to_be_removed() -> None:
+    with pytest.raises(OutputError) as caught:
+        check(Path(os.devnull))
+    assert [problem.fix for problem in caught.value.problems] == ["set NPU_OVERLAYS_CACHE to a folder of your own"]
 
 
 def test_link_in_the_cache_is_refused(filled: Callable[[], SourceTree], tmp_path: Path, cache: Path) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.source.cache import VARIABLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def check(cache: Path, *places: Path) -> None:
     trust = _Trust.of(cache)
     wrong = [(path, trust.fault(path.lstat())) for path in _all(cache, places)]
     problems = [
-        Problem(where=str(path), what=f"the source cache cannot be trusted: this {fault}", fix=_fix(path, fault))
+        Problem(where=str(path), what=f"the source cache cannot be trusted: this {fault}", fix=_fix(path, fault, cache))
         for path, fault in wrong
         if fault
     ]
@@ -77,6 +78,10 @@ def _all(cache: Path, places: tuple[Path, ...]) -> Iterator[Path]:
             yield from place.rglob("*")
 
 
-def _fix(path: Path, fault: str) -> str:
+def _fix(path: Path, fault: str, cache: Path) -> str:
     name = shlex.quote(str(path))
-    return f"chmod go-w {name}" if fault.startswith("can be written") else f"look at it, then rm -r {name}"
+    if fault.startswith("can be written"):
+        return f"chmod go-w {name}"
+    if path == cache.resolve():  # whatever it is, /dev/null maybe: not ours to have removed
+        return f"set {VARIABLE} to a folder of your own"
+    return f"look at it, then rm -r {name}"
