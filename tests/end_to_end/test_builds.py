@@ -356,4 +356,7 @@ def test_the_version_of_a_partner_is_part_of_what_a_wheel_follows_from(sample: S
     (built,) = sample.environment.ok(*arguments).json()
     assert built["rebuilt"] is True
     (pair,) = changes(Path(built["wheel"]))["pairs"]
+    of_commit, *of_archives = pair.pop("builds")
     assert pair == {"distribution": "lib-npu", "version": "1.2.3", "overlay": sample.lib_name, "revision": 2}
+    assert of_commit == f"1.2.3+npu.2.g{sample.lib_name.partition('@')[2]}"
+    assert all(version.startswith("1.2.3+npu.2.a") for version in of_archives)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,17 @@ def stopped(sample: Sample, number: signal.Signals, after: float | None) -> subp
     None as the time is the moment at which it has begun to write.
     """
     command = [sys.executable, "-m", "npu_overlays", "build", "--overlays", str(sample.overlays), "--out", "out"]
-    with subprocess.Popen(
-        command,
-        cwd=sample.folder,
-        env=sample.environment.variables(TMPDIR=str(temporary(sample))),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with (
+        listening_to_interrupts(),
+        subprocess.Popen(
+            command,
+            cwd=sample.folder,
+            env=sample.environment.variables(TMPDIR=str(temporary(sample))),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
         while not _catches(process.pid):
             time.sleep(0.01)
         while after is None and not any(temporary(sample).iterdir()):
@@ -48,6 +52,16 @@ def stopped(sample: Sample, number: signal.Signals, after: float | None) -> subp
         process.send_signal(number)
         said, told = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, said, told)
+
+
+@contextmanager
+def listening_to_interrupts() -> Iterator[None]:
+    """Let what is started here be interrupted, also where this run was started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _catches(process: int) -> bool:
