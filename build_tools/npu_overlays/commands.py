@@ -193,7 +193,8 @@ def verify_wheels(options: argparse.Namespace, console: Console) -> int:
         console.json([dict(zip(("wheel", "name", "version", "kind", "made"), value, strict=True)) for value in values])
         return 0
     for one in verified:
-        console.line(f"{one.wheel}: {one.name} {one.version}, {_verified(one)}".replace(" ,", ","), style="green")
+        called = " ".join(filter(None, (one.name, one.version)))
+        console.line(f"{one.wheel}: {called}, {_verified(one)}", style="green")
     return 0
 
 

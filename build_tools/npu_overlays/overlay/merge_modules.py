@@ -14,7 +14,7 @@ from npu_overlays.overlay.emitting import emit
 from npu_overlays.overlay.marks import Reader, read_import
 from npu_overlays.overlay.misuse import imported_wrongly, misspelt
 from npu_overlays.overlay.operations import Operation, TargetKind
-from npu_overlays.overlay.references import followed
+from npu_overlays.overlay.shared_names import followed
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import definition_text, value_text

@@ -1,4 +1,4 @@
-"""References: what shared definitions call each other, and themselves, follows the names they get in each target."""
+"""Shared names: what shared definitions call each other, and themselves, follows the names they get in each target."""
 
 from __future__ import annotations
 
