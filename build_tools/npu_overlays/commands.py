@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from npu_overlays import matrix as cells
 from npu_overlays.changes.record import unified_diff
 from npu_overlays.errors import ConfigError, OutputError, Problem
-from npu_overlays.interrupts import Interrupted, held
+from npu_overlays.interrupts import Interrupted, held, undisguised
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.lockfile import render_lock, write_lock
 from npu_overlays.locking import Made, make_lock
@@ -51,7 +51,8 @@ def build(options: argparse.Namespace, console: Console) -> int:
     from npu_overlays.wheels.building import build_all  # noqa: PLC0415  # hatchling is only needed here
 
     try:
-        built = build_all(selected(options), options.out, force=options.force)
+        with undisguised():
+            built = build_all(selected(options), options.out, force=options.force)
     except Interrupted as interrupted:
         state = interrupted.state or f"nothing was written to {options.out}"
         raise Interrupted(interrupted.number, state) from interrupted

@@ -64,6 +64,24 @@ def held(state: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
+def undisguised() -> Iterator[None]:
+    """Raise the `Interrupted` behind an error: a library that cleans up after it may fail at that, as zipfile does."""
+    try:
+        yield
+    except Exception as error:
+        if interrupted := _behind(error):
+            raise interrupted from None
+        raise
+
+
+def _behind(error: BaseException) -> Interrupted | None:
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, Interrupted):
+        behind = behind.__cause__ or behind.__context__
+    return behind
+
+
+@contextmanager
 def interruptible() -> Iterator[None]:
     """Raise `Interrupted` where the process is asked to end while the block runs.
 

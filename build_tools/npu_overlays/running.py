@@ -15,6 +15,7 @@ from pathlib import Path
 from npu_overlays.arguments import parser
 from npu_overlays.commands import Command
 from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.interrupts import undisguised
 from npu_overlays.pipeline import SOURCE_VARIABLE
 from npu_overlays.progress import told_to
 from npu_overlays.report import Console
@@ -34,7 +35,7 @@ def run(arguments: Sequence[str] | None) -> int:
     console = Console(json_output=getattr(options, "json", False))
     try:
         _apply_source_options(options)
-        with told_to(console.step), console:
+        with told_to(console.step), console, undisguised():
             command: Command = options.run
             return command(options, console)
     except OverlayError as error:

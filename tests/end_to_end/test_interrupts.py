@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.scratch import PREFIX
 from support.wheels import record_problems
 
 from .refusals import out
@@ -46,7 +47,8 @@ def stopped(sample: Sample, number: signal.Signals, after: float | None) -> subp
     ):
         while not _catches(process.pid):
             time.sleep(0.01)
-        while after is None and not any(temporary(sample).iterdir()):
+        # Not the file by which Python's tempfile tries whether the folder can be written to: a killed one leaves it.
+        while after is None and not any(temporary(sample).glob(f"{PREFIX}*")):
             time.sleep(0.001)
         time.sleep(after or 0)
         process.send_signal(number)
