@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.arguments import parser
+from npu_overlays.commands.parser import parser
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import ACTIONS
@@ -66,7 +66,7 @@ def test_every_command_shown_is_one_the_command_line_takes(document: Path) -> No
     commands = [line for block in blocks(document, "bash") for line in block.splitlines()]
     shown = [re.sub(r" *[#|>].*", "", line).split()[1:] for line in commands if line.startswith("npu-overlays ")]
     for arguments in shown:
-        assert parser().parse_args(arguments).run
+        assert parser().parse_args(arguments).command
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

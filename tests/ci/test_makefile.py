@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.matrix import PYTHONS
+from npu_overlays.commands.matrix import PYTHONS
 
 from .conftest import ROOT, makefile_targets
 

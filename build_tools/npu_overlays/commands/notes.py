@@ -1,4 +1,4 @@
-"""Notes: the record of a build in, what is worth saying about it beside its result out."""
+"""Notes: the record of a build → what is worth saying about it beside its result."""
 
 from __future__ import annotations
 

@@ -1,64 +1,58 @@
-"""Listing: what the overlays on disk say, shown without reading any upstream."""
+"""`show`: an overlay's pin, and every operation with its reason, without reading any upstream."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
+from pathlib import Path
 
-from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.options import add_json
+from npu_overlays.commands.selection import named
+from npu_overlays.console import Console
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.overlay.stacks import load_stacks
-from npu_overlays.report import Console
-from npu_overlays.selection import named, root
+
+_DESCRIPTION = """\
+Show what an overlay is pinned to, and every operation with its reason, file by
+file; in brackets stands the overlay that says so. Upstream's source is not
+read: `npu-overlays check` tells whether all of it still fits.
+
+examples:
+  npu-overlays show verl@d62da49
+  npu-overlays show verl@v0.6.1 --json
+"""
 
 
-def list_overlays(options: argparse.Namespace, console: Console) -> int:
-    """List overlays and stacks."""
-    folder = root(options)
-    stacks = load_stacks(folder)
-    overlays = load_all(folder)
-    stacks_of = {one.name: [stack for stack, names in stacks.members.items() if one.name in names] for one in overlays}
-    versions = {one.name: _upstream_version(one) for one in overlays}
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the folder of overlays, one of them, and whether the report is JSON."""
+
+    root: Path
+    name: str
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("overlay", metavar="OVERLAY", help="verl@796871d, with a tag verl@v0.6.1, or a folder")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(root=parsed.overlays, name=parsed.overlay, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    content = load_content(named(options.root, options.name))
     if options.json:
-        rows = [
-            {
-                "name": one.name,
-                "upstream": versions[one.name],
-                "tag": one.pin.tag,
-                "commit": one.pin.commit,
-                "revision": one.revision,
-                "extends": one.extends,
-                "stacks": stacks_of[one.name],
-            }
-            for one in overlays
-        ]
-        console.json({"default": stacks.default, "overlays": rows})
-        return 0
-    headings = ("overlay", "upstream", "tag", "revision", "extends", "stack")
-    cells = [
-        (one.name, versions[one.name] or "not locked", one.pin.tag, str(one.revision), one.extends, stacks_of[one.name])
-        for one in overlays
-    ]
-    console.table(headings, ((*texts, ", ".join(names)) for *texts, names in cells))
-    if stacks.default:
-        console.line(f"default stack: {stacks.default}")
+        console.json(_as_json(content))
+    else:
+        _report(console, content)
     return 0
 
 
-def _upstream_version(overlay: Overlay) -> str:
-    """Return upstream's version, or an empty text where the overlay is not locked yet."""
-    return load_lock(overlay).metadata.version if (overlay.folder / LOCK_FILE).is_file() else ""
-
-
-def show(options: argparse.Namespace, console: Console) -> int:
-    """Show one overlay's pin and operations."""
-    content = load_content(named(options, options.overlay[0]))
-    if options.json:
-        console.json(_values(content))
-        return 0
+def _report(console: Console, content: Content) -> None:
     overlay = content.overlay
     console.line(f"{overlay.name}: {overlay.distribution}, revision {overlay.revision}", style="bold")
     console.line(_pinned(overlay))
@@ -78,7 +72,6 @@ def show(options: argparse.Namespace, console: Console) -> int:
     for patch in content.patches:
         _heading(console, patch.path)
         console.line(f"  patch     [{patch.overlay}]")
-    return 0
 
 
 def _pinned(overlay: Overlay) -> str:
@@ -97,7 +90,7 @@ def _reason(console: Console, why: str) -> None:
     console.line(f"            {' '.join(why.split())}", style="dim")
 
 
-def _values(content: Content) -> dict[str, object]:
+def _as_json(content: Content) -> dict[str, object]:
     overlay = content.overlay
     return {
         "name": overlay.name,
@@ -124,3 +117,14 @@ def _operation(operation: Operation) -> dict[str, str]:
         "drop_when": operation.reason.drop_when,
         "overlay": operation.overlay,
     }
+
+
+COMMAND = Command(
+    name="show",
+    summary="show an overlay's pin, and every operation with its reason",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+    tidy=False,
+)

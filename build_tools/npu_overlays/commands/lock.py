@@ -1,23 +1,116 @@
-"""Locking: an overlay in, the lock made from its pinned source out; everything a build does is tried on the way."""
+"""`lock`: overlays → their locks, made from the pinned source; everything a build does is tried on the way."""
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, replace
 
 from npu_overlays import source
 from npu_overlays.changes.patched import patch_contracts
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import (
+    Selection,
+    Sources,
+    add_selection,
+    add_sources,
+    read_selection,
+    read_sources,
+)
+from npu_overlays.commands.selection import selected
+from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, MergeError, Problem
+from npu_overlays.interrupts import held
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.contracts import Contract, check_contracts, contracts
-from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
+from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock, render_lock, write_lock
 from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.ledger import README_FILE, write_readme
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
-from npu_overlays.pipeline import acquire, check_shape
+from npu_overlays.pipeline import acquire, check_shape, each, joined
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
+
+_DESCRIPTION = """\
+Write overlay.lock: what each operation depends on in the pinned upstream, and
+what a wheel takes over from upstream's metadata. Builds hold upstream against
+it. The table of operations in the overlay's README is written as well.
+
+Run it after writing an operation or changing the pin, and review the change of
+the lock like code: it says what your operations rest on. On another pin it
+prints, beside that, what upstream changed under operations that were taken over.
+
+examples:
+  npu-overlays lock verl@d62da49
+  npu-overlays lock --all --check           for CI: is every lock up to date?
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: which overlays.
+        sources: where upstream's bytes are to come from.
+        check: whether to write nothing, and fail where a lock would change.
+    """
+
+    selection: Selection
+    sources: Sources
+    check: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a lock would change")
+    add_sources(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(selection=read_selection(parsed), sources=read_sources(parsed), check=parsed.check)
+
+
+def _run(options: Options, console: Console) -> int:
+    work = _check if options.check else _write
+    overlays = selected(options.selection, options.sources.clones)
+    _, errors = each(overlays, lambda overlay: work(overlay, console))
+    if errors:
+        raise joined(errors)
+    return 0
+
+
+def _write(overlay: Overlay, console: Console) -> None:
+    made = make_lock(overlay)
+    with held(f"{overlay.name} is locked"):
+        changed = write_lock(overlay.folder, made.lock)
+        changed |= write_readme(load_content(overlay), write=True)
+    _report(console, overlay, made, "written" if changed else "up to date")
+
+
+def _check(overlay: Overlay, console: Console) -> None:
+    made = make_lock(overlay)
+    file = overlay.folder / LOCK_FILE
+    stale = [] if file.is_file() and file.read_bytes() == render_lock(made.lock).encode() else [LOCK_FILE]
+    stale += [README_FILE] if write_readme(load_content(overlay), write=False) else []
+    if stale:
+        for notice in made.notices:
+            console.notice(notice)
+        fix = f"run `npu-overlays lock {overlay.name}`"
+        raise ConfigError(
+            Problem(where=str(overlay.folder / name), what="is missing or out of date", fix=fix) for name in stale
+        )
+    _report(console, overlay, made, "up to date")
+
+
+def _report(console: Console, overlay: Overlay, made: Made, state: str) -> None:
+    for notice in made.notices:
+        console.notice(notice)
+    console.line(f"{overlay.name}: {state}, {plural(len(made.lock.contracts), 'contract')}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,3 +189,13 @@ def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock 
         missing=tuple(sorted(ours.keys() - theirs.keys())),
         extra=tuple(sorted(theirs.keys() - ours.keys())),
     )
+
+
+COMMAND = Command(
+    name="lock",
+    summary="write overlay.lock: what each operation depends on in the pinned upstream",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from npu_overlays.report import Console, readable
+from npu_overlays.console import Console, readable
 from npu_overlays.watch import Lines
 
 

@@ -1,11 +1,12 @@
-"""Selection: what a command line names goes in, the overlays it means come out."""
+"""Selection: what a command line names → the overlays it means."""
 
 from __future__ import annotations
 
-import argparse
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from npu_overlays.commands.options import Selection
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.lookup import find_overlay, load_all
@@ -13,9 +14,8 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.stacks import load_stacks
 
 
-def root(options: argparse.Namespace) -> Path:
+def checked_root(folder: Path) -> Path:
     """Return the folder of overlays; raises `ConfigError` where there is none, or it is an overlay itself."""
-    folder: Path = options.overlays
     if (folder / CONFIG_FILE).is_file() and "@" in folder.name:
         fix = f"--overlays {folder.parent}, and name {folder.name}"
         raise ConfigError(Problem(where=str(folder), what="is an overlay, not a folder of overlays", fix=fix))
@@ -26,18 +26,23 @@ def root(options: argparse.Namespace) -> Path:
     return folder
 
 
-def selected(options: argparse.Namespace) -> list[Overlay]:
-    """Return the overlays a command line names; raises `ConfigError` with every unknown one."""
-    overlays = load_all(root(options)) if options.all else _named(options)
+def selected(selection: Selection, clones: Iterable[str] = ()) -> list[Overlay]:
+    """Return the overlays a command line names; raises `ConfigError` with every unknown one.
+
+    Args:
+        selection: what it names.
+        clones: the projects of which it names a clone; each must be the upstream of an overlay.
+    """
+    overlays = load_all(checked_root(selection.root)) if selection.all else _named(selection)
     known = {overlay.pin.project for overlay in overlays}
-    for name in dict(getattr(options, "upstream", ())):
+    for name in clones:
         if name not in known:
             what, fix = "none of the chosen overlays is for that project", f"one of: {', '.join(sorted(known))}"
             raise ConfigError(Problem(where=f"--upstream {name}", what=what, fix=fix))
     return overlays
 
 
-def named(options: argparse.Namespace, name: str) -> Overlay:
+def named(root: Path, name: str) -> Overlay:
     """Return the overlay of a name, a tag or a path; raises `ConfigError` where there is none."""
     folder = Path(name).expanduser()
     if folder.name == CONFIG_FILE:
@@ -48,19 +53,19 @@ def named(options: argparse.Namespace, name: str) -> Overlay:
         there = "holds no pyproject.toml" if folder.is_dir() else "there is no such folder"
         what, fix = f"{there}, so it is no overlay", "name an overlay as `npu-overlays list` does, or its folder"
         raise ConfigError(Problem(where=name, what=what, fix=fix))
-    return find_overlay(root(options), name)
+    return find_overlay(checked_root(root), name)
 
 
-def _named(options: argparse.Namespace) -> list[Overlay]:
-    names = list(options.overlay)
-    if options.stack or not names:
-        stacks = load_stacks(root(options))
-        names += stacks.get(options.stack or stacks.default)
+def _named(selection: Selection) -> list[Overlay]:
+    names = list(selection.names)
+    if selection.stack or not names:
+        stacks = load_stacks(checked_root(selection.root))
+        names += stacks.get(selection.stack or stacks.default)
     overlays: dict[Path, Overlay] = {}
     problems: list[Problem] = []
     for name in names:
         try:
-            overlay = named(options, name)
+            overlay = named(selection.root, name)
             overlays[overlay.folder.resolve()] = overlay
         except OverlayError as error:
             problems += [problem for problem in error.problems if problem not in problems]

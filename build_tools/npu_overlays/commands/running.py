@@ -11,14 +11,15 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from npu_overlays.arguments import parser
-from npu_overlays.commands import Command
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.parser import parser
+from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.interrupts import undisguised
 from npu_overlays.pipeline import SOURCE_VARIABLE
 from npu_overlays.progress import told_to
-from npu_overlays.report import Console
 from npu_overlays.reproducible import UNWRITABLE, cannot_write
 from npu_overlays.source import override_variable
 
@@ -36,7 +37,7 @@ def run(arguments: Sequence[str] | None) -> int:
     try:
         _apply_source_options(options)
         with told_to(console.step), console, undisguised():
-            command: Command = options.run
+            command: Command[Any] = options.command
             return command(options, console)
     except OverlayError as error:
         return _failure(options, console, error)

@@ -1,12 +1,18 @@
-"""The CI matrix: a folder of overlays in, one cell for each overlay and Python version out."""
+"""`matrix`: the overlays on disk → CI's cells, one for each overlay and Python version."""
 
 from __future__ import annotations
 
+import argparse
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 from packaging.specifiers import SpecifierSet
 
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.selection import checked_root
+from npu_overlays.console import Console
 from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import load_all
@@ -14,6 +20,10 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 from npu_overlays.pin import Pin
 
+_DESCRIPTION = """\
+Print CI's matrix, one cell for each overlay and each Python that its upstream
+supports. It is made from what is on disk: a new overlay is in it by being there.
+"""
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
@@ -37,6 +47,33 @@ class Cell(TypedDict):
     stack: str
     sources: str
     artifact: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the folder of overlays, and whether to print a line for GitHub instead of JSON."""
+
+    root: Path
+    github: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format", choices=["json", "github"], default="json", help="github: a line for $GITHUB_OUTPUT"
+    )
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(root=parsed.overlays, github=parsed.format == "github")
+
+
+def _run(options: Options, console: Console) -> int:
+    cells = matrix(checked_root(options.root))
+    if options.github:
+        console.raw(f"matrix={json.dumps({'include': cells}, separators=(',', ':'))}\n")
+    else:
+        console.json({"include": cells})
+    return 0
 
 
 def matrix(root: Path) -> list[Cell]:
@@ -73,3 +110,14 @@ def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
         sources=" ".join(kind for kind, known in _sources(overlay.pin) if known),
         artifact=f"{overlay.distribution}-{overlay.name.partition('@')[2]}-py{python}",
     )
+
+
+COMMAND = Command(
+    name="matrix",
+    summary="print CI's matrix, one cell for each overlay and Python",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+    tidy=False,
+)

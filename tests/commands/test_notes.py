@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from npu_overlays.notes import count_of, source_notes
+from npu_overlays.commands.notes import count_of, source_notes
 
 LACKS = (
     "lib@0123456: it lacks 3 files of the commit, in a, b, so 1 operation on them is left out; the rest is whole. "

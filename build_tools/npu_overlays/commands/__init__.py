@@ -1,0 +1,1 @@
+"""The command line: one module a command, which holds its grammar, its work and its report."""

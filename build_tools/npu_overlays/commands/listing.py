@@ -1,0 +1,91 @@
+"""`list`: the overlays and stacks on disk, without reading any upstream."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.options import add_json
+from npu_overlays.commands.selection import checked_root
+from npu_overlays.console import Console
+from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.stacks import Stacks, load_stacks
+
+_DESCRIPTION = """\
+List the overlays, what each is pinned to, and the stacks they belong to. The
+names in the first column are what every other command takes.
+"""
+_HEADINGS = ("overlay", "upstream", "tag", "revision", "extends", "stack")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the folder of overlays, and whether the report is JSON."""
+
+    root: Path
+    json: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """An overlay, upstream's version or an empty text where it is not locked yet, and its stacks."""
+
+    overlay: Overlay
+    upstream: str
+    stacks: list[str]
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(root=parsed.overlays, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    root = checked_root(options.root)
+    stacks = load_stacks(root)
+    rows = [_row(overlay, stacks) for overlay in load_all(root)]
+    if options.json:
+        console.json({"default": stacks.default, "overlays": [_as_json(row) for row in rows]})
+        return 0
+    console.table(_HEADINGS, map(_cells, rows))
+    if stacks.default:
+        console.line(f"default stack: {stacks.default}")
+    return 0
+
+
+def _row(overlay: Overlay, stacks: Stacks) -> _Row:
+    upstream = load_lock(overlay).metadata.version if (overlay.folder / LOCK_FILE).is_file() else ""
+    names = [stack for stack, members in stacks.members.items() if overlay.name in members]
+    return _Row(overlay=overlay, upstream=upstream, stacks=names)
+
+
+def _as_json(row: _Row) -> dict[str, object]:
+    return {
+        "name": row.overlay.name,
+        "upstream": row.upstream,
+        "tag": row.overlay.pin.tag,
+        "commit": row.overlay.pin.commit,
+        "revision": row.overlay.revision,
+        "extends": row.overlay.extends,
+        "stacks": row.stacks,
+    }
+
+
+def _cells(row: _Row) -> tuple[str, ...]:
+    overlay, upstream = row.overlay, row.upstream or "not locked"
+    return overlay.name, upstream, overlay.pin.tag, str(overlay.revision), overlay.extends, ", ".join(row.stacks)
+
+
+COMMAND = Command(
+    name="list",
+    summary="list the overlays and stacks",
+    description=_DESCRIPTION,
+    arguments=add_json,
+    read=_read,
+    run=_run,
+    tidy=False,
+)

@@ -1,0 +1,111 @@
+"""The parser: every command's grammar under one roof, and the help that goes with it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from typing import Any, NoReturn
+
+from npu_overlays import __version__
+from npu_overlays.commands import build, check, diff, listing, lock, matrix, show, summary, verify_wheel
+from npu_overlays.commands.options import folder
+
+_DESCRIPTION = """\
+Build verl-npu and transformers-npu: a pinned upstream commit with an overlay
+merged in at packaging time. Nothing is patched at run time.
+"""
+_EPILOG = """\
+examples:
+  npu-overlays build                          the default stack, into wheels/
+  npu-overlays build --stack mindspeed-rl-2.3
+  npu-overlays build verl@v0.6.1 --source archive --out /tmp/w
+  npu-overlays build verl@796871d --upstream verl=~/src/verl
+  npu-overlays show transformers@8365f70      every operation and its reason
+  npu-overlays diff verl@d62da49 | less       what the wheel changes
+  npu-overlays lock verl@d62da49              after writing an operation
+  npu-overlays summary wheels/verl_npu-*.whl  what a wheel says of itself
+
+exit codes:
+  0  done
+  1  an unexpected failure (please report it with --verbose)
+  2  the command line, or a variable that stands for an option, is wrong
+  3  an overlay's pyproject.toml, overlay.lock or stacks.toml is wrong, or there is no such overlay
+  4  the pinned upstream cannot be had, or is not what the pin says
+  5  the overlay does not fit the upstream source
+  6  a file cannot be written, or is not a wheel of ours
+  130  interrupted (143 by SIGTERM, 129 by SIGHUP)
+
+environment:
+  NPU_OVERLAYS_CACHE       where upstream sources are kept
+  NPU_OVERLAYS_PATIENCE    seconds to wait for a connection that nobody answers (20)
+  NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
+  VERL_PATH, TRANSFORMERS_PATH   a local clone, like --upstream
+  NO_COLOR                 no colours
+"""
+_COMMANDS = (
+    build.COMMAND,
+    listing.COMMAND,
+    show.COMMAND,
+    check.COMMAND,
+    lock.COMMAND,
+    diff.COMMAND,
+    summary.COMMAND,
+    verify_wheel.COMMAND,
+    matrix.COMMAND,
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose refusals name the nearest thing it knows."""
+
+    def parse_known_args(self, *given: Any, **named: Any) -> tuple[Any, list[str]]:
+        """Refuse what is unknown here and not in the parser above, which does not know what was meant."""
+        parsed, rest = super().parse_known_args(*given, **named)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage, what is wrong and what was probably meant; leave with 2."""
+        wrong, known = "", ""
+        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            wrong, known = choice[1], choice[2].replace("'", "")
+        elif unknown := re.search(r"unrecognized arguments: (--[\w-]+)", message):
+            wrong, known = unknown[1], ", ".join(self._option_string_actions)
+        nearest = difflib.get_close_matches(wrong, known.split(", "), n=1) if wrong else []
+        super().error(f"{message}; did you mean {nearest[0]}?" if nearest else message)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser; `command` of what it parses is the `Command` to call."""
+    root = _Parser(
+        prog="npu-overlays",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    root.add_argument("--version", action="version", version=f"npu-overlays {__version__}")
+    common = _common()
+    subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in _COMMANDS:
+        own = subparsers.add_parser(
+            command.name,
+            parents=[common],
+            help=command.summary,
+            description=command.description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.arguments(own)
+        own.set_defaults(command=command)
+    return root
+
+
+def _common() -> _Parser:
+    """Return the arguments that every command takes."""
+    common = _Parser(add_help=False)
+    common.add_argument(
+        "--overlays", type=folder, default="overlays", metavar="DIR", help="folder of overlays (default: overlays)"
+    )
+    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    return common

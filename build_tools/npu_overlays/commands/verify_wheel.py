@@ -1,0 +1,96 @@
+"""`verify-wheel`: what a build wrote → whether it is whole and says the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import add_json
+from npu_overlays.console import Console
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.progress import step
+
+if TYPE_CHECKING:
+    from npu_overlays.wheels.verification import Verified
+
+_DESCRIPTION = """\
+Check that wheels are whole and say the same everywhere, without installing
+them: that RECORD, manifest, summary and diff agree with the files, that the
+requirements and the companion belong together, and that the statement beside a
+wheel (*.intoto.json) names these very bytes. Give it all that a build wrote.
+
+examples:
+  npu-overlays verify-wheel wheels/*
+"""
+_KINDS = {
+    "companion": "an empty companion",
+    "statement": "its statement, which names these wheels and their source",
+    "constraints": "as the stack says",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the files to check, and whether the report is JSON."""
+
+    files: tuple[Path, ...]
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("wheel", type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(files=tuple(parsed.wheel), json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    verified = _verified(options.files)
+    if options.json:
+        keys = ("wheel", "name", "version", "kind", "made")
+        values = [(str(one.wheel), one.name, one.version, one.kind, one.made) for one in verified]
+        console.json([dict(zip(keys, value, strict=True)) for value in values])
+        return 0
+    for one in verified:
+        name = " ".join(filter(None, (one.name, one.version)))
+        console.line(f"{one.wheel}: {name}, {_finding(one)}", style="green")
+    return 0
+
+
+def _verified(files: Iterable[Path]) -> list[Verified]:
+    """Return what each file is; raises `OutputError` with everything that is wrong with any of them."""
+    from npu_overlays.wheels.outputs import verify_output  # noqa: PLC0415  # only needed here
+
+    verified = []
+    problems: list[Problem] = []
+    for file in files:
+        step(f"{file.name}: reading it whole")
+        try:
+            verified.append(verify_output(file))
+            problems += [one for one in verified[-1].problems if one not in problems]
+        except OutputError as error:
+            problems += error.problems
+    if problems:
+        raise OutputError(problems)
+    return verified
+
+
+def _finding(one: Verified) -> str:
+    return _KINDS.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says; made of {one.made}"
+
+
+COMMAND = Command(
+    name="verify-wheel",
+    summary="check that wheels are whole and say the same everywhere, without installing them",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)
