@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,31 +14,37 @@ from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.interrupts import Interrupted, undisguised
 
 
-def interrupted_in_a_zip(path: Path) -> None:
+@pytest.fixture
+def afterwards() -> Iterator[ExitStack]:
+    """Give what closes at the end of a test what its archive could not: left to Python, it fails once more."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def interrupted_in_a_zip(path: Path, afterwards: ExitStack) -> None:
     """Be asked to end while a file is written into an archive, which then cannot be closed."""
     with zipfile.ZipFile(path, "w") as archive:
+        afterwards.callback(archive.close)
         file = archive.open("name", "w")
-        try:
-            raise Interrupted(signal.SIGTERM)
-        finally:
-            assert not file.closed
+        afterwards.callback(file.close)
+        raise Interrupted(signal.SIGTERM)
 
 
-def refused(path: Path) -> None:
+def refused(path: Path, afterwards: ExitStack) -> None:
     try:
-        interrupted_in_a_zip(path)
+        interrupted_in_a_zip(path, afterwards)
     except ValueError as error:
         raise ConfigError(Problem(where="a", what="refused", fix="b")) from error
 
 
-def test_zipfile_hides_an_interrupt(tmp_path: Path) -> None:
+def test_zipfile_hides_an_interrupt(tmp_path: Path, afterwards: ExitStack) -> None:
     with pytest.raises(ValueError, match="writing handle"):
-        interrupted_in_a_zip(tmp_path / "a.zip")
+        interrupted_in_a_zip(tmp_path / "a.zip", afterwards)
 
 
-def test_what_hid_an_interrupt_gives_it_back(tmp_path: Path) -> None:
+def test_what_hid_an_interrupt_gives_it_back(tmp_path: Path, afterwards: ExitStack) -> None:
     with pytest.raises(Interrupted) as raised, undisguised():
-        refused(tmp_path / "a.zip")
+        refused(tmp_path / "a.zip", afterwards)
     assert raised.value.exit_code == 143
 
 
