@@ -120,7 +120,22 @@ def test_what_two_overlays_of_a_lineage_both_say_is_refused(tmp_path: Path) -> N
             "pkg@2222222/tree/pkg/a.py:3: second operation on `f` of pkg/a.py; the first is"
             ' pkg@1111111/tree/pkg/a.py:3; name "pkg/a.py:f" in tool.overlay.drop to leave out the inherited one'
         ),
-        "pkg@2222222/tree/pkg/a.py:3: changes the same lines as pkg@1111111/tree/pkg/a.py:3; join the two operations",
+    ]
+
+
+def test_an_operation_around_an_inherited_one_names_what_to_drop(tmp_path: Path) -> None:
+    upstream = {"pkg/a.py": b"class A:\n    def f(self): return 1\n"}
+    member = "class A:\n    @replaced(why='w')\n    def f(self): return 2\n"
+    base = write(tmp_path, {"tree/pkg/a.py": member})
+    whole = {"tree/pkg/a.py": "@replaced(why='w')\nclass A: pass\n"}
+    name = write(tmp_path, whole, name="new", config=f'extends = "{base}"\n')
+    with pytest.raises(MergeError) as caught:
+        apply(upstream, load(tmp_path, name))
+    assert mistakes(caught.value) == [
+        (
+            "pkg@2222222/tree/pkg/a.py:3: changes the same lines as pkg@1111111/tree/pkg/a.py:4;"
+            ' name "pkg/a.py:A.f" in tool.overlay.drop to leave out the inherited one'
+        )
     ]
 
 

@@ -142,6 +142,74 @@ class B(metaclass=Registry):
     assert watched == ["Base.__init_subclass__, name=1", "metaclass=Registry"]
 
 
+@pytest.mark.parametrize(
+    ("source", "watched"),
+    [
+        ("def f(x=0): pass\n__all__ = [n for n in globals()]", "globals()"),
+        ("def f(x=0): pass\nNAMES = dir(); OWN = dict(vars())", "dir(), vars()"),
+        (
+            "def f(x=0): pass\ndef g(): return inspect.getmembers(sys.modules[__name__])",
+            "inspect.getmembers(sys.modules[__name__])",
+        ),
+        ("def f(x=0): pass\ndef g(): return locals().items(), dir(), dir(x), 'x' in globals(), globals()['x']", ""),
+        ("def f(x=[]): pass", "the default x=[], made twice"),
+        ("def f(x=make(1)): pass", "the default x=make(1), made twice"),
+        ("def f(x=float('inf')): pass", ""),
+        ("def f(x=(1, NONE, -1)): pass", ""),
+    ],
+)
+def test_what_lists_the_names_of_a_module_and_what_is_made_twice_is_told_of(source: str, watched: str) -> None:
+    (operation,) = operations("@wrapped(why='w')\ndef f(x=...): return upstream(x)\n")
+    found = contract(Module(PATH, source.encode()), operation).watched
+    assert found == watched
+
+
+@pytest.mark.parametrize(
+    ("around", "watched"),
+    [
+        ("class A:\n    {f}\n    def g(self): return dir(self)", "dir(self)"),
+        (
+            "class A:\n    {f}\n    @classmethod\n    def g(c): return {{**c.__dict__}}, vars(c).items()",
+            "c.__dict__, vars(c)",
+        ),
+        ("class A:\n    {f}\n    @classmethod\n    def g(c): return c.__dict__['f'], vars(c).get('f')", ""),
+        ("class A:\n    {f}\n    def g(self): return vars(self).items(), self.__dict__.copy(), 'f' in dir(self)", ""),
+        ("class A:\n    {f}\n    def g(self): return vars(type(self)).items()", "vars(type(self))"),
+        ("class B:\n    def g(self): return dir(self.__class__)\nclass A(B):\n    {f}", "dir(self.__class__)"),
+        ("class A:\n    {f}\nclass B(A):\n    def g(self): return getmembers(self)", "getmembers(self)"),
+        ("class A:\n    {f}\nclass B:\n    def g(self): return getmembers(self)", ""),
+        ("def register(c):\n    return list(vars(c))\n@register\nclass A:\n    {f}", "vars(c)"),
+        ("class A:\n    {f}\nNAMES = [n for n in dir(A) if n], dir(os)", "dir(A)"),
+    ],
+)
+def test_what_lists_the_members_of_a_class_is_told_of(around: str, watched: str) -> None:
+    (operation,) = operations("class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n")
+    found = contract(Module(PATH, around.format(f="def f(self): pass").encode()), operation).watched
+    assert found == watched
+
+
+@pytest.mark.parametrize("action", ["replaced", "wrapped", "edited"])
+@pytest.mark.parametrize(
+    ("setting", "hidden"),
+    [
+        ("if x: self.f = x", "A.__init__"),
+        ("self.f = cached(self.f)", ""),
+        ("object.__setattr__(self, 'f', getattr(self, 'f'))", ""),
+    ],
+)
+def test_a_method_that_objects_may_have_otherwise_is_told_of(action: str, setting: str, hidden: str) -> None:
+    source = f"class A:\n    def __init__(self, x):\n        {setting}\n    def f(self): pass\n"
+    marks = {
+        "replaced": "@replaced(why='w')\n    def f(self): return 1",
+        "wrapped": "@wrapped(why='w')\n    def f(self): return upstream(self)",
+        "edited": "@edited(('pass', 'return 1'), why='w')\n    def f(self): ...",
+    }
+    (operation,) = operations(f"class A:\n    {marks[action]}\n")
+    entry = contract(Module(PATH, source.encode()), operation)
+    notice = f"{operation.where}: A.__init__ may give objects another `f` than the {action} `A.f`"
+    assert check_contracts([entry], [entry], [operation], overlay="o") == ([notice] if hidden else [])
+
+
 def test_missing_and_superfluous_contracts_are_all_reported() -> None:
     locked = _contracts(BEFORE)
     other = Contract(path="a.py", symbol="b", operation="replaced")

@@ -143,6 +143,7 @@ def test_what_upstream_left_undefined_is_no_budget(gate: Gate) -> None:
     def i():
         return torch_npu
     def j(): return torch_npu
+    def k(): return torch_npu
     """
     overlay = """
     @replaced(why="w")
@@ -157,9 +158,13 @@ def test_what_upstream_left_undefined_is_no_budget(gate: Gate) -> None:
         return torch_npu
     @wrapped(why="w")
     def j(): return upstream()
+    @replaced(why="w")
+    def k():
+        x = torch_npu
+        return torch_npu
     """
     assert gate.merge(before, overlay) == [
-        f"{OWN}:5: `torch_npu` is not defined in pkg/a.py (lines 5, 11); {DEFINE}",
+        f"{OWN}:5: `torch_npu` is not defined in pkg/a.py (lines 5, 16, 17); {DEFINE}",
         f"{OWN}:6: `device` is not defined in pkg/a.py; {DEFINE}",
     ]
 
@@ -171,7 +176,21 @@ def test_undefined_names_of_patches_are_the_patchs(gate: Gate) -> None:
     overlay = "@edited(('return nope', 'return (nope, 1)'), why='w')\ndef f(): ...\n"
     assert gate(before, {"patches/0.patch": patch, A: overlay}) == [
         "o/patches/0.patch: `nope` is not defined in pkg/a.py; import or define it in the patch",
-        f"{OWN}:2: `nope` is not defined in pkg/a.py; {DEFINE}",
+    ]
+    assert gate(before, {A: overlay.replace("1)", "nope)")}) == [
+        f"{OWN}:2: `nope` is not defined in pkg/a.py; {DEFINE}"
+    ]
+
+
+def test_a_wrapper_owns_the_names_it_writes_itself(gate: Gate) -> None:
+    before = "def f(x: Missing = nowhere, y=1) -> Gone: return x\n"
+    taken = "@wrapped(why='w')\ndef f(x=..., y=...): return upstream(x, y)  # Missing\n"
+    assert gate.merge(before, taken) == []
+    own = "@wrapped(why='w')\ndef f(x: Missing = ..., y: 'Gone' = ...) -> Gone: return upstream(x.Missing, nowhere)\n"
+    assert gate.merge(before, own) == [
+        f"{OWN}:3: `Gone` is not defined in pkg/a.py; {DEFINE}",
+        f"{OWN}:3: `Missing` is not defined in pkg/a.py; {DEFINE}",
+        f"{OWN}:3: `nowhere` is not defined in pkg/a.py; {DEFINE}",
     ]
 
 

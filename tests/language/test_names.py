@@ -455,3 +455,41 @@ def test_a_value_that_reads_what_comes_later_is_refused() -> None:
     assert run(before, overlay.format("g")).g() == ([1], 1)
     refused(before, "@edited(('0', 'LIMIT'), why='w')\ndef f(): ...\n", f"3: `LIMIT` {what}")
     assert run(before, "@replaced(why='w')\ndef f(): return LIMIT\n").f() == 1
+
+
+@pytest.mark.parametrize("setting", ["self.f = 1", "setattr(self, 'f', 1)", "self.x = self.f = self.g"])
+def test_a_method_that_every_object_has_otherwise_is_never_reached(setting: str) -> None:
+    before = f"class A:\n    def __init__(self, x):\n        {setting}\n    def f(self): pass\n"
+    what = "`A.__init__` gives every object another `f` (line 3), so `A.f` never runs"
+    marks = (
+        "@replaced(why='w')\n    def f(self): return 1",
+        "@wrapped(why='w')\n    def f(self): return upstream(self)",
+        "@edited(('pass', 'return 1'), why='w')\n    def f(self): ...",
+    )
+    for mark in marks:
+        refused(before, f"class A:\n    {mark}\n", f"4: {what}; operate on `A.__init__`, or on what that sets")
+
+
+@pytest.mark.parametrize(
+    ("member", "setting"),
+    [
+        ("@property\n    def f(self): pass", "self.f = 1"),
+        ("@own_property\n    def f(self): pass", "self.f = 1"),
+        ("@unknown\n    def f(self): pass", "self.f = 1"),
+        ("def f(self): pass", "self.f = cached(self.f)"),
+        ("def f(self): pass", "self.f = partial(type(self).f, x)"),
+        ("def f(self): pass", "return\n        self.f = 1"),
+        ("def f(self): pass", "if x: self.f = 1"),
+        ("def f(self): pass", "other.f = 1"),
+        ("def f(self): pass", "def inner(): self.f = 1"),
+    ],
+)
+def test_a_method_that_some_objects_may_have_otherwise_is_operated_on(member: str, setting: str) -> None:
+    before = f"class A:\n    def __init__(self, x):\n        {setting}\n    {member}\n"
+    merged(before, "class A:\n    @replaced(why='w')\n    def f(self): return 1\n")
+
+
+def test_what_python_looks_for_in_the_class_alone_is_operated_on() -> None:
+    before = "class A:\n    def __init__(self): self.__call__ = 1\n    def __call__(self): return 1\n"
+    module = run(before, "class A:\n    @replaced(why='w')\n    def __call__(self): return 2\n")
+    assert module.A()() == 2

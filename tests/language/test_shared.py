@@ -142,7 +142,6 @@ def test_a_target_named_twice_is_refused() -> None:
         def g(): pass
         """,
         "3: second operation on `f` of pkg/module.py; the first is o.py:3; join the two operations",
-        "3: changes the same lines as o.py:3; join the two operations",
         target="",
     )
 

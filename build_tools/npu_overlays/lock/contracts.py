@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, OverlayError, Problem
-from npu_overlays.lock.parts import owners, parts, watchers
+from npu_overlays.lock.parts import hidden_by, owners, parts, watchers
 from npu_overlays.merging.sites import find
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -36,6 +36,7 @@ class Contract:
         annotations: fingerprint of a function's.
         body: fingerprint, docstring left out; of a file that is not Python, of all of it.
         watched: by what upstream's code can tell a wrapper from the original.
+        hidden: the methods that may give objects another member in its place.
     """
 
     path: str
@@ -50,6 +51,7 @@ class Contract:
     annotations: str = ""
     body: str = ""
     watched: str = ""
+    hidden: str = ""
 
     @property
     def place(self) -> Place:
@@ -75,8 +77,8 @@ class Difference:
 
 
 _FINGERPRINTS = frozenset({"annotations", "body"})
-_SAID = {"owner": "class", "watched": "onlookers"}
-_PARTS = ("change", "owner", "kind", "signature", "decorators", "annotations", "body", "watched")
+_SAID = {"owner": "class", "watched": "onlookers", "hidden": "what hides it"}
+_PARTS = ("change", "owner", "kind", "signature", "decorators", "annotations", "body", "watched", "hidden")
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
 _HARD = {
@@ -100,6 +102,7 @@ def contract(module: Module, operation: Operation) -> Contract:
         definition = find(module, operation)
         found = parts(definition)
         found["watched"] = watchers(module, definition) if operation.action == "wrapped" else ""
+        found["hidden"] = hidden_by(module, definition) if operation.action != "deleted" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
@@ -167,6 +170,10 @@ def check_contracts(
             problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
         elif soft := _named(known, entry, hard=False):
             notices.append(f"{at}: the {soft} of the {entry.operation} `{entry.symbol}` changed upstream")
+        if entry.hidden:
+            leaf = entry.symbol.rpartition(".")[2]
+            what = f"{entry.hidden} may give objects another `{leaf}` than the {entry.operation} `{entry.symbol}`"
+            notices.append(f"{at}: {what}")
         if entry.watched:
             notices.append(f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}")
     problems += list(_superfluous(locked, now, overlay, again))

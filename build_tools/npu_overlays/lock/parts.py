@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.merging.classes import onlookers
+from npu_overlays.merging.instances import overriding
+from npu_overlays.merging.onlookers import onlookers
 from npu_overlays.syntax.definitions import Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint, fingerprint_of_all, without_docstring
-from npu_overlays.syntax.functions import frame_lookers, function_kind
+from npu_overlays.syntax.functions import function_kind
 from npu_overlays.syntax.signatures import parameters, written
 from npu_overlays.syntax.symbols import Module
 
@@ -40,9 +41,12 @@ def owners(module: Module, symbol: str) -> str:
 
 def watchers(module: Module, definition: Definition) -> str:
     """Return by what upstream's code can tell a wrapper from the original it was written as."""
-    node = definition.node
-    lookers = frame_lookers(node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    return ", ".join([*lookers, *onlookers(module, definition.parent)])
+    return ", ".join(onlookers(module, definition))
+
+
+def hidden_by(module: Module, definition: Definition) -> str:
+    """Return the methods that may put something else in the place of a member, on the objects of its class."""
+    return ", ".join(sorted({one.method for one in overriding(module, definition)}))
 
 
 def _function(node: FunctionNode) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,7 +10,6 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.source.paths import listing
-from npu_overlays.syntax.symbols import Module
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,22 +82,8 @@ class Blame:
             return Culprit(file=operation.file, lines=(operation.line,))
         return Culprit(file=operations[0].file if operations else f"{self.overlay}: {path}")
 
-    def took_over(self, path: str, offset: int, name: str) -> bool:
-        """Return whether a byte is of a wrapper that has a name by what it leaves out, from upstream's text."""
-        return any(one.action == "wrapped" and not _holds(one.text, name) for one in self._at(path, offset))
-
-    def kept(self, path: str, offset: int, name: str, before: bytes) -> bool:
-        """Return whether a byte is of an edit or a replacement of what names the same in upstream's text."""
-        for one in self._at(path, offset):
-            texts = [edit.find for edit in one.edits]
-            if one.action == "replaced":  # only such a module is known to be one that can be read
-                module = Module(path, before)
-                texts += [module.text(known.node) for known in module.definitions.get(one.symbol, [])]
-            if any(_holds(text, name) for text in texts):
-                return True
-        return False
-
-    def _at(self, path: str, offset: int) -> list[Operation]:
+    def operations_at(self, path: str, offset: int) -> list[Operation]:
+        """Return the operations that wrote a byte of a patched file; none where a patch or an added file did."""
         where = self._authorship[path].at(offset).where
         return [operation for operation in self._operations.get(path, []) if operation.where == where]
 
@@ -114,10 +98,6 @@ class Blame:
         if operations and not wheres & self._patches:
             return Culprit(file=operations[0].file)
         return Culprit(file=patches[0] if patches else f"{self.overlay}: {path}", kind="patch")
-
-
-def _holds(text: str, name: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(name)}\b", text))
 
 
 @dataclass(kw_only=True)

@@ -16,7 +16,6 @@ _CLOSED = ("NamedTuple", "Protocol", "TypedDict")
 # The machinery calls these while the class body runs.
 _EARLY = frozenset({"_generate_next_value_", "__prepare__"})
 _CALLING = frozenset({"map", "filter", "sorted", "min", "max", "reduce"})
-_HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 
 
 def closed_kind(module: Module, owner: str) -> str:
@@ -89,17 +88,3 @@ def _callee(node: ast.Call) -> ast.expr:
     """Return what is called, for ``f.__func__(…)`` f itself."""
     through = isinstance(node.func, ast.Attribute) and node.func.attr in ("__func__", "__call__", "__wrapped__")
     return node.func.value if through else node.func  # type: ignore[attr-defined]  # an Attribute, as just asked
-
-
-def onlookers(module: Module, owner: str) -> list[str]:
-    """Return what may look at every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
-    found = []
-    for definition in module.definitions.get(owner, []):
-        for keyword in getattr(definition.node, "keywords", []):
-            leaves = {name.rpartition(".")[2] for name in full_names(module, keyword.value)}
-            if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
-                found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-        for base in getattr(definition.node, "bases", []):
-            if isinstance(base, ast.Name) and f"{base.id}.__init_subclass__" in module.definitions:
-                found.append(f"{base.id}.__init_subclass__")
-    return sorted(found)

@@ -15,6 +15,7 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.blame import Culprit, Report
 from npu_overlays.merging.collisions import collisions
 from npu_overlays.merging.examined import Examined, examined
+from npu_overlays.merging.excused import excused
 from npu_overlays.merging.gains import report_gains
 from npu_overlays.merging.missing import report_losses, report_missing
 from npu_overlays.merging.shipped import absolute
@@ -97,10 +98,12 @@ def _report_encodings(subject: Examined, report: Report) -> None:
 
 
 def _report_undefined(subject: Examined, report: Report) -> None:
-    for one in undefined_names(list(subject.modules), subject.sources):
+    found = undefined_names(list(subject.modules), subject.sources)
+    upstreams = {id(one) for one in excused(subject, found)}
+    for one in found:
         stars = _star_sources(subject, one.module) if one.kind == "star" else []
         brought = {subject.after.star_brings(star, one.name) for star in stars}
-        if True in brought or _is_upstreams(subject, one):
+        if True in brought or id(one) in upstreams:
             continue
         if subject.blame.wrote(one.module.path, one.offset):
             culprit = subject.blame.author(one.module.path, one.offset, one.line, [one.name])
@@ -109,16 +112,6 @@ def _report_undefined(subject: Examined, report: Report) -> None:
             culprit = subject.blame.taker(one.module.path, one.name)
             what = f"`{one.name}` is taken away, but upstream's own text in {one.module.path} names it"
             report.add(culprit, what, "keep it, or change that text too")
-
-
-def _is_upstreams(subject: Examined, one: Undefined) -> bool:
-    """Return whether upstream's own text of the symbol names the same: whatever brings it there, brings it here."""
-    path, before = one.module.path, one.module.before
-    if before is None or one.kind == "syntax" or not subject.blame.wrote(path, one.offset):
-        return False
-    if subject.blame.took_over(path, one.offset, one.name):
-        return True
-    return one.kind in ("star", "global") and subject.blame.kept(path, one.offset, one.name, before)
 
 
 def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:

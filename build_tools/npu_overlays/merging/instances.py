@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.symbols import Module
 
 # They run for every instance.
 _MAKING = ("__init__", "__post_init__", "__setstate__")
+# Decorators that leave a function one that an object's own attribute hides; a property takes what is set.
+_HIDDEN_UNDER = frozenset({"staticmethod", "classmethod", "abstractmethod", "cached_property", "override", "no_grad"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One method that gives objects an attribute of their own, without looking at the one they had.
+
+    Args:
+        method: its qualified name.
+        line: where.
+        always: whether every object of the class gets it.
+    """
+
+    method: str
+    line: int
+    always: bool
 
 
 def hiding(module: Module, owner: str, name: str, *, always: bool) -> int:
@@ -22,7 +40,7 @@ def hiding(module: Module, owner: str, name: str, *, always: bool) -> int:
         always: whether an assignment in any method counts; otherwise only what runs for every object: a value of the
             class may well serve until a method sets another.
     """
-    for node in _family(module, owner):
+    for node in family(module, owner):
         for statement in node.body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 if always or statement.name in _MAKING:
@@ -33,7 +51,7 @@ def hiding(module: Module, owner: str, name: str, *, always: bool) -> int:
     return 0
 
 
-def _family(module: Module, owner: str) -> Iterator[ast.ClassDef]:
+def family(module: Module, owner: str) -> Iterator[ast.ClassDef]:
     """Yield the class and those of its bases that are defined at the module's own level."""
     pending, seen = [owner], set()
     while pending:
@@ -45,10 +63,11 @@ def _family(module: Module, owner: str) -> Iterator[ast.ClassDef]:
         seen.add(symbol)
 
 
-def _set(method: FunctionNode, name: str) -> Iterator[int]:
-    """Yield the lines on which a method sets an attribute of its first parameter."""
+def _set(method: FunctionNode, name: str, body: Iterable[ast.stmt] | None = None) -> Iterator[int]:
+    """Yield the lines on which a method, or only `body` of it, sets an attribute of its first parameter."""
     first = [*method.args.posonlyargs, *method.args.args][:1]
-    for node in ast.walk(method) if first else []:
+    statements = method.body if body is None else body
+    for node in (inner for one in statements for inner in ast.walk(one)) if first else ():
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
             target: ast.expr = node.value
         elif isinstance(node, ast.Call) and _is_setattr(node, name):
@@ -72,3 +91,57 @@ def _slots(statement: ast.stmt) -> set[object]:
         if any(isinstance(target, ast.Name) and target.id == "__slots__" for target in targets):
             return {part.value for part in ast.walk(statement.value) if isinstance(part, ast.Constant)}
     return set()
+
+
+def overriding(module: Module, definition: Definition) -> Iterator[Setting]:
+    """Yield the methods that put something else in the place of a member of their class, on the objects.
+
+    Who reads the member by its name on the way, as ``self.f = cached(self.f)`` does, keeps it in use. Python itself
+    looks for ``__call__`` and the like in the class alone.
+    """
+    leaf = definition.name.rpartition(".")[2]
+    if not definition.parent or (leaf.startswith("__") and leaf.endswith("__")) or _takes_settings(definition.node):
+        return
+    plain = _is_plain(definition.node)
+    for node in family(module, definition.parent):
+        own = node.name == definition.parent.rpartition(".")[2]
+        for method in (one for one in node.body if isinstance(one, FUNCTIONS) and one is not definition.node):
+            if lines := [] if _reads(method, leaf) else list(_set(method, leaf)):
+                always = own and plain and method.name in _MAKING and _sets_always(method, leaf)
+                if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
+                    yield Setting(method=f"{node.name}.{method.name}", line=lines[0], always=always)
+
+
+def _takes_settings(node: ast.stmt) -> bool:
+    leaves = _decorator_leaves(node)
+    return any(leaf.endswith(("property", "setter")) and leaf != "cached_property" for leaf in leaves)
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    return isinstance(node, FUNCTIONS) and _decorator_leaves(node) <= _HIDDEN_UNDER
+
+
+def _decorator_leaves(node: ast.stmt) -> set[str]:
+    called = (one.func if isinstance(one, ast.Call) else one for one in getattr(node, "decorator_list", []))
+    return {ast.unparse(one).rpartition(".")[2] for one in called}
+
+
+def _reads(method: FunctionNode, name: str) -> bool:
+    """Return whether a method asks for an attribute, by name or by ``getattr``."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+            return True
+        asking = isinstance(node, ast.Call) and not _is_setattr(node, name)
+        if asking and any(isinstance(one, ast.Constant) and one.value == name for one in node.args):  # type: ignore[attr-defined]  # a Call
+            return True
+    return False
+
+
+def _sets_always(method: FunctionNode, name: str) -> bool:
+    """Return whether one of a method's own statements, none of its branches, sets an attribute."""
+    leaving = (
+        number for number, one in enumerate(method.body) if any(isinstance(x, ast.Return) for x in ast.walk(one))
+    )
+    reached = method.body[: next(leaving, None)]
+    plain = [one for one in reached if isinstance(one, (ast.Assign, ast.AnnAssign, ast.Expr))]
+    return any(_set(method, name, plain))

@@ -57,8 +57,9 @@ def merged_module(
         MergeError: with every operation that does not fit, and why.
     """
     module = Module(path, content)
-    imports, problems = missing_imports(module, operations)
-    problems += _duplicates(operations)
+    operations, problems = _distinct(operations)
+    imports, conflicts = missing_imports(module, operations)
+    problems += conflicts
     changes: list[Change] = []
     for operation in operations:
         site = Site(
@@ -68,10 +69,7 @@ def merged_module(
             changes.append(Change(operation=operation, splices=tuple(_SPLICES[operation.action](site))))
         except MergeError as error:
             problems += error.problems
-    problems += [
-        Problem(where=second.where, what=f"changes the same lines as {first.where}", fix="join the two operations")
-        for first, second in overlapping([one for change in changes for one in change.splices])
-    ]
+    problems += _overlapping(changes)
     problems += seen_by_upstream(module, imports, operations, changes)
     problems += _not_ascii(module, imports, changes)
     if problems:
@@ -146,15 +144,33 @@ def _declared_import(path: str, name: str, users: Sequence[Operation]) -> Declar
     return Declared(path=path, symbol=name, operation="import", reason=reason, overlay=first.overlay, where=first.where)
 
 
-def _duplicates(operations: Iterable[Operation]) -> list[Problem]:
-    first: dict[str, Operation] = {}
+def _distinct(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
+    """Return one operation for each symbol, the overlay's own before an inherited one, and a problem for each other."""
+    chosen: dict[str, Operation] = {}
     problems = []
     for operation in operations:
-        known = first.setdefault(operation.symbol, operation)
+        known = chosen.setdefault(operation.symbol, operation)
         if known is not operation:
-            drop = f'"{operation.path}:{operation.symbol}"'
-            inherited = f"name {drop} in tool.overlay.drop to leave out the inherited one"
             what = f"second operation on `{operation.symbol}` of {operation.path}; the first is {known.where}"
-            fix = inherited if known.overlay != operation.overlay else "join the two operations"
-            problems.append(Problem(where=operation.where, what=what, fix=fix))
-    return problems
+            problems.append(Problem(where=operation.where, what=what, fix=_one_of(known, operation)))
+            chosen[operation.symbol] = operation if operation.overlay != known.overlay else known
+    return list(chosen.values()), problems
+
+
+def _overlapping(changes: Iterable[Change]) -> Iterator[Problem]:
+    """Yield a problem for every two operations of which one changes what is inside the other."""
+    listed = [one for change in changes for one in change.splices]
+    order = {change.operation.where: (number, change.operation) for number, change in enumerate(changes)}
+    for pair in overlapping(listed):
+        first, second = (
+            operation for _, operation in sorted((order[one.where] for one in pair), key=lambda one: one[0])
+        )
+        what = f"changes the same lines as {first.where}"
+        yield Problem(where=second.where, what=what, fix=_one_of(first, second))
+
+
+def _one_of(first: Operation, second: Operation) -> str:
+    """Return what to do about two operations that cannot both be applied, of which the second is written later."""
+    if first.overlay == second.overlay:
+        return "join the two operations"
+    return f'name "{first.path}:{first.symbol}" in tool.overlay.drop to leave out the inherited one'

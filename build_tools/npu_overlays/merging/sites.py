@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.instances import overriding
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import Definition, first_line
 from npu_overlays.syntax.splices import Splice
@@ -37,8 +38,20 @@ class Site:
     purpose: str = ""
 
     def find(self) -> Definition:
-        """Return upstream's definition of the operation's symbol; raises `MergeError` unless there is exactly one."""
-        return find(self.module, self.operation)
+        """Return upstream's definition of the operation's symbol.
+
+        Raises:
+            MergeError: unless there is exactly one, and where no object would ever have what the operation leaves.
+        """
+        definition = find(self.module, self.operation)
+        for one in overriding(self.module, definition) if self.operation.action != "deleted" else ():
+            if one.always:
+                leaf = self.operation.symbol.rpartition(".")[2]
+                what = (
+                    f"`{one.method}` gives every object another `{leaf}` (line {one.line}), so {self.named} never runs"
+                )
+                raise self.error(what, f"operate on `{one.method}`, or on what that sets")
+        return definition
 
     @property
     def named(self) -> str:

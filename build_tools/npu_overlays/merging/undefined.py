@@ -62,6 +62,7 @@ class Undefined:
         name: the name, or the message of a syntax error.
         offset: where, in bytes without the byte order mark.
         line: its 1-based line.
+        upstreams: where upstream's text of the module leaves the same name undefined, in bytes likewise.
     """
 
     module: PatchedModule
@@ -69,6 +70,7 @@ class Undefined:
     name: str
     offset: int
     line: int
+    upstreams: tuple[int, ...] = ()
 
 
 def undefined_names(modules: list[PatchedModule], sources: Sources) -> list[Undefined]:
@@ -108,7 +110,9 @@ def _ruff(folder: str) -> list[dict[str, Any]]:
 def _new(module: PatchedModule, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[Undefined]:
     """Yield what ruff says of the patched module, less what it says of the same places of upstream's."""
     places = _Places(module.before or b"")
-    known = {_identity(entry, places.offset(entry)) for entry in before}
+    known: dict[str, list[int]] = {}
+    for entry in before:
+        known.setdefault(_named(entry), []).append(places.offset(entry))
     syntax = {entry["message"] for entry in before if not _is_name(entry)}
     places = _Places(module.after)
     for entry in after:
@@ -117,9 +121,11 @@ def _new(module: PatchedModule, before: list[dict[str, Any]], after: list[dict[s
         if not _is_name(entry):
             if entry["message"] not in syntax:
                 yield Undefined(module=module, kind="syntax", name=entry["message"], offset=offset, line=line)
-        elif _identity(entry, module.authorship.origin(offset)) not in known and not places.quoted(offset):
+        elif not places.quoted(offset):
             kind: Kind = "star" if entry["code"] == "F405" else "undefined"
-            yield Undefined(module=module, kind=kind, name=_named(entry), offset=offset, line=line)
+            name, upstreams = _named(entry), tuple(known.get(_named(entry), []))
+            if module.authorship.origin(offset) not in upstreams:
+                yield Undefined(module=module, kind=kind, name=name, offset=offset, line=line, upstreams=upstreams)
 
 
 def _is_name(entry: dict[str, Any]) -> bool:
@@ -129,10 +135,6 @@ def _is_name(entry: dict[str, Any]) -> bool:
 def _named(entry: dict[str, Any]) -> str:
     match = _NAME.search(entry["message"])
     return match.group(1) if match else str(entry["message"])
-
-
-def _identity(entry: dict[str, Any], offset: int | None) -> tuple[str, int | None]:
-    return _named(entry), offset
 
 
 class _Places:
@@ -156,19 +158,27 @@ class _Places:
 
 def _unbound(module: PatchedModule, sources: Sources) -> Iterator[Undefined]:
     """Yield names that only type checkers see bound, and names declared ``global`` that nothing binds."""
-    tree = sources.tree(module.after)
-    if tree is None or not _WORTH_A_LOOK.search(module.after):
-        return
-    scopes = sources.scopes(module.after)
-    surface = sources.surface(module.after)
-    for kind, names in (("typing", surface.typing_only), ("global", _global_only(tree, scopes) - surface.typing_only)):
-        for name in sorted(names):
-            was_bound = module.before is not None and name in sources.surface(module.before).bound
-            for load in _evaluated(tree, scopes, name):
-                offset = sources.offset(module.after, load.at)
-                if was_bound or module.authorship.at(offset).origin is None:
-                    line = load.at.lineno
-                    yield Undefined(module=module, kind=kind, name=name, offset=offset, line=line)  # type: ignore[arg-type]  # one of the two
+    before = _half_bound(module.before, sources) if module.before is not None else {}
+    for (kind, name), places in _half_bound(module.after, sources).items():
+        was_bound = module.before is not None and name in sources.surface(module.before).bound
+        upstreams = tuple(offset for offset, _ in before.get((kind, name), []))
+        for offset, line in places:
+            if was_bound or module.authorship.at(offset).origin is None:
+                yield Undefined(module=module, kind=kind, name=name, offset=offset, line=line, upstreams=upstreams)
+
+
+def _half_bound(content: bytes, sources: Sources) -> dict[tuple[Kind, str], list[tuple[int, int]]]:
+    """Return the bytes and lines on which a module reads names that it only seems to bind, by why and by name."""
+    tree = sources.tree(content) if _WORTH_A_LOOK.search(content) else None
+    if tree is None:
+        return {}
+    scopes, typing = sources.scopes(content), sources.surface(content).typing_only
+    names: list[tuple[Kind, str]] = [("typing", name) for name in sorted(typing)]
+    names += [("global", name) for name in sorted(_global_only(tree, scopes) - typing)]
+    return {
+        (kind, name): [(sources.offset(content, load.at), load.at.lineno) for load in _evaluated(tree, scopes, name)]
+        for kind, name in names
+    }
 
 
 def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:

@@ -1,0 +1,129 @@
+"""Onlookers: by what upstream's own code can tell a wrapper, and the original kept beside it, from what was there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from npu_overlays.merging.instances import family
+from npu_overlays.syntax.aliases import full_names
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.syntax.fingerprint import brief
+from npu_overlays.syntax.functions import frame_lookers
+from npu_overlays.syntax.signatures import parameters
+from npu_overlays.syntax.symbols import Module
+
+_HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
+# What these give is a list of names, or of members; of a namespace one can also ask for a single name.
+_LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
+_NAMESPACES = frozenset({"vars", "globals", "locals"})
+_WALKING = frozenset({"list", "dict", "sorted", "set", "tuple", "frozenset", "iter", "enumerate", "filter", "map"})
+_WHOLE = frozenset({"items", "keys", "values", "copy"})
+_MADE = (ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_EQUAL = frozenset({"float", "int", "complex", "str", "bytes", "bool", "tuple", "frozenset", "range", "slice"})
+
+
+def onlookers(module: Module, definition: Definition) -> list[str]:
+    """Return by what upstream's module can tell a wrapped function from the original it was written as."""
+    node = definition.node
+    if not isinstance(node, FUNCTIONS):
+        return []
+    listings = _of_class(module, definition.parent) if definition.parent else _of_module(module)
+    found = [*frame_lookers(node), *_machinery(module, definition.parent), *sorted(set(listings))]
+    return [*found, *(f"the default {text}, made twice" for text in _made(node))]
+
+
+def _machinery(module: Module, owner: str) -> list[str]:
+    """Return what may look at every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
+    found = []
+    for definition in module.definitions.get(owner, []):
+        for keyword in getattr(definition.node, "keywords", []):
+            leaves = {name.rpartition(".")[2] for name in full_names(module, keyword.value)}
+            if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
+                found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
+        for base in getattr(definition.node, "bases", []):
+            if isinstance(base, ast.Name) and f"{base.id}.__init_subclass__" in module.definitions:
+                found.append(f"{base.id}.__init_subclass__")
+    return sorted(found)
+
+
+def _made(node: FunctionNode) -> Iterator[str]:
+    """Yield the defaults that are another object each time they are evaluated, with the wrapper's and by themselves."""
+    for one in parameters(node.args):
+        calls = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)] if one.default else []
+        if any(not (isinstance(call, ast.Call) and brief(call.func) in _EQUAL) for call in calls):
+            yield f"{one.name}={brief(one.default)}" if one.default else one.name
+
+
+def _of_module(module: Module) -> Iterator[str]:
+    """Yield what lists the names of the module itself."""
+    for one in _listings(module.tree):
+        of_itself = one.asked is not None and "__name__" in ast.unparse(one.asked)
+        if one.name == "globals" or of_itself or (one.asked is None and not one.deferred):
+            yield brief(one.node)
+
+
+def _of_class(module: Module, owner: str) -> Iterator[str]:
+    """Yield what lists the members of a class: in itself, its bases, its heirs, its decorators, or by its name."""
+    own = list(family(module, owner))
+    classes = [one for known in module.definitions.values() for one in known if isinstance(one.node, ast.ClassDef)]
+    heirs = [one.node for one in classes if any(node is own[0] for node in family(module, one.name))]
+    for method in (one for node in (*own, *heirs) for one in node.body if isinstance(one, FUNCTIONS)):  # type: ignore[attr-defined]  # classes
+        yield from _listed(method, {"cls", *_first(method)})
+    for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in own[0].decorator_list):
+        for known in module.definitions.get(decorator, []):
+            inside = [one for one in ast.walk(known.node) if isinstance(one, FUNCTIONS)]
+            yield from _listed(known.node, {name for one in inside for name in _first(one)})
+    yield from _listed(module.tree, {owner})
+
+
+def _first(method: FunctionNode) -> list[str]:
+    return [one.arg for one in (*method.args.posonlyargs, *method.args.args)][:1]
+
+
+def _listed(tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
+    """Yield what lists the members of one of some classes, or of an object's class."""
+    for one in _listings(tree):
+        asked = ast.unparse(one.asked) if one.asked else ""
+        of_object = asked == "self" and one.name not in _LISTING  # which holds nothing of its class
+        if asked.removesuffix(".__class__").removeprefix("type(").removesuffix(")") in names and not of_object:
+            yield brief(one.node)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listing:
+    """An expression that lists names: what it is called, what is asked for them, and whether a function does it."""
+
+    node: ast.expr
+    name: str
+    asked: ast.expr | None
+    deferred: bool
+
+
+def _listings(tree: ast.AST) -> Iterator[_Listing]:
+    pending: list[tuple[ast.AST, ast.AST, bool]] = [(tree, tree, False)]
+    while pending:
+        node, outer, deferred = pending.pop()
+        if isinstance(node, ast.Call):
+            name, asked = _leaf(node.func), next(iter(node.args), None)
+            single = isinstance(outer, ast.Compare) and outer.left is not node
+            if (name in _LISTING and not single) or (name in _NAMESPACES and _walks(outer, node)):
+                yield _Listing(node=node, name=name, asked=asked, deferred=deferred)
+        elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and _walks(outer, node):
+            yield _Listing(node=node, name="vars", asked=node.value, deferred=deferred)
+        inner = deferred or isinstance(node, (*FUNCTIONS, ast.Lambda))
+        pending += [(child, node, inner) for child in ast.iter_child_nodes(node)]
+
+
+def _walks(outer: ast.AST, namespace: ast.expr) -> bool:
+    """Return whether what stands around a namespace takes all of it."""
+    if isinstance(outer, ast.Call):
+        return _leaf(outer.func) in _WALKING and namespace in outer.args
+    if isinstance(outer, (ast.For, ast.comprehension)):
+        return outer.iter is namespace
+    return isinstance(outer, (ast.keyword, ast.Dict)) or (isinstance(outer, ast.Attribute) and outer.attr in _WHOLE)
+
+
+def _leaf(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
