@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from timing import Contender, Sample, command, interleaved
 
 from npu_overlays import source
+from npu_overlays.choice import choice_from
 from npu_overlays.errors import SourceError
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
@@ -25,7 +27,7 @@ def choose(root: Path, told: Callable[[str], None]) -> tuple[Overlay, bool]:
     """Return the overlay to measure, and whether git has its commit; its source is in the cache afterwards."""
     overlay = find_overlay(root, _CANDIDATES[0])
     try:
-        source.acquire(overlay.pin, mode="git", local=source.local_override(overlay.pin.project), progress=told)
+        source.acquire(overlay.pin, mode="git", local=_clone(overlay), progress=told)
     except SourceError:
         overlay = find_overlay(root, _CANDIDATES[1])
         source.acquire(overlay.pin, progress=told)
@@ -36,7 +38,7 @@ def choose(root: Path, told: Callable[[str], None]) -> tuple[Overlay, bool]:
 def upstream_tree(overlay: Overlay, work: Path, *, git: bool) -> Path:
     """Return a writable copy of the unpatched source, as git has it or as the sdist of the release holds it."""
     if git:
-        tree = source.acquire(overlay.pin, mode="git", local=source.local_override(overlay.pin.project))
+        tree = source.acquire(overlay.pin, mode="git", local=_clone(overlay))
         target = work / "upstream"
         tree.unpack(target)
         return target
@@ -49,6 +51,10 @@ def upstream_tree(overlay: Overlay, work: Path, *, git: bool) -> Path:
         packed.extractall(work / "sdist", filter="data")
     (target,) = (work / "sdist").iterdir()
     return target
+
+
+def _clone(overlay: Overlay) -> Path | None:
+    return choice_from(os.environ).clone(overlay.pin.project)
 
 
 def build(overlay: Overlay, out: Path, *options: str) -> tuple[str | Path, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from npu_overlays.choice import choice_from
+from npu_overlays.loading import Loader
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.pipeline import prepare
+from npu_overlays.pipeline import Prepared, prepare
 from npu_overlays.scratch import temporaries
 from npu_overlays.wheels.packing import pack_sdist, pack_wheel
 
@@ -17,13 +20,13 @@ Settings = Mapping[str, object] | None
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:  # noqa: ARG001  # the signature is PEP 517's
     """Build the wheel of the overlay in the current folder and return its name."""
     with temporaries():
-        return pack_wheel(prepare(load_overlay(Path.cwd())), Path(wheel_directory)).name
+        return pack_wheel(_prepared(), Path(wheel_directory)).name
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:  # noqa: ARG001  # likewise
     """Build the sdist of the overlay in the current folder and return its name."""
     with temporaries():
-        return pack_sdist(prepare(load_overlay(Path.cwd())), Path(sdist_directory)).name
+        return pack_sdist(_prepared(), Path(sdist_directory)).name
 
 
 def build_editable(
@@ -32,3 +35,9 @@ def build_editable(
     """Say why there is none: a front end says less where this is missing."""
     msg = "an overlay has no editable wheel: its files exist only once they are merged; build a wheel"
     raise NotImplementedError(msg)
+
+
+def _prepared() -> Prepared:
+    """Return what the wheel of the overlay in the current folder will hold; a front end passes no options of ours."""
+    overlay, choice = load_overlay(Path.cwd()), choice_from(os.environ)
+    return prepare(Loader([overlay], choice).load(overlay))

@@ -5,22 +5,21 @@ Overlay ─► SourceTree ─► PatchedTree ─► Changes ─► what the whee
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from email.parser import HeaderParser
-from functools import cache
-from typing import Any, TypeVar, get_args
+from pathlib import Path
+from typing import Any, TypeVar
 
 from npu_overlays import source
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
-from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem, UsageError
+from npu_overlays.choice import Choice
+from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
+from npu_overlays.loading import Loaded
 from npu_overlays.lock.contracts import check_contracts, contracts
-from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
-from npu_overlays.lock.pairing import Pair, pairs
+from npu_overlays.lock.lockfile import ArchiveRecord, Lock
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
@@ -28,13 +27,12 @@ from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.left_out import check_left_out
 from npu_overlays.overlay.licences import licence_files
-from npu_overlays.overlay.project import CONFIG_FILE, Overlay, source_of
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.progress import about, step
 from npu_overlays.tree import PatchedTree, SourceTree
 
 T = TypeVar("T")
-
-SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
+NamedT = TypeVar("NamedT", Overlay, Loaded)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,24 +40,22 @@ class Prepared:
     """Everything a wheel will hold, before it is written.
 
     Args:
-        content: the overlay.
-        lock: its lock.
+        loaded: the overlay, its lock and its partners.
+        content: everything the overlay says.
         version: the wheel's version.
         applied: the patched tree.
         files: its changes, explained.
-        pairs: the patched distributions it is made for.
         licences: its licence files.
         tag: what the wheel is for, and whether it belongs among pure Python.
         record: the content of ``changes.json``.
         notices: harmless things worth knowing.
     """
 
+    loaded: Loaded
     content: Content
-    lock: Lock
     version: str
     applied: Applied
     files: tuple[ExplainedFile, ...]
-    pairs: tuple[Pair, ...]
     licences: dict[str, bytes]
     tag: tuple[str, bool]
     record: dict[str, Any]
@@ -77,44 +73,15 @@ class Prepared:
         return {path: place for path, place in places if place}
 
 
-def source_mode(overlay: Overlay) -> source.Mode:
-    """Return the kind of source asked for: by the environment, or by the sdist that the overlay lies in.
+def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTree:
+    """Return the pinned upstream tree of an overlay, its symbolic links inside the packages refused.
 
-    The version of an sdist says where the bytes of its wheel come from, so it is the same on every machine.
-
-    Raises:
-        UsageError: for an unknown one, and where the two differ.
+    Args:
+        overlay: the overlay.
+        mode: which kind of source it is to come from.
+        clone: a clone of the user's to take the commit from, or None.
     """
-    wanted = _of_sdist(overlay)
-    mode = _asked(wanted or "auto")
-    if wanted and mode not in (wanted, "auto"):
-        what = f"asks for {mode}, and this sdist is of the wheel built from {wanted}"
-        raise UsageError(Problem(where=SOURCE_VARIABLE, what=what, fix=f"unset it, or set it to {wanted}"))
-    return wanted or mode
-
-
-def _of_sdist(overlay: Overlay) -> source.Mode | None:
-    file = overlay.folder / "PKG-INFO"
-    version = HeaderParser().parsestr(file.read_text("utf-8"))["Version"] if file.is_file() else ""
-    return source_of(str(version))
-
-
-def _asked(default: source.Mode) -> source.Mode:
-    mode = os.environ.get(SOURCE_VARIABLE, default)
-    known: tuple[source.Mode, ...] = get_args(source.Mode)
-    for one in known:
-        if one == mode:
-            return one
-    raise UsageError(
-        Problem(where=SOURCE_VARIABLE, what=f"`{mode}` is not a source", fix=f"one of: {', '.join(known)}")
-    )
-
-
-def acquire(overlay: Overlay) -> SourceTree:
-    """Return the pinned upstream tree of an overlay, its symbolic links inside the packages refused."""
-    tree = source.acquire(
-        overlay.pin, mode=source_mode(overlay), local=source.local_override(overlay.pin.project), progress=step
-    )
+    tree = source.acquire(overlay.pin, mode=mode, local=clone, progress=step)
     links = [path for path in tree.links if overlay.pin.place(path)]
     _check_shipped(overlay, tree)
     if links:
@@ -140,7 +107,7 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
         )
 
 
-def each(overlays: Iterable[Overlay], work: Callable[[Overlay], T]) -> tuple[list[T], list[OverlayError]]:
+def each(overlays: Iterable[NamedT], work: Callable[[NamedT], T]) -> tuple[list[T], list[OverlayError]]:
     """Return what work on each overlay gave, and the error of each for which it could not be done."""
     done: list[T] = []
     errors: list[OverlayError] = []
@@ -158,26 +125,24 @@ def joined(errors: Sequence[OverlayError]) -> OverlayError:
     return type(errors[0])(dict.fromkeys(problem for error in errors for problem in error.problems))
 
 
-def preview(overlay: Overlay) -> PatchedTree:
+def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
     """Apply an overlay that has no lock yet, hence without looking at contracts; raises `OverlayError`."""
     content = load_content(overlay)
-    tree = acquire(overlay)
+    tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     return apply_overlay(content, tree, absent=frozenset()).tree
 
 
-@cache
-def prepare(overlay: Overlay) -> Prepared:
+def prepare(loaded: Loaded) -> Prepared:
     """Run every stage up to the point where a wheel can be written; raises `OverlayError`."""
+    overlay, lock = loaded.overlay, loaded.lock
     content = load_content(overlay)
-    lock = load_lock(overlay)
-    tree = acquire(overlay)
+    tree = acquire(overlay, loaded.mode, loaded.clone)
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())
     step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")
     applied, notices = apply_checked(content, lock, tree, absent)
     check_shape(overlay, tree)
     files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
-    paired = pairs(overlay)
     version = overlay.version(lock.metadata.version, tree.origin)
     record = summary_record(
         content=content,
@@ -187,15 +152,14 @@ def prepare(overlay: Overlay) -> Prepared:
         archive=archive,
         files=files,
         not_applied=applied.not_applied,
-        pairs=paired,
+        pairs=loaded.pairs,
     )
     return Prepared(
+        loaded=loaded,
         content=content,
-        lock=lock,
         version=version,
         applied=applied,
         files=files,
-        pairs=paired,
         licences=licence_files(overlay, tree),
         tag=wheel_tag(tree),
         record=record,

@@ -15,7 +15,6 @@ from npu_overlays.lock.lockfile import Lock, load_lock, render_lock, write_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.lookup import find_overlay
 from support.environment import Environment
 
 from .overlays import HEADER, git_diff, load, mistakes, write
@@ -165,11 +164,10 @@ def test_the_nearest_base_counts(tmp_path: Path) -> None:
 
 def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_path: Path) -> None:
     root = tmp_path / "o"
-    content, lock = _locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
+    _, before = _locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
     name = write(root, {f"tree/{PATH}": OVERLAY}, name="new")
-    write_lock(find_overlay(root, name).folder, lock)
     content, lock = _locked(root, name, {PATH: text(BASE).replace("x > 1", "x > 2")})
-    assert carried_over(content, lock) == [
+    assert carried_over(content, lock, before=before) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: since overlay.lock of 1111111 upstream changed its body"
     ]
 

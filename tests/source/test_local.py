@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import SourceError
-from npu_overlays.source import acquire, local_override
+from npu_overlays.source import acquire
 
 from .conftest import FILES, Said, Upstream, configure, make_upstream, pin
 
@@ -152,13 +152,3 @@ def test_clone_is_not_read_through_the_network(upstream: Upstream, cache: Path) 
     said = Said()
     acquire(pin(upstream, upstream.commit(FILES), repository=GONE), local=upstream.path, cache=cache, progress=said)
     assert GONE not in str(said)
-
-
-def test_override_variable_is_named_after_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert local_override("verl") is None
-    monkeypatch.setenv("VERL_PATH", "")
-    assert local_override("verl") is None
-    monkeypatch.setenv("VERL_PATH", "clones/verl")
-    monkeypatch.setenv("HUGGING_FACE_PATH", "hf")
-    assert local_override("verl") == Path("clones/verl")
-    assert local_override("hugging-face") == Path("hf")

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, source_notes
-from npu_overlays.commands.options import (
-    Selection,
-    Sources,
-    add_json,
-    add_selection,
-    add_sources,
-    folder,
-    read_selection,
-    read_sources,
-)
+from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import selected
 from npu_overlays.console import Console
 from npu_overlays.interrupts import Interrupted, undisguised
@@ -46,15 +37,13 @@ class Options:
     """What was asked for.
 
     Args:
-        selection: which overlays.
-        sources: where upstream's bytes are to come from.
+        selection: which overlays, and where their upstreams are to come from.
         out: folder for the wheels.
         force: whether to build those too that are up to date.
         json: whether the report is JSON.
     """
 
     selection: Selection
-    sources: Sources
     out: Path
     force: bool
     json: bool
@@ -64,14 +53,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--out", type=folder, default="wheels", metavar="DIR", help="where wheels go (default: wheels)")
     parser.add_argument("--force", action="store_true", help="build although nothing changed")
-    add_sources(parser)
     add_json(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
     return Options(
         selection=read_selection(parsed),
-        sources=read_sources(parsed),
         out=parsed.out,
         force=parsed.force,
         json=parsed.json,
@@ -83,8 +70,8 @@ def _run(options: Options, console: Console) -> int:
 
     try:
         with undisguised():
-            overlays = selected(options.selection, options.sources.clones)
-            built = build_all(overlays, options.out, force=options.force)
+            overlays = selected(options.selection)
+            built = build_all(overlays, options.selection.choice, options.out, force=options.force)
     except Interrupted as interrupted:
         state = interrupted.state or f"nothing was written to {options.out}"
         raise Interrupted(interrupted.number, state) from interrupted

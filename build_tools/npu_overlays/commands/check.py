@@ -7,17 +7,10 @@ from dataclasses import dataclass
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, plural, source_notes
-from npu_overlays.commands.options import (
-    Selection,
-    Sources,
-    add_json,
-    add_selection,
-    add_sources,
-    read_selection,
-    read_sources,
-)
+from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import selected
 from npu_overlays.console import Console
+from npu_overlays.loading import Loader
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.pipeline import Prepared, each, joined
 
@@ -40,30 +33,29 @@ class Options:
     """What was asked for.
 
     Args:
-        selection: which overlays.
-        sources: where upstream's bytes are to come from.
+        selection: which overlays, and where their upstreams are to come from.
         json: whether the report is JSON.
     """
 
     selection: Selection
-    sources: Sources
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
-    add_sources(parser)
     add_json(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), sources=read_sources(parsed), json=parsed.json)
+    return Options(selection=read_selection(parsed), json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.building import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    prepared, errors = each(selected(options.selection, options.sources.clones), rehearse)
+    overlays = selected(options.selection)
+    loader = Loader(overlays, options.selection.choice)
+    prepared, errors = each(overlays, lambda overlay: rehearse(loader.load(overlay)))
     if options.json:
         console.json([one.record for one in prepared])
     else:
@@ -77,8 +69,8 @@ def _run(options: Options, console: Console) -> int:
 def _report(console: Console, prepared: Prepared) -> None:
     for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
         console.notice(notice)
-    name = prepared.content.overlay.name
-    if carried := carried_over(prepared.content, prepared.lock):
+    name = prepared.loaded.overlay.name
+    if carried := carried_over(prepared.content, prepared.loaded.lock):
         number = plural(len(carried), "notice")
         console.notice(f"{name}: {number} on what upstream changed: `npu-overlays lock --check {name}` prints them")
     console.line(f"{name}: {count_of(prepared.record)}, as declared", style="green")

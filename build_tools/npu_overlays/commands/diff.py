@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 
 from npu_overlays.changes.record import unified_diff
+from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import (
-    Selection,
-    Sources,
-    add_selection,
-    add_sources,
-    read_selection,
-    read_sources,
-)
+from npu_overlays.commands.options import Selection, add_selection, read_selection
 from npu_overlays.commands.selection import selected
 from npu_overlays.console import Console
+from npu_overlays.loading import Loader
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import each, joined, prepare, preview
@@ -35,26 +29,10 @@ examples:
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for: which overlays, and where upstream's bytes are to come from."""
-
-    selection: Selection
-    sources: Sources
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    add_sources(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), sources=read_sources(parsed))
-
-
-def _run(options: Options, console: Console) -> int:
-    overlays = selected(options.selection, options.sources.clones)
-    diffs, errors = each(overlays, lambda overlay: unified_diff(_patched(overlay, console)))
+def _run(selection: Selection, console: Console) -> int:
+    overlays = selected(selection)
+    work = _Patching(loader=Loader(overlays, selection.choice), choice=selection.choice, console=console)
+    diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
     if errors:
         raise joined(errors)
     for text in diffs:
@@ -62,19 +40,27 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _patched(overlay: Overlay, console: Console) -> PatchedTree:
-    if (overlay.folder / LOCK_FILE).is_file():
-        return prepare(overlay).tree
-    unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
-    console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.name}` records it")
-    return preview(overlay)
+@dataclass(frozen=True, kw_only=True)
+class _Patching:
+    """What applying an overlay needs, locked or not."""
+
+    loader: Loader
+    choice: Choice
+    console: Console
+
+    def patched(self, overlay: Overlay) -> PatchedTree:
+        if (overlay.folder / LOCK_FILE).is_file():
+            return prepare(self.loader.load(overlay)).tree
+        unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
+        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.name}` records it")
+        return preview(overlay, self.choice)
 
 
 COMMAND = Command(
     name="diff",
     summary="print the unified diff between upstream and what the wheel holds",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    read=_read,
+    arguments=add_selection,
+    read=read_selection,
     run=_run,
 )

@@ -7,23 +7,17 @@ from dataclasses import dataclass, replace
 
 from npu_overlays import source
 from npu_overlays.changes.patched import patch_contracts
+from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import plural
-from npu_overlays.commands.options import (
-    Selection,
-    Sources,
-    add_selection,
-    add_sources,
-    read_selection,
-    read_sources,
-)
+from npu_overlays.commands.options import Selection, add_selection, read_selection
 from npu_overlays.commands.selection import selected
 from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.interrupts import held
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.contracts import Contract, check_contracts, contracts
-from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock, render_lock, write_lock
+from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin, render_lock, write_lock
 from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content, load_content
@@ -55,48 +49,45 @@ class Options:
     """What was asked for.
 
     Args:
-        selection: which overlays.
-        sources: where upstream's bytes are to come from.
+        selection: which overlays, and where their upstreams are to come from.
         check: whether to write nothing, and fail where a lock would change.
     """
 
     selection: Selection
-    sources: Sources
     check: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a lock would change")
-    add_sources(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), sources=read_sources(parsed), check=parsed.check)
+    return Options(selection=read_selection(parsed), check=parsed.check)
 
 
 def _run(options: Options, console: Console) -> int:
-    work = _check if options.check else _write
-    overlays = selected(options.selection, options.sources.clones)
-    _, errors = each(overlays, lambda overlay: work(overlay, console))
+    report = _check if options.check else _write
+    choice = options.selection.choice
+    _, errors = each(selected(options.selection), lambda overlay: report(make_lock(overlay, choice), console))
     if errors:
         raise joined(errors)
     return 0
 
 
-def _write(overlay: Overlay, console: Console) -> None:
-    made = make_lock(overlay)
+def _write(made: Made, console: Console) -> None:
+    overlay = made.content.overlay
     with held(f"{overlay.name} is locked"):
         changed = write_lock(overlay.folder, made.lock)
-        changed |= write_readme(load_content(overlay), write=True)
-    _report(console, overlay, made, "written" if changed else "up to date")
+        changed |= write_readme(made.content, write=True)
+    _report(made, console, "written" if changed else "up to date")
 
 
-def _check(overlay: Overlay, console: Console) -> None:
-    made = make_lock(overlay)
+def _check(made: Made, console: Console) -> None:
+    overlay = made.content.overlay
     file = overlay.folder / LOCK_FILE
     stale = [] if file.is_file() and file.read_bytes() == render_lock(made.lock).encode() else [LOCK_FILE]
-    stale += [README_FILE] if write_readme(load_content(overlay), write=False) else []
+    stale += [README_FILE] if write_readme(made.content, write=False) else []
     if stale:
         for notice in made.notices:
             console.notice(notice)
@@ -104,24 +95,25 @@ def _check(overlay: Overlay, console: Console) -> None:
         raise ConfigError(
             Problem(where=str(overlay.folder / name), what="is missing or out of date", fix=fix) for name in stale
         )
-    _report(console, overlay, made, "up to date")
+    _report(made, console, "up to date")
 
 
-def _report(console: Console, overlay: Overlay, made: Made, state: str) -> None:
+def _report(made: Made, console: Console, state: str) -> None:
     for notice in made.notices:
         console.notice(notice)
-    console.line(f"{overlay.name}: {state}, {plural(len(made.lock.contracts), 'contract')}")
+    console.line(f"{made.content.overlay.name}: {state}, {plural(len(made.lock.contracts), 'contract')}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A lock just made, and what whoever locks is to look at."""
+    """A lock just made, the overlay it was made of, and what whoever locks is to look at."""
 
+    content: Content
     lock: Lock
     notices: tuple[str, ...]
 
 
-def make_lock(overlay: Overlay) -> Made:
+def make_lock(overlay: Overlay, choice: Choice) -> Made:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
     Where git has the commit, every pinned archive is compared with it: a file
@@ -129,8 +121,9 @@ def make_lock(overlay: Overlay) -> Made:
     archive is at hand, what an earlier lock knows of the commit is kept.
     """
     content = load_content(overlay)
-    tree = acquire(overlay)
-    known = _earlier(overlay)
+    tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
+    before = _before(overlay)
+    known = before if before and before.commit == overlay.pin.identity else None
     archives = {one.file: _compared(overlay, one, tree, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
     applied = apply_overlay(content, tree, absent=absent)
@@ -144,13 +137,14 @@ def make_lock(overlay: Overlay) -> Made:
         contracts=(*found, *_kept(content, known, absent)),
     )
     check_shape(overlay, tree)
-    return Made(lock=lock, notices=(*notices, *carried_over(content, lock, absent=absent)))
+    carried = carried_over(content, lock, before=before, absent=absent)
+    return Made(content=content, lock=lock, notices=(*notices, *carried))
 
 
-def _earlier(overlay: Overlay) -> Lock | None:
-    """Return the lock there is for this pin."""
+def _before(overlay: Overlay) -> Lock | None:
+    """Return the lock there is, whatever pin it was made for."""
     try:
-        return load_lock(overlay)
+        return load_lock_of_any_pin(overlay)
     except ConfigError:
         return None
 

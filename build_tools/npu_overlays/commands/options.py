@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from, clone_variable
+from npu_overlays.source import Mode
+
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which overlays a command line names.
+    """Which overlays a command line names, and where their upstreams are to come from.
 
     Args:
         root: the folder of overlays.
         names: names, tags or folders.
         stack: name of a stack, or empty.
         all: whether every overlay is meant.
+        clones: the projects of which it names a clone; each must be the upstream of one of them.
+        choice: where upstreams are to come from.
     """
 
     root: Path
     names: tuple[str, ...] = ()
     stack: str = ""
     all: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sources:
-    """Where upstream's bytes are to come from.
-
-    Args:
-        mode: ``auto``, ``git`` or ``archive``; empty where nothing is asked for.
-        clones: a clone of the user's by upstream name.
-    """
-
-    mode: str
-    clones: Mapping[str, Path]
+    clones: tuple[str, ...] = ()
+    choice: Choice
 
 
 def folder(text: str) -> Path:
@@ -48,21 +43,12 @@ def folder(text: str) -> Path:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add what says which overlays are meant."""
+    """Add what says which overlays are meant, and where their upstreams are to come from."""
     parser.add_argument(
         "overlay", nargs="*", metavar="OVERLAY", help="verl@796871d, with a tag verl@v0.6.1, or a folder"
     )
     parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
     parser.add_argument("--all", action="store_true", help="every overlay, whatever is named")
-
-
-def read_selection(parsed: argparse.Namespace) -> Selection:
-    """Return which overlays are meant."""
-    return Selection(root=parsed.overlays, names=tuple(parsed.overlay), stack=parsed.stack or "", all=parsed.all)
-
-
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add what says where upstream's bytes are to come from."""
     parser.add_argument("--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive")
     parser.add_argument(
         "--upstream",
@@ -74,9 +60,26 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_sources(parsed: argparse.Namespace) -> Sources:
-    """Return where upstream's bytes are to come from."""
-    return Sources(mode=parsed.source or "", clones=dict(parsed.upstream))
+def read_selection(parsed: argparse.Namespace) -> Selection:
+    """Return which overlays are meant; raises `UsageError` where a variable asks for an unknown kind of source."""
+    clones: dict[str, Path] = dict(parsed.upstream)
+    return Selection(
+        root=parsed.overlays,
+        names=tuple(parsed.overlay),
+        stack=parsed.stack or "",
+        all=parsed.all,
+        clones=tuple(clones),
+        choice=_choice(parsed.source, clones),
+    )
+
+
+def _choice(mode: Mode | None, clones: Mapping[str, Path]) -> Choice:
+    """Return where upstreams are to come from: as the options say, else the variables that stand for them."""
+    variables = {name: value for name, value in os.environ.items() if name != SOURCE_VARIABLE or not mode}
+    choice = choice_from(variables)
+    named = {clone_variable(project): path for project, path in clones.items()}
+    choice = replace(choice, clones={**choice.clones, **named})
+    return replace(choice, mode=mode, where="--source") if mode else choice
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

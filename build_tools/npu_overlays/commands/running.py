@@ -18,10 +18,8 @@ from npu_overlays.commands.parser import parser
 from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.interrupts import undisguised
-from npu_overlays.pipeline import SOURCE_VARIABLE
 from npu_overlays.progress import told_to
 from npu_overlays.reproducible import UNWRITABLE, cannot_write
-from npu_overlays.source import override_variable
 
 _OBJECTS = 200_000
 
@@ -35,7 +33,6 @@ def run(arguments: Sequence[str] | None) -> int:
     options = parser().parse_args(arguments)
     console = Console(json_output=getattr(options, "json", False))
     try:
-        _apply_source_options(options)
         with told_to(console.step), console, undisguised():
             command: Command[Any] = options.command
             return command(options, console)
@@ -58,11 +55,3 @@ def _failure(options: argparse.Namespace, console: Console, error: OverlayError)
     if options.verbose:
         traceback.print_exc()
     return error.exit_code
-
-
-def _apply_source_options(options: argparse.Namespace) -> None:
-    """Pass the source options on the way a PEP 517 front end has to: through the environment."""
-    if getattr(options, "source", None):
-        os.environ[SOURCE_VARIABLE] = options.source
-    for name, path in getattr(options, "upstream", ()):
-        os.environ[override_variable(name)] = str(path)

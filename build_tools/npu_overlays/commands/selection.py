@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from npu_overlays.commands.options import Selection
@@ -26,16 +25,11 @@ def checked_root(folder: Path) -> Path:
     return folder
 
 
-def selected(selection: Selection, clones: Iterable[str] = ()) -> list[Overlay]:
-    """Return the overlays a command line names; raises `ConfigError` with every unknown one.
-
-    Args:
-        selection: what it names.
-        clones: the projects of which it names a clone; each must be the upstream of an overlay.
-    """
+def selected(selection: Selection) -> list[Overlay]:
+    """Return the overlays a command line names; raises `ConfigError` with every unknown one."""
     overlays = load_all(checked_root(selection.root)) if selection.all else _named(selection)
     known = {overlay.pin.project for overlay in overlays}
-    for name in clones:
+    for name in selection.clones:
         if name not in known:
             what, fix = "none of the chosen overlays is for that project", f"one of: {', '.join(sorted(known))}"
             raise ConfigError(Problem(where=f"--upstream {name}", what=what, fix=fix))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.lock.contracts import Contract, Difference, differences
-from npu_overlays.lock.lockfile import Lock, load_lock, load_lock_of_any_pin
+from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import lineage
@@ -37,7 +37,9 @@ def _key(entry: Contract) -> tuple[str, ...]:
     return (*entry.place, entry.operation)
 
 
-def carried_over(content: Content, lock: Lock, *, absent: frozenset[str] = frozenset()) -> list[str]:
+def carried_over(
+    content: Content, lock: Lock, *, before: Lock | None = None, absent: frozenset[str] = frozenset()
+) -> list[str]:
     """Return a notice for every operation that meets another upstream here than the one it was written for.
 
     An inherited operation is compared with the lock of the nearest overlay it comes through; an operation of this
@@ -46,6 +48,7 @@ def carried_over(content: Content, lock: Lock, *, absent: frozenset[str] = froze
     Args:
         content: the overlay.
         lock: its lock.
+        before: the lock that this one takes the place of.
         absent: paths the source at hand lacks; nothing is known of them.
 
     Raises:
@@ -54,7 +57,7 @@ def carried_over(content: Content, lock: Lock, *, absent: frozenset[str] = froze
     overlay = content.overlay
     bases, unknown = _bases(overlay)
     notices = [*unknown]
-    inherited, own = written_for(bases), written_for(_before(overlay))
+    inherited, own = written_for(bases), written_for(_of_another_pin(before, lock))
     authors = _authors(content)
     problems: list[Problem] = []
     for entry in lock.contracts:
@@ -88,13 +91,9 @@ def _bases(overlay: Overlay) -> tuple[list[tuple[str, Lock]], list[str]]:
     return locks, notices
 
 
-def _before(overlay: Overlay) -> list[tuple[str, Lock]]:
-    """Return the lock in the overlay's own folder, where it was made for another pin."""
-    try:
-        lock = load_lock_of_any_pin(overlay)
-    except ConfigError:
-        return []
-    return [(f"{LOCK_FILE} of {lock.commit[:7]}", lock)] if lock.commit != overlay.pin.identity else []
+def _of_another_pin(before: Lock | None, lock: Lock) -> list[tuple[str, Lock]]:
+    """Return the lock that was in the overlay's own folder, where it was made for another pin."""
+    return [(f"{LOCK_FILE} of {before.commit[:7]}", before)] if before and before.commit != lock.commit else []
 
 
 def _authors(content: Content) -> dict[tuple[str, ...], str]:

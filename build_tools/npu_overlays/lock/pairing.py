@@ -1,15 +1,15 @@
-"""Pairing: an overlay in, the patched distributions it belongs together with out."""
+"""Pairing: a lock and the overlays beside it → the patched distributions that belong together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from packaging.version import Version
 
-from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.lock.lockfile import Lock
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.source import origins
 
 
@@ -42,28 +42,29 @@ class Pair:
         return f"{self.distribution}=={self.version}"
 
 
-def pairs(overlay: Overlay) -> tuple[Pair, ...]:
-    """Return what each overlay this one is paired with gives, of those whose upstream this one's requires."""
-    wanted = _upstream_requirements(load_lock(overlay).metadata)
-    partners = load_stacks(overlay.root).partners(overlay)
-    return tuple(
-        Pair(
-            project=partner.pin.project,
-            distribution=partner.distribution,
-            version=Version(load_lock(partner).metadata.version).public,
-            overlay=partner.name,
-            revision=partner.revision,
-            builds=_builds(partner),
-        )
-        for partner in partners
-        if partner.pin.project in wanted
+def pairs(lock: Lock, partners: Iterable[Overlay], lock_of: Callable[[Overlay], Lock]) -> tuple[Pair, ...]:
+    """Return what the partners of an overlay give, of those whose upstream this one's requires.
+
+    Args:
+        lock: the overlay's.
+        partners: the overlays a stack pairs it with.
+        lock_of: gives the lock of a partner; may raise `ConfigError`.
+    """
+    wanted = _upstream_requirements(lock.metadata)
+    needed = [partner for partner in partners if partner.pin.project in wanted]
+    return tuple(_pair(partner, lock_of(partner).metadata.version) for partner in needed)
+
+
+def _pair(partner: Overlay, upstream: str) -> Pair:
+    return Pair(
+        project=partner.pin.project,
+        distribution=partner.distribution,
+        version=Version(upstream).public,
+        overlay=partner.name,
+        revision=partner.revision,
+        # Of the wheel from the commit, and of one from each archive.
+        builds=tuple(partner.version(upstream, origin) for origin in origins(partner.pin)),
     )
-
-
-def _builds(overlay: Overlay) -> tuple[str, ...]:
-    """Return the versions of an overlay's wheels: of the one from the commit, and of one from each archive."""
-    upstream = load_lock(overlay).metadata.version
-    return tuple(overlay.version(upstream, origin) for origin in origins(overlay.pin))
 
 
 def _upstream_requirements(metadata: UpstreamMetadata) -> set[str]:

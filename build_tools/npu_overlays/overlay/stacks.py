@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.pins import is_folder_name
-from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE
 from npu_overlays.overlay.tables import Table, load_toml
 
 
@@ -38,21 +37,17 @@ class Stacks:
             raise ConfigError(Problem(where=name, what=what, fix=f"one of: {', '.join(self.members)}"))
         return self.members[name]
 
-    def partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
-        """Return the overlays an overlay is paired with; empty where no stack names it.
+    def partners(self, name: str) -> tuple[str, ...]:
+        """Return the names of the overlays that one is paired with; empty where no stack names it.
 
         Raises:
             ConfigError: where two stacks pair it with different ones: a wheel can require only one of them.
         """
-        found = {
-            tuple(other for other in names if other != overlay.name)
-            for names in self.members.values()
-            if overlay.name in names
-        }
+        found = {tuple(other for other in names if other != name) for names in self.members.values() if name in names}
         if len(found) > 1:
-            what = f"{overlay.name} is paired differently by several stacks"
+            what = f"{name} is paired differently by several stacks"
             raise ConfigError(Problem(where=str(self.file), what=what, fix="give each pair overlays of its own"))
-        return tuple(find_overlay(overlay.root, name) for names in found for name in names)
+        return next(iter(found), ())
 
 
 def load_stacks(root: Path) -> Stacks:

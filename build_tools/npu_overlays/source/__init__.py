@@ -6,7 +6,6 @@ the commit id), a release archive (by its sha256) and a clone the user names.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +34,7 @@ __all__ = [
     "ask_again",
     "cache_root",
     "git_answers",
-    "local_override",
     "origins",
-    "override_variable",
 ]
 
 Mode = Literal["auto", "git", "archive"]
@@ -130,17 +127,6 @@ def origins(pin: Pin, mode: Mode = "auto") -> Iterator[Origin]:
         yield Origin(kind="git", repository=pin.repository, commit=pin.commit)
     for archive in pin.archives if mode != "git" else ():
         yield archives.origin(pin, archive)
-
-
-def override_variable(project: str) -> str:
-    """Return the name of the variable that names a clone of a project: ``VERL_PATH``."""
-    return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
-
-
-def local_override(project: str) -> Path | None:
-    """Return the clone that ``<PROJECT>_PATH`` names, e.g. ``VERL_PATH``, or None where it is unset or empty."""
-    value = os.environ.get(override_variable(project))
-    return Path(value).expanduser() if value else None
 
 
 def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Problem, ...]) -> SourceTree:

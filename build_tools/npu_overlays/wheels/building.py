@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from npu_overlays.choice import Choice
 from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name, stacks_of
 from npu_overlays.interrupts import held
-from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.loading import Loaded, Loader
+from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare, source_mode
+from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch, temporaries
-from npu_overlays.source import Mode, ask_again, git_answers, local_override, origins
+from npu_overlays.source import Mode, ask_again, git_answers, origins
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
 from npu_overlays.wheels.statement import inputs, sha256, up_to_date, write_statement
@@ -45,11 +48,12 @@ class Built:
     rebuilt: bool
 
 
-def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) -> tuple[Built, ...]:
+def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, force: bool = False) -> tuple[Built, ...]:
     """Build several overlays; all that need it are prepared before the first file is written.
 
     Args:
         overlays: in building order.
+        choice: where their upstreams are to come from.
         out: folder for the wheels, their companions and statements.
         force: build those too that are up to date, and ask repositories again that were silent lately.
 
@@ -58,18 +62,21 @@ def build_all(overlays: Sequence[Overlay], out: Path, *, force: bool = False) ->
     """
     if force:
         ask_again()
-    fresh = {overlay.name: found for overlay in overlays if not force and (found := _existing(overlay, out))}
-    stale = [overlay for overlay in overlays if overlay.name not in fresh]
-    prepared, errors = each(stale, prepare)
-    if errors:
-        raise _nothing_built(overlays, [*fresh, *(one.content.overlay.name for one in prepared)], errors)
-    if stale:
+    loaded, unloaded = each(overlays, Loader(overlays, choice).load)
+    fresh = {one.overlay.folder: found for one in loaded if not force and (found := _existing(one, out))}
+    stale = [one for one in loaded if one.overlay.folder not in fresh]
+    prepared, unprepared = each(stale, prepare)
+    if errors := [*unloaded, *unprepared]:
+        able = [one.overlay for one in fresh.values()]
+        raise _nothing_built(overlays, [*able, *(one.loaded.overlay.name for one in prepared)], errors)
+    made: dict[Path, Built] = {}
+    if prepared:
         with workspace(out) as folder:
-            made = {overlay.name: _build(overlay, folder, out) for overlay in stale}
+            made = {one.loaded.overlay.folder: _build(one, folder, out) for one in prepared}
             with held(f"what was built lies in {out}, whole"):
                 for file in sorted(folder.iterdir()):
                     file.replace(out / file.name)
-    return tuple(fresh.get(overlay.name) or made[overlay.name] for overlay in overlays)
+    return tuple(fresh.get(overlay.folder) or made[overlay.folder] for overlay in overlays)
 
 
 def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Sequence[OverlayError]) -> OverlayError:
@@ -82,13 +89,14 @@ def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Seq
     return type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
 
 
-def _existing(overlay: Overlay, out: Path) -> Built | None:
+def _existing(loaded: Loaded, out: Path) -> Built | None:
     """Return the files of an earlier build where nothing they follow from has changed."""
+    overlay = loaded.overlay
     try:
-        mode = _mode(overlay)
-        used, upstream = inputs(overlay), load_lock(overlay).metadata.version
+        mode = _mode(loaded)
+        used = inputs(loaded, inputs_digest(lineage(overlay)))
         for origin in origins(overlay.pin, mode):
-            found = _found(overlay, overlay.version(upstream, origin), out, used)
+            found = _found(overlay, overlay.version(loaded.lock.metadata.version, origin), out, used)
             if found is not None:
                 # From the commit is best; what an archive gave is up to date while git still has no answer.
                 best = mode != "auto" or origin.kind == "git" or not git_answers(overlay.pin, progress=step)
@@ -98,10 +106,10 @@ def _existing(overlay: Overlay, out: Path) -> Built | None:
     return None
 
 
-def _mode(overlay: Overlay) -> Mode:
-    if local_override(overlay.pin.project) is None:
-        return source_mode(overlay) if overlay.pin.commit else "archive"
-    acquire(overlay)  # the clone is looked at whenever it is named
+def _mode(loaded: Loaded) -> Mode:
+    if loaded.clone is None:
+        return loaded.mode if loaded.overlay.pin.commit else "archive"
+    acquire(loaded.overlay, loaded.mode, loaded.clone)  # the clone is looked at whenever it is named
     return "git"
 
 
@@ -122,11 +130,11 @@ def _found(overlay: Overlay, version: str, out: Path, used: dict[str, str]) -> B
     )
 
 
-def _build(overlay: Overlay, folder: Path, out: Path) -> Built:
+def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
     """Write the files of an overlay into `folder` and return them as they will lie in `out`."""
-    prepared = prepare(overlay)
+    overlay = prepared.loaded.overlay
     # What was read, not what may lie there by now.
-    used = {**inputs(overlay), "overlay": prepared.content.digest}
+    used = inputs(prepared.loaded, prepared.content.digest)
     with about(overlay.name):
         step(f"writing {overlay.distribution} {prepared.version}")
         companion, wheel = pack_companion(prepared, folder), pack_wheel(prepared, folder)
@@ -158,9 +166,9 @@ def workspace(out: Path) -> Iterator[Path]:
             yield made
 
 
-def rehearse(overlay: Overlay) -> Prepared:
+def rehearse(loaded: Loaded) -> Prepared:
     """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
-    prepared = prepare(overlay)
-    step(f"trying what {overlay.distribution} {prepared.version} will be")
+    prepared = prepare(loaded)
+    step(f"trying what {loaded.overlay.distribution} {prepared.version} will be")
     check_tables(prepared)
     return prepared

@@ -75,7 +75,7 @@ def pack_sdist(prepared: Prepared, out: Path) -> Path:
     overlay = prepared.content.overlay
     table = project_table(prepared)
     table["license-files"] = [name for name in table["license-files"] if (overlay.folder / name).is_file()]
-    return _written(_Sdist(overlay.folder, table, sdist_files(overlay)), overlay, out)
+    return _written(_Sdist(overlay.folder, table, sdist_files(prepared.loaded)), overlay, out)
 
 
 def check_tables(prepared: Prepared) -> None:

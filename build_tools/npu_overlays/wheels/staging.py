@@ -13,11 +13,11 @@ from npu_overlays.changes.record import manifest, unified_diff
 from npu_overlays.embedded import changes, provenance
 from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.installs.stacks import extras_of_overlay, without_extras
+from npu_overlays.loading import Loaded
 from npu_overlays.lock.metadata import UpstreamMetadata, of_extras, rewritten_requires
 from npu_overlays.overlay.inputs import LOCK_FILE, input_files
 from npu_overlays.overlay.lookup import lineage
-from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
-from npu_overlays.overlay.stacks import load_stacks
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
 
@@ -25,7 +25,7 @@ from npu_overlays.reproducible import canonical_json
 def project_table(prepared: Prepared) -> dict[str, Any]:
     """Return the ``[project]`` table of a wheel: upstream's metadata, renamed and rewritten."""
     overlay = prepared.content.overlay
-    metadata = prepared.lock.metadata
+    metadata = prepared.loaded.lock.metadata
     companion = f"{overlay.pin.project}=={prepared.version}"
     requires = rewritten_requires(metadata, _renames(prepared), overlay.dependencies)
     # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
@@ -58,7 +58,7 @@ def companion_table(prepared: Prepared) -> dict[str, Any]:
     packages also require ``transformers[torch]``.
     """
     overlay = prepared.content.overlay
-    metadata = prepared.lock.metadata
+    metadata = prepared.loaded.lock.metadata
     return {
         "name": overlay.pin.project,
         "version": prepared.version,
@@ -83,7 +83,7 @@ def _renames(prepared: Prepared) -> dict[str, str]:
     """Return, by upstream name, the requirement on the patched distribution that takes its place."""
     overlay = prepared.content.overlay
     own = {overlay.pin.project: f"{overlay.distribution}=={prepared.version}"}
-    return {**{pair.project: pair.requirement for pair in prepared.pairs}, **own}
+    return {**{pair.project: pair.requirement for pair in prepared.loaded.pairs}, **own}
 
 
 def _readme(prepared: Prepared) -> str:
@@ -104,7 +104,7 @@ def _upstream_readme(prepared: Prepared) -> str:
     tree = prepared.tree.source
     if tree.metadata:
         return tree.metadata.replace("\r\n", "\n").partition("\n\n")[2].strip() + "\n"
-    readme = prepared.lock.metadata.readme
+    readme = prepared.loaded.lock.metadata.readme
     return tree.read(readme).decode("utf-8").replace("\r\n", "\n").strip() + "\n" if readme in tree else ""
 
 
@@ -153,15 +153,16 @@ def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")
 
 
-def sdist_files(overlay: Overlay) -> dict[str, str]:
+def sdist_files(loaded: Loaded) -> dict[str, str]:
     """Return the files of an sdist by path on disk, with their place: all inputs, and the overlays they depend on."""
+    overlay = loaded.overlay
     # The overlay's own as well: else a .gitignore could leave some of them out.
     placed = {str(file): name for name, file in input_files(overlay)}
     if overlay.root.name == BUNDLED:
         return placed  # the others are already in the sdist this is built from
     for base in lineage(overlay)[:-1]:
         placed |= {str(file): f"{BUNDLED}/{base.name}/{name}" for name, file in input_files(base)}
-    for partner in load_stacks(overlay.root).partners(overlay):
+    for partner in loaded.partners:
         for name in (CONFIG_FILE, LOCK_FILE):
             placed[str(partner.folder / name)] = f"{BUNDLED}/{partner.name}/{name}"
     stacks = overlay.root / STACKS_FILE

@@ -13,10 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.lock.pairing import pairs
-from npu_overlays.overlay.inputs import inputs_digest
-from npu_overlays.overlay.lookup import lineage
-from npu_overlays.overlay.project import Overlay
+from npu_overlays.loading import Loaded
 from npu_overlays.reproducible import canonical_json
 
 BUILD_TYPE = "npu-overlays/wheel/1"
@@ -28,12 +25,17 @@ def statement_file(wheel: Path) -> Path:
     return wheel.with_suffix(".intoto.json")
 
 
-def inputs(overlay: Overlay) -> dict[str, str]:
-    """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for."""
+def inputs(loaded: Loaded, digest: str) -> dict[str, str]:
+    """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for.
+
+    Args:
+        loaded: the overlay and its partners.
+        digest: over the files it is made of.
+    """
     return {
-        "overlay": inputs_digest(lineage(overlay)),
+        "overlay": digest,
         "requires": "; ".join(
-            f"{pair.requirement} from {pair.overlay} revision {pair.revision}" for pair in pairs(overlay)
+            f"{pair.requirement} from {pair.overlay} revision {pair.revision}" for pair in loaded.pairs
         ),
         "tool": _tool_digest(),
         "hatchling": version("hatchling"),

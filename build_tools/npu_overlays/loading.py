@@ -1,0 +1,90 @@
+"""Loading: overlays → what their folders and those of their partners say; each file is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.choice import Choice
+from npu_overlays.lock.lockfile import Lock, load_lock
+from npu_overlays.lock.pairing import Pair, pairs
+from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.stacks import Stacks, load_stacks
+from npu_overlays.source import Mode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """An overlay, and all that is read of its folder and its partners' beside what changes.
+
+    Args:
+        overlay: the overlay.
+        lock: its lock.
+        partners: the overlays that a stack pairs it with.
+        pairs: the patched distributions it is made for: those of its partners that its upstream requires.
+        mode: which kind of source its upstream is to come from.
+        clone: a clone of the user's to take the commit from, or None.
+    """
+
+    overlay: Overlay
+    lock: Lock
+    partners: tuple[Overlay, ...]
+    pairs: tuple[Pair, ...]
+    mode: Mode
+    clone: Path | None
+
+    @property
+    def name(self) -> str:
+        """The overlay's name."""
+        return self.overlay.name
+
+
+class Loader:
+    """Loads overlays that are built together, so that what they share is read once.
+
+    Args:
+        overlays: those at hand already.
+        choice: where upstreams are to come from.
+    """
+
+    def __init__(self, overlays: Sequence[Overlay], choice: Choice) -> None:
+        self._choice = choice
+        self._overlays = {overlay.folder: overlay for overlay in overlays}
+        self._locks: dict[Path, Lock] = {}
+        self._stacks: dict[Path, Stacks] = {}
+
+    def load(self, overlay: Overlay) -> Loaded:
+        """Return an overlay with what belongs to it.
+
+        Raises:
+            ConfigError: its lock, a partner's, or the stacks are missing or wrong.
+            UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
+        """
+        lock = self._lock(overlay)
+        partners = self._partners(overlay)
+        return Loaded(
+            overlay=overlay,
+            lock=lock,
+            partners=partners,
+            pairs=pairs(lock, partners, self._lock),
+            mode=self._choice.mode_for(overlay),
+            clone=self._choice.clone(overlay.pin.project),
+        )
+
+    def _lock(self, overlay: Overlay) -> Lock:
+        if overlay.folder not in self._locks:
+            self._locks[overlay.folder] = load_lock(overlay)
+        return self._locks[overlay.folder]
+
+    def _partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
+        root = overlay.root
+        if root not in self._stacks:
+            self._stacks[root] = load_stacks(root)
+        return tuple(self._partner(root, name) for name in self._stacks[root].partners(overlay.name))
+
+    def _partner(self, root: Path, name: str) -> Overlay:
+        if root / name not in self._overlays:
+            self._overlays[root / name] = find_overlay(root, name)
+        return self._overlays[root / name]
