@@ -24,8 +24,13 @@ hypothesis.settings.load_profile("settled")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long, so that no worker is left with it when the others have nothing to do."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Begin with what takes longest, so that no worker is left with it when the others have nothing to do."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    mark = item.get_closest_marker("slow")
+    return 2 if mark is None else int("first" not in mark.args)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

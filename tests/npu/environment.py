@@ -1,7 +1,8 @@
 """Environments: torch 2.13 once per machine, and beside it the wheels of one overlay.
 
 torch is kept in the cache folder between runs, since unpacking it takes half a
-minute; what is tested is built and installed anew every time.
+minute; what is tested is built and installed anew every time. Nothing is compiled
+when it is installed: of thousands of modules most are never imported.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Torch:
 
     def install(self, *arguments: str | Path) -> None:
         """Install with the pip of the environment this one stands beside."""
-        _run(self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+        _run(self.python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *arguments)
 
 
 def torch_environment() -> Torch:

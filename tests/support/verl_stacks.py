@@ -63,8 +63,9 @@ class Stack:
 
         def make(folder: Path) -> None:
             torch.beside(folder)
-            command = (torch.python, "-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet")
-            arguments = [str(part) for part in (*command, "--disable-pip-version-check", *wanted)]
+            pip = (torch.python, "-m", "pip", "--python", folder / "bin" / "python")
+            options = ("--quiet", "--no-compile", "--disable-pip-version-check")
+            arguments = [str(part) for part in (*pip, "install", *options, *wanted)]
             done = subprocess.run(arguments, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise Unavailable(f"verl's dependencies cannot be installed: {done.stderr.strip()[-300:]}")
@@ -95,7 +96,7 @@ class Stack:
 
 def _install(environment: Torch, wheels: list[Path], folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(environment.python), "install", "--quiet", "--no-deps"]
-    options = ["--no-index", "--disable-pip-version-check", "--target", str(folder)]
+    options = ["--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(folder)]
     subprocess.run([*command, *options, *map(str, wheels)], check=True)
 
 

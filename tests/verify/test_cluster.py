@@ -21,7 +21,8 @@ import pytest
 from support.once import once
 from support.patched import Patched, Site, copy_site
 
-pytestmark = [pytest.mark.slow, pytest.mark.index]
+# What these share takes minutes to make.
+pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
 # Newer heads ask for a token of their own unless told that everything stays on this machine.
 _QUIET = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "240"}
 
@@ -32,8 +33,8 @@ def ray_python(shared: Path) -> Path:
 
     def make(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "ray"]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+        done = subprocess.run([*install, "--only-binary", ":all:", "ray"], capture_output=True, text=True, check=False)
         if done.returncode:
             (folder / "unavailable").write_text(done.stderr[-500:])
 

@@ -219,8 +219,8 @@ def checkers(shared: Path) -> Path:
 
     def make(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "twine", "check-wheel-contents"]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        install = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+        done = subprocess.run([*install, "twine", "check-wheel-contents"], capture_output=True, text=True, check=False)
         if done.returncode:
             (folder / "unavailable").write_text(done.stderr[-500:])
 

@@ -30,7 +30,8 @@ PROCESSES = {
     "engines": (True, "megatron engines switching"),
 }
 
-pytestmark = [pytest.mark.slow, pytest.mark.index]
+# What these share takes minutes to make.
+pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
 
 
 @dataclass(frozen=True, kw_only=True)
