@@ -182,6 +182,7 @@ def index() -> None:
 
 @pytest.mark.index
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("index")
 @pytest.mark.parametrize("stack", STACKS, ids=names)
 def test_every_pin_of_the_index_is_there(stack: Stack, tmp_path: Path) -> None:
@@ -206,6 +207,7 @@ def test_every_pin_of_the_index_is_there(stack: Stack, tmp_path: Path) -> None:
 
 @pytest.mark.index
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("index")
 @pytest.mark.parametrize("stack", VARIANTS, ids=names)
 def test_the_wheels_of_a_consistent_stack_resolve_on_aarch64_with_numpy_1(stack: Stack, tmp_path: Path) -> None:
@@ -221,6 +223,7 @@ def test_the_wheels_of_a_consistent_stack_resolve_on_aarch64_with_numpy_1(stack:
 
 @pytest.mark.index
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("index")
 def test_without_the_constraints_numpy_2_slips_in(tmp_path: Path) -> None:
     done = compiled(KNOWLEDGE.stack("mindspeed-rl-2.3"), "aarch64", tmp_path, limited=False)
@@ -230,6 +233,7 @@ def test_without_the_constraints_numpy_2_slips_in(tmp_path: Path) -> None:
 
 @pytest.mark.index
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("index")
 def test_x86_is_refused_without_pytorchs_own_index(tmp_path: Path) -> None:
     done = compiled(KNOWLEDGE.stack("vllm-0.11"), "x86_64", tmp_path)

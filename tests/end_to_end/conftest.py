@@ -51,8 +51,11 @@ def pips(shared: Path) -> Path:
     return once(shared, "pips", download_pips)
 
 
-# With pip, most of the time goes into starting it.
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * name.endswith("pip")) for name in INSTALLERS])
+# With pip, most of the time goes into starting it; the oldest does what the newest does, or says less about it.
+_MARKS = {"oldest pip": [pytest.mark.slow, pytest.mark.thorough], "newest pip": [pytest.mark.slow]}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=_MARKS.get(name, [])) for name in INSTALLERS])
 def installer(request: pytest.FixtureRequest) -> str:
     """Return the name of an installer."""
     return str(request.param)
