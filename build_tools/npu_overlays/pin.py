@@ -37,7 +37,7 @@ class Pin:
         tag: the release tag of that commit, or empty.
         archives: release archives that may stand in for the commit. Without a commit there is exactly one, and
             its digest is what is pinned.
-        packages: repository folders that are shipped, e.g. ``src/transformers``.
+        packages: repository folders and single modules that are shipped, e.g. ``src/transformers`` or ``six.py``.
         imports: where a package is imported as something else than its path says: its path, and its place in
             upstream's wheel, ``("python/lib", "lib")``.
     """
@@ -63,10 +63,10 @@ class Pin:
 
     @property
     def homes(self) -> tuple[tuple[str, str], ...]:
-        """Each shipped folder of the repository, and the folder of the wheel that holds it."""
+        """Each shipped folder or module of the repository, and its place in the wheel."""
         explicit = dict(self.imports)
         return tuple((path, explicit.get(path) or path.removeprefix(_SOURCE_ROOT)) for path in self.packages)
 
     def place(self, path: str) -> str:
         """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
-        return next((home + path[len(top) :] for top, home in self.homes if path.startswith(f"{top}/")), "")
+        return next((home + path[len(top) :] for top, home in self.homes if f"{path}/".startswith(f"{top}/")), "")

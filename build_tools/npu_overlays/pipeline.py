@@ -25,7 +25,7 @@ from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.import_paths import check_imports
-from npu_overlays.overlay.left_out import check_left_out
+from npu_overlays.overlay.left_out import check_left_out, check_named
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.progress import about, step
@@ -96,15 +96,21 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     if tree.origin.kind != "git" and pin.commit:
         return
     tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
-    missing = [("packages", path) for path in pin.packages if path not in tops]
+    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
+    missing = [("packages", path) for path in pin.packages if path not in tops and path not in tree]
     missing += [("license-files", path) for path in overlay.license_files if path not in tree]
-    if missing:
-        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
-        what = "the commit" if pin.commit else tree.origin.archive
-        raise ConfigError(
-            Problem(where=f"{where}.{key}", what=f"{what} holds no `{path}`", fix="correct the path")
-            for key, path in missing
-        )
+    holder = "the commit" if pin.commit else tree.origin.archive
+    problems = [
+        Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path")
+        for key, path in missing
+    ]
+    problems += [
+        Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix="name folders and .py files only")
+        for path in pin.packages
+        if path in tree and not path.endswith(".py")
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def each(overlays: Iterable[NamedT], work: Callable[[NamedT], T]) -> tuple[list[T], list[OverlayError]]:
@@ -188,12 +194,28 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
     return applied, notices
 
 
-def check_shape(overlay: Overlay, tree: SourceTree) -> None:
-    """Refuse a tree of which no honest wheel can be made; raises `MergeError` with every reason."""
+def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
+    """Refuse a tree of which no honest wheel can be made.
+
+    Args:
+        overlay: the overlay.
+        tree: what the wheel is made from.
+        releases: the pinned archives that are at hand beside it, for what only they tell.
+
+    Raises:
+        MergeError: with every reason.
+    """
     problems: list[Problem] = []
-    for check in (check_compiled, check_imports, check_left_out, licence_files):
+    checks = (
+        lambda: check_compiled(overlay, tree),
+        lambda: check_imports(overlay, tree),
+        lambda: check_left_out(overlay, tree, releases),
+        lambda: check_named(overlay, (tree, *releases)),
+        lambda: licence_files(overlay, tree),
+    )
+    for check in checks:
         try:
-            check(overlay, tree)
+            check()
         except MergeError as error:
             problems += error.problems
     if problems:

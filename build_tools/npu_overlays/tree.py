@@ -9,10 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 OriginKind = Literal["git", "archive"]
+
+# What build backends take for licence files where nothing is said.
+_LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
+
+
+def is_licence(path: str) -> bool:
+    """Return whether a file at the top of a repository is taken for a licence where nothing is said."""
+    return "/" not in path and any(fnmatchcase(path, glob) for glob in _LICENCES)
 
 
 def blob_id(content: bytes) -> str:
@@ -66,6 +75,7 @@ class SourceTree:
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
         outside: for an archive wheel, what it installs outside its packages: scripts, data, headers.
         beside: for an archive wheel, what it installs beside the shipped packages.
+        sboms: for an archive wheel, its bills of materials by file name.
     """
 
     entries: Mapping[str, FileEntry]
@@ -77,6 +87,7 @@ class SourceTree:
     wheel: str = ""
     outside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    sboms: Mapping[str, bytes] = field(default_factory=dict)
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries

@@ -82,7 +82,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
             for pair in pairs
         ],
         "companion": overlay.pin.project,
-        "not_built": [overlay.pin.place(f"{glob}/").rstrip("/") or glob for glob in overlay.not_built],
+        "not_built": [overlay.pin.place(glob) or glob for glob in overlay.not_built],
         "files": [_file(overlay.pin, entry) for entry in files],
         "not_applied": [
             {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why} for one in not_applied

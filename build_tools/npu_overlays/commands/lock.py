@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from npu_overlays import source
@@ -124,7 +125,8 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
-    archives = {one.file: _compared(overlay, one, tree, known) for one in overlay.pin.archives}
+    releases = _releases(overlay, tree)
+    archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
     applied = apply_overlay(content, tree, absent=absent)
     found = [*contracts(content, tree), *patch_contracts(applied.patched)]
@@ -136,7 +138,7 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
         archives=archives,
         contracts=(*found, *_kept(content, known, absent)),
     )
-    check_shape(overlay, tree)
+    check_shape(overlay, tree, releases.values())
     carried = carried_over(content, lock, before=before, absent=absent)
     return Made(content=content, lock=lock, notices=(*notices, *carried))
 
@@ -161,18 +163,30 @@ def _kept(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple
     )
 
 
-def _compared(overlay: Overlay, archive: Archive, tree: SourceTree, known: Lock | None) -> ArchiveRecord:
-    if not overlay.pin.commit:
+def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
+    """Return the pinned archives by file name: all where git has the commit, else the one that stands in for it."""
+    if tree.origin.kind != "git":
+        return {tree.origin.archive: tree}
+    releases = {}
+    for archive in overlay.pin.archives:
+        step(f"comparing {archive.file} with the commit")
+        pin = replace(overlay.pin, archives=(archive,))
+        releases[archive.file] = source.acquire(pin, mode="archive", progress=step)
+    return releases
+
+
+def _compared(
+    overlay: Overlay, archive: Archive, tree: SourceTree, releases: Mapping[str, SourceTree], known: Lock | None
+) -> ArchiveRecord:
+    pin = overlay.pin
+    if not pin.commit:
         return ArchiveRecord(compared=True)  # it is what is pinned
     if tree.origin.kind != "git":
         return (
             known.archives.get(archive.file, ArchiveRecord(compared=False)) if known else ArchiveRecord(compared=False)
         )
-    step(f"comparing {archive.file} with the commit")
-    pin = replace(overlay.pin, archives=(archive,))
-    unpacked = source.acquire(pin, mode="archive", progress=step)
     ours = {path: entry.blob for path, entry in tree.entries.items() if pin.place(path)}
-    theirs = {path: entry.blob for path, entry in unpacked.entries.items() if pin.place(path)}
+    theirs = {path: entry.blob for path, entry in releases[archive.file].entries.items() if pin.place(path)}
     different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
     if different:
         what = f"{len(different)} files of {archive.file} differ from the commit: {', '.join(different[:10])}"

@@ -34,7 +34,8 @@ class UpstreamMetadata:
         requires: requirements, markers of extras included, in upstream's order.
         extras: names of extras, in upstream's order.
         fields: further values for the ``[project]`` table: ``description``, ``requires-python``,
-            ``license`` or ``license-expression``, ``keywords``, ``classifiers``, ``authors``, ``urls``.
+            ``license`` or ``license-expression``, ``keywords``, ``classifiers``, ``authors``, ``urls``,
+            ``import-names``, ``import-namespaces``.
         scripts: console scripts, name to object reference.
         entry_points: the other entry points, by group.
         readme: repository path of the long description, or empty.
@@ -70,6 +71,8 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         "authors": _people(message, "Author"),
         "maintainers": _people(message, "Maintainer"),
         "urls": _urls(message),
+        "import-names": [name for value in message.get_all("Import-Name", []) if (name := str(value).strip())],
+        "import-namespaces": [str(value).strip() for value in message.get_all("Import-Namespace", [])],
     }
     parser = configparser.ConfigParser(delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names of scripts keep their case

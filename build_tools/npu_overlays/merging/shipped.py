@@ -77,7 +77,7 @@ class Shipped:
 
     Args:
         places: repository path by place in the wheel.
-        homes: the folders of the wheel that hold the shipped packages.
+        homes: the folders of the wheel that hold the shipped packages, and single modules.
         read: returns the bytes of a repository path.
         sources: parses them.
         unseen: places of files the commit holds and the source at hand lacks.
@@ -94,7 +94,7 @@ class Shipped:
         self.places = places
         self.sources = sources
         self.read = read
-        self._homes = frozenset(home.replace("/", ".") for home in homes)
+        self._homes = frozenset(home.removesuffix(".py").replace("/", ".") for home in homes)
         self._unseen = frozenset(filter(None, map(module_name, unseen)))
 
     @cached_property

@@ -161,7 +161,7 @@ def _read_packages(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, str]
         if name and not all(part.isidentifier() for part in name.split(".")):
             table.problem("packages", f"`{name}` cannot be imported", 'write import = "lib", or "space.lib"')
         packages.append(path)
-        imports += [(path, name.replace(".", "/"))] if name else []
+        imports += [(path, name.replace(".", "/") + (".py" if path.endswith(".py") else ""))] if name else []
     if not packages and "packages" in table.keys():  # noqa: SIM118  # a method of Table
         table.problem("packages", "is empty", 'packages = ["NAME"]')
     return tuple(packages), tuple(imports)

@@ -20,17 +20,24 @@ _LISTED = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
 _SHOWN = 10
 
 
-def check_left_out(overlay: Overlay, tree: SourceTree) -> None:
+def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
     """Refuse packages beside which upstream installs others, unless the overlay names these as ``not-built``.
 
     Of a release wheel it is known what it installs, of an sdist what setuptools lists in it. Where a commit is
-    pinned they only stand in for it, and must not be judged otherwise than the commit itself. Of that, as of
-    every sdist, it is known that what lies beside a package in ``src/`` is installed as well.
+    pinned they only stand in for it: a build from one must not be judged otherwise than a build from the commit, so
+    they are looked at when the overlay is locked. Of a commit, as of every sdist, it is known that what lies beside a
+    package in ``src/`` is installed as well.
+
+    Args:
+        overlay: the overlay.
+        tree: what the wheel is made from.
+        releases: the pinned archives that are at hand, where a commit is pinned and these are to be judged too.
 
     Raises:
         MergeError: with each such folder or file.
     """
-    listed = () if overlay.pin.commit else (*_beside(overlay, tree), *_listed(overlay, tree))
+    judged = releases if overlay.pin.commit else (tree,)
+    listed = {path for one in judged for path in (*_beside(overlay, one), *_listed(overlay, one))}
     siblings = {*_siblings(overlay, tree)}
     found = siblings | {path for path in listed if f"{_ROOT}{path}" not in siblings}
     left = [path for path in sorted(found) if not any(_is_named(glob, path) for glob in overlay.not_built)]
@@ -41,13 +48,30 @@ def check_left_out(overlay: Overlay, tree: SourceTree) -> None:
     )
     what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
     fix = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
-    folders = [path for path in left if "." not in path]
-    if folders:
-        added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in folders)
+    shippable = [path for path in left if "." not in path or path.endswith(".py")]
+    if shippable:
+        added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in shippable)
         fix = f"add {added} to packages; {fix}"
     else:
-        fix = f"only folders can be shipped: keep upstream's own wheel; {fix}"
+        fix = f"only folders and modules can be shipped: keep upstream's own wheel; {fix}"
     raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
+
+
+def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
+    """Refuse entries of ``not-built`` that name nothing, where all that is pinned is at hand to be looked at.
+
+    Raises:
+        MergeError: with each such entry.
+    """
+    seen = list(trees)
+    pinned = {one.file for one in overlay.pin.archives} | ({""} if overlay.pin.commit else set())
+    if not pinned <= {tree.origin.archive for tree in seen}:
+        return
+    held = {path for tree in seen for path in (*tree.entries, *tree.outside, *tree.beside, *_listed(overlay, tree))}
+    idle = [glob for glob in overlay.not_built if not any(_is_named(glob, path) for path in held)]
+    if idle:
+        where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
+        raise MergeError(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix) for glob in idle)
 
 
 def _is_named(glob: str, path: str) -> bool:
@@ -75,7 +99,8 @@ def _unit(path: str, homes: Iterable[str]) -> str:
 def _listed(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
     """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
     # A package that would come to lie elsewhere than it is imported from is told by another check.
-    tops = {name for _, home in overlay.pin.homes for name in (home.partition("/")[0], home.rpartition("/")[2])}
+    homes = [home.removesuffix(".py") for _, home in overlay.pin.homes]
+    tops = {name for home in homes for name in (home.partition("/")[0], home.rpartition("/")[2])}
     for path in filter(_LISTED.fullmatch, tree.entries):
         yield from (name for name in tree.read(path).decode("utf-8", "replace").split() if name not in tops)
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from email.parser import HeaderParser
-from fnmatch import fnmatchcase
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.inputs import LICENCE_FILES
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.tree import SourceTree
-
-# What build backends take for licence files where nothing is said.
-_USUAL = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
+from npu_overlays.tree import SourceTree, is_licence
 
 
 def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
@@ -40,8 +36,7 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
 
 def _usual(tree: SourceTree) -> list[str]:
     listed = map(str, HeaderParser().parsestr(tree.metadata).get_all("License-File", []))
-    found = [path for path in tree.entries if any(fnmatchcase(path, glob) for glob in _USUAL) and "/" not in path]
-    return [*dict.fromkeys([*found, *(path for path in listed if path in tree)])]
+    return [*dict.fromkeys([*filter(is_licence, tree.entries), *(path for path in listed if path in tree)])]
 
 
 def _words(text: bytes) -> bytes:

@@ -7,7 +7,8 @@ from the very bytes whose digest was compared with the pinned one.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -21,7 +22,7 @@ from npu_overlays.source.download import download
 from npu_overlays.source.guard import check
 from npu_overlays.source.paths import faults, listing
 from npu_overlays.source.unpack import Member, UnpackError, read_archive
-from npu_overlays.tree import FileEntry, Origin, SourceTree, blob_id
+from npu_overlays.tree import FileEntry, Origin, SourceTree, blob_id, is_licence
 
 # Shipped folders of the repository, and the folder of upstream's wheel that holds each.
 Homes = tuple[tuple[str, str], ...]
@@ -39,6 +40,7 @@ class Unpacked:
         wheel: text of a wheel's ``WHEEL`` file.
         outside: what a wheel installs outside its packages.
         beside: what it installs beside the shipped packages.
+        sboms: its bills of materials by file name, that of a folder with dashes for slashes.
     """
 
     files: dict[str, Member]
@@ -47,6 +49,7 @@ class Unpacked:
     wheel: str = ""
     outside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    sboms: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
@@ -78,6 +81,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
         wheel=found.wheel,
         outside=found.outside,
         beside=found.beside,
+        sboms=found.sboms,
     )
 
 
@@ -111,7 +115,7 @@ def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
     except UnpackError as error:
         problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
         raise SourceError(problem) from error
-    lacking = [path for path, _ in homes if not any(item.startswith(f"{path}/") for item in found.files)]
+    lacking = [path for path, _ in homes if not any(f"{item}/".startswith(f"{path}/") for item in found.files)]
     if len(lacking) == len(homes):
         what = f"holds none of the shipped packages: {listing(lacking)}"
         raise SourceError(Problem(where=name, what=what, fix=_held(members, wheel=name.endswith(".whl"))))
@@ -157,29 +161,28 @@ def _held(members: list[Member], *, wheel: bool) -> str:
     folders = {path.rpartition("/")[0] for path in modules} - {""}
     if tops := sorted(folder for folder in folders if folder.count("/") <= 1):
         return f"name a folder that it has: {listing(tops)}"
-    return f"it has no package, only {listing(modules) or 'no Python module'}; what is no folder cannot be overlaid"
+    if modules:
+        return f"name a module that it has: {listing(modules)}"
+    return "it has no Python module, so there is nothing to overlay: pin another archive"
 
 
 def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
     own = _info_folder(name, members)
-    special: dict[str, str] = {}
+    info = {member.path.removeprefix(f"{own}/"): member for member in members if member.path.startswith(f"{own}/")}
     outside: list[str] = []
     beside: list[str] = []
-    files: list[tuple[str, Member]] = []
+    files: list[tuple[str, Member]] = [*_licences(info).items()]
     for member in members:
         top, _, rest = member.path.partition("/")
         kind, _, inner = rest.partition("/")
         library = top.endswith(".data") and kind in ("purelib", "platlib")
         if path := _repository_path(inner if library else member.path, homes):
             files.append((path, member))
-        elif top == own and rest.startswith("licenses/"):
-            files.append((rest.removeprefix("licenses/"), member))
-        elif top == own and rest in _SPECIAL:
-            special[rest] = member.text()
         elif top.endswith(".data") and not library:
             outside.append(member.path)
         elif top != own:
             beside.append(inner if library else member.path)
+    special = {name: info[name].text() for name in _SPECIAL if name in info}
     return Unpacked(
         files=_by_path(files),
         metadata=_required(special, "METADATA"),
@@ -187,7 +190,17 @@ def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
         wheel=_required(special, "WHEEL"),
         outside=tuple(outside),
         beside=tuple(beside),
+        sboms={path.replace("/", "-"): member.content for path, member in _below("sboms", info).items()},
     )
+
+
+def _licences(info: Mapping[str, Member]) -> dict[str, Member]:
+    """Return the licence files in a wheel's metadata folder; older wheels have no folder of their own for them."""
+    return {**{path: member for path, member in info.items() if is_licence(path)}, **_below("licenses", info)}
+
+
+def _below(folder: str, info: Mapping[str, Member]) -> dict[str, Member]:
+    return {path.removeprefix(f"{folder}/"): one for path, one in info.items() if path.startswith(f"{folder}/")}
 
 
 def _info_folder(name: str, members: list[Member]) -> str:
@@ -219,7 +232,7 @@ def _by_path(files: list[tuple[str, Member]]) -> dict[str, Member]:
 
 
 def _repository_path(place: str, homes: Homes) -> str:
-    return next((path + place[len(home) :] for path, home in homes if place.startswith(f"{home}/")), "")
+    return next((path + place[len(home) :] for path, home in homes if f"{place}/".startswith(f"{home}/")), "")
 
 
 def _sort_sdist(members: list[Member]) -> Unpacked:

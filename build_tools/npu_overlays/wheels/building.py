@@ -108,7 +108,7 @@ def _existing(loaded: Loaded, out: Path) -> Built | None:
 
 def _mode(loaded: Loaded) -> Mode:
     if loaded.clone is None:
-        return loaded.mode if loaded.overlay.pin.commit else "archive"
+        return loaded.mode
     acquire(loaded.overlay, loaded.mode, loaded.clone)  # the clone is looked at whenever it is named
     return "git"
 

@@ -17,14 +17,23 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.wheels.staging import companion_table, project_table, sdist_files, stage_wheel
 
-_METADATA = {"core-metadata-version": "2.4"}  # some indexes refuse newer ones
+_SBOMS = "sboms"
+
+
+def _target(table: dict[str, Any]) -> dict[str, str]:
+    """Return what hatchling is told of the metadata: its version is the lowest that has all fields of the table.
+
+    Some indexes refuse newer ones; where upstream's own needs one, ours does.
+    """
+    newer = "import-names" in table or "import-namespaces" in table
+    return {"core-metadata-version": "2.5" if newer else "2.4"}
 
 
 class _Wheel(WheelBuilder):
     """Hatchling's builder, with the tag and the files handed over."""
 
     def __init__(self, root: Path, table: dict[str, Any], build_data: dict[str, Any]) -> None:
-        target = {**_METADATA, "bypass-selection": True}
+        target = {**_target(table), "bypass-selection": True}
         super().__init__(str(root), config=_document(table, wheel=target))
         self._data = build_data
 
@@ -37,7 +46,7 @@ class _Sdist(SdistBuilder):
     """Hatchling's builder, with more files than lie in the folder."""
 
     def __init__(self, root: Path, table: dict[str, Any], files: dict[str, str]) -> None:
-        super().__init__(str(root), config=_document(table, sdist=_METADATA))
+        super().__init__(str(root), config=_document(table, sdist=_target(table)))
         self._files = files
 
     def get_default_build_data(self) -> dict[str, Any]:
@@ -56,11 +65,17 @@ def pack_wheel(prepared: Prepared, out: Path) -> Path:
         root, staging = Path(folder, "project"), Path(folder, "files")
         staging.mkdir()
         root.mkdir()
-        for name, content in prepared.licences.items():
+        sboms = {f"{_SBOMS}/{name}": content for name, content in prepared.tree.source.sboms.items()}
+        for name, content in {**prepared.licences, **sboms}.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(content)
         tag, pure = prepared.tag
-        data = {"force_include": stage_wheel(prepared, staging), "tag": tag, "pure_python": pure}
+        data = {
+            "force_include": stage_wheel(prepared, staging),
+            "tag": tag,
+            "pure_python": pure,
+            "sbom_files": [*sboms],
+        }
         return _written(_Wheel(root, project_table(prepared), data), prepared.content.overlay, out)
 
 

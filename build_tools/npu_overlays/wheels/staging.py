@@ -36,6 +36,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
     groups = {name: dict(points) for name, points in metadata.entry_points.items()}
     return {
         **fields,
+        **_import_names(prepared, fields),
         "name": overlay.distribution,
         "description": f"{fields.get('description', '')} {patched}".strip(),
         "version": prepared.version,
@@ -48,6 +49,22 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
         "dependencies": [*without_extras(requires, stacked), companion],
         "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **stacked},
     }
+
+
+def _import_names(prepared: Prepared, fields: dict[str, Any]) -> dict[str, list[str]]:
+    """Return, where upstream says what can be imported, what of that is shipped, and our summary."""
+    own, below = fields.pop("import-names", []), fields.pop("import-namespaces", [])
+    if not own and not below:
+        return {}
+    places = [f"{place.removesuffix('.py')}/" for place in prepared.shipped().values()]
+
+    def shipped(names: list[str]) -> list[str]:
+        # A name may be followed by a semicolon and what it is: "lib._core; private".
+        folders = {name: f"{name.partition(';')[0].strip().replace('.', '/')}/" for name in names}
+        return [name for name, folder in folders.items() if any(place.startswith(folder) for place in places)]
+
+    summary = prepared.content.overlay.summary_package
+    return {"import-names": [*shipped(own), summary], "import-namespaces": shipped(below)}
 
 
 def companion_table(prepared: Prepared) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _stale(subject: Subject, seen: Survey) -> Iterator[str]:
         cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(root, folder, "x.py")))  # noqa: PTH120
         for name in _names(cache):
             stem, tag, optimization = _split(name)
-            source = f"{folder}/{stem}.py"
+            source = f"{folder}/{stem}.py".removeprefix("/")
             if tag != sys.implementation.cache_tag or source not in subject.files or f"{stem}.py" not in listed:
                 continue
             compiled = os.path.join(cache, name)

@@ -104,5 +104,5 @@ def of_added(subject: Subject, paths: Sequence[str]) -> dict[str, list[str]]:
 def _owners(subject: Subject) -> list[tuple[Dist, Mapping[str, str]]]:
     """Return the other distributions in the same folder that claim files in the shipped packages."""
     others = (one for one in subject.dists if one.store.root == subject.store.root and one not in subject.own)
-    claims = ((one, one.claims(subject.tops)) for one in others)
+    claims = ((one, one.claims(subject.roots)) for one in others)
     return [(one, claimed) for one, claimed in claims if claimed]

@@ -92,11 +92,11 @@ class Dist:
         lines = (line.strip() for line in self._text("installed-files.txt").splitlines())
         return {os.path.normpath(f"{self.info}/{line}").replace(os.sep, "/"): "" for line in lines if line}
 
-    def claims(self, tops: Iterable[str]) -> dict[str, str]:
-        """Return the files it claims in the given top-level folders; quick for the many that claim none."""
+    def claims(self, roots: Iterable[str]) -> dict[str, str]:
+        """Return the files it claims whose paths begin like one of these; quick for the many that claim none."""
         text = self._text("RECORD") or self._text("installed-files.txt")
-        wanted = tuple(f"{top}/" for top in tops)
-        if not any(top in text for top in wanted):
+        wanted = tuple(roots)
+        if not any(root in text for root in wanted):
             return {}
         return {path: digest for path, digest in self.record.items() if path.startswith(wanted)}
 

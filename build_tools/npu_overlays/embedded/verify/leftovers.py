@@ -95,7 +95,8 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
 
 def _hooks(subject: Subject) -> Iterator[Finding]:
     """Yield .pth files that run code about the shipped packages in every Python process."""
-    known = (*subject.tops, PLUGIN) if subject.for_npus else subject.tops
+    own = (*subject.tops, *(module.removesuffix(".py") for module in subject.modules))
+    known = (*own, PLUGIN) if subject.for_npus else own
     names = "|".join(re.escape(top) for top in known if top != subject.place.package)
     code = re.compile(rf"^import[ \t].*\b(?:{names})\b".encode(), re.MULTILINE)
     for name in subject.store.listing(""):

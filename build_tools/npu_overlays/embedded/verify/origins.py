@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 
 def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
-    """Yield each top-level package that Python does not import from where it was verified.
+    """Yield each top-level package or module that Python does not import from where it was verified.
 
     Args:
         subject: the distribution.
         path: what to search; None for all that this Python's finders know, editable installs included.
     """
-    for top in subject.tops:
+    for entry in (*subject.tops, *subject.modules):
+        top = entry.removesuffix(".py")
         try:
             finder, spec = _find(top, path)
         except Exception as error:  # a foreign finder may fail in any way; that is an answer too
             yield _finding(subject, f"cannot tell where `import {top}` leads: {error}", "", "", level="unknown")
             continue
         found = _location(spec)
-        expected = os.path.join(os.path.abspath(subject.store.root), top)
+        expected = os.path.join(os.path.abspath(subject.store.root), entry)
         if found and os.path.realpath(found) != os.path.realpath(expected):
             cause, remedy = _explain(found, finder)
             yield _finding(subject, f"`import {top}` gives {found}, not {expected}", cause, remedy, found)

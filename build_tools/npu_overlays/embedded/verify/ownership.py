@@ -59,7 +59,7 @@ def _companion(subject: Subject) -> Iterator[Finding]:
 
 def _replaced(subject: Subject, other: Dist) -> tuple[str, str]:
     """Say what stands where the companion belongs, and why."""
-    claimed = other.claims(subject.tops) if other.store.root == subject.store.root else {}
+    claimed = other.claims(subject.roots) if other.store.root == subject.store.root else {}
     ours = len(claimed.keys() & subject.files.keys())
     what = f"{other.name} {other.version} is installed instead of {other.name} {subject.version}"
     if ours:
@@ -82,7 +82,7 @@ def _others(subject: Subject) -> Iterator[Finding]:
     for other in subject.dists:
         if other.store.root != subject.store.root or other in subject.own or other.key == normal_name(project):
             continue
-        shared = sorted(other.claims(subject.tops).keys() & subject.files.keys())
+        shared = sorted(other.claims(subject.roots).keys() & subject.files.keys())
         if shared:
             yield _finding(
                 subject,

@@ -78,6 +78,16 @@ class Subject:
         """The top-level packages it ships, its summary included."""
         return tuple(sorted({path.partition("/")[0] for path in self.files if "/" in path}))
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The top-level modules it ships that are no packages, by file name."""
+        return tuple(sorted(path for path in self.files if "/" not in path))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """What it ships begins with one of these: folders, with a slash, and files."""
+        return (*(f"{top}/" for top in self.tops), *self.modules)
+
 
 def load(place: Place, dists: Sequence[Dist]) -> Subject:
     """Read what was built and what is installed at one place; never raises for damaged data."""
@@ -171,7 +181,7 @@ def _recorded(place: Place, record: Mapping[str, str]) -> dict[str, str]:
     files = {path: digest for path, digest in record.items() if digest and ".dist-info/" not in path}
     files.pop(f"{place.package}/{MANIFEST}", None)
     # Scripts lie outside the packages: in `../../bin/`, or in `bin/` after `pip install --target`.
-    return {path: digest for path, digest in files.items() if "/" in path and not path.startswith(("../", "bin/"))}
+    return {path: digest for path, digest in files.items() if not path.startswith(("../", "bin/"))}
 
 
 def _parsed(value: dict[str, object]) -> tuple[dict[str, str], str]:

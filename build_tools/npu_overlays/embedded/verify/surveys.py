@@ -24,7 +24,7 @@ class Survey:
         missing: built and not there.
         odd: built as files, and now something else.
         added: there and not built: files, and folders as ``name/``.
-        folders: every shipped folder with what lies in it.
+        folders: every shipped folder with what lies in it; where single modules are shipped, the top as well, as "".
     """
 
     present: tuple[str, ...]
@@ -43,12 +43,15 @@ def survey(subject: Subject) -> Survey:
             built.setdefault(folder, set()).add(name)
             folder, _, name = folder.rpartition("/")
     folders = {folder: subject.store.listing(folder) for folder in sorted(built)}
+    added = tuple(_added(subject, built, folders))
+    if subject.modules:
+        folders[""] = subject.store.listing("")  # what else lies there is not ours
     kinds = {path: folders.get((parts := path.rpartition("/"))[0], {}).get(parts[2]) for path in sorted(subject.files)}
     return Survey(
         present=tuple(path for path, kind in kinds.items() if kind == "file"),
         missing=tuple(path for path, kind in kinds.items() if kind is None),
         odd=tuple(path for path, kind in kinds.items() if kind in {"folder", "other"}),
-        added=tuple(_added(subject, built, folders)),
+        added=added,
         folders=folders,
     )
 
