@@ -275,6 +275,7 @@ def _write(sample: Sample, lib_commit: str, app_commit: str) -> None:
         repository=sample.lib.url,
         packages=["src/lib"],
         files=LIB_OVERLAY,
+        overlay='not-built = ["tests"]\n',
         upstream=f'tag = "v1.2.3"\n{archive_table(archive)}\n{LIB_EDIT}',
     )
     (sample.lib_overlay / "tree/src/lib/npu.sh").chmod(0o755)

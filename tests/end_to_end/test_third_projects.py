@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from support.environment import Environment
+from support.overlays import edit
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
 
+from .sample import Sample
 from .test_commands import wheel_of
 
 ROOT = Path(__file__).parents[2]
@@ -44,13 +46,16 @@ FILES = {
 CHANGE = f'{MARKED}@wrapped(why="One more is right.")\ndef answer():\n    return upstream() + 1\n'
 
 
-def overlay_of(environment: Environment, archive: Path, change: Mapping[str, str], lines: str = "") -> str:
+def overlay_of(
+    environment: Environment, archive: Path, change: Mapping[str, str], lines: str = "", *, packages: str = "space/core"
+) -> str:
     """Write an overlay as docs/overlay-language.md shows it, pinning a release archive alone, and return its name."""
     folder = environment.folder / "overlays" / "demo@1.5"
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     config = (
         '[build-system]\nrequires = ["npu-overlays"]\nbuild-backend = "npu_overlays.backend"\n\n'
-        '[tool.overlay]\nproject = "demo"\nsuffix = "acme"\npackages = ["space/core"]\n'
+        '[tool.overlay]\nproject = "demo"\nsuffix = "acme"\n'
+        f'packages = ["{packages}"]\n'
         f"{lines}\n[[tool.overlay.upstream.archive]]\n"
         f'distribution = "demo"\nversion = "1.5"\nfile = "{archive.name}"\nsha256 = "{digest}"\n'
     )
@@ -144,6 +149,126 @@ def test_a_release_for_one_platform_stays_for_that_platform(environment: Environ
     environment.ok("verify-wheel", *sorted((environment.folder / "out").iterdir()))
     (again,) = environment.ok("build", name, "--out", "out", "--json").json()
     assert again["rebuilt"] is False
+
+
+MODULE = {
+    "demo.py": b"def answer():\n    return 41\n",
+    # Where build backends put it before there was a folder for it.
+    "demo-1.5.dist-info/LICENSE.txt": b"Free for all.\n",
+}
+
+
+def test_a_module_alone_is_overlaid_as_a_package_is(environment: Environment, venv: Venv) -> None:
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", MODULE)
+    name = overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages="demo.py")
+    environment.ok("lock", name)
+    environment.ok("build", name, "--out", "out")
+    out = environment.folder / "out"
+    files = members(wheel_of(out, "demo_acme"))
+    assert [path for path in files if not path.startswith("demo_acme")] == ["demo.py"]
+    assert [content for path, content in files.items() if path.endswith("/licenses/LICENSE.txt")] == [
+        b"Free for all.\n"
+    ]
+    environment.ok("verify-wheel", *sorted(out.iterdir()))
+    venv.install("--no-deps", *sorted(out.glob("*.whl")))
+    assert venv.python("-c", "import demo; print(demo.answer())").out == "42\n"
+    assert venv.python("-m", "demo_acme_summary", "--audit").code == 0
+    assert "intact" in venv.python("-m", "demo_acme_summary", "--verify").out
+    module = venv.site / "demo.py"
+    shadow = venv.folder / "elsewhere"
+    shadow.mkdir()
+    (shadow / "demo.py").write_bytes(MODULE["demo.py"])
+    (venv.site / "first.pth").write_text("import sys; import demo; demo.answer = len\n")
+    module.write_bytes(module.read_bytes() + b"# more\n")
+    command = (venv.executable, "-m", "demo_acme_summary", "--verify")
+    done = venv.environment.run(*command, PYTHONPATH=str(shadow))
+    assert done.code == 1
+    for text in ("modified: 1 file", "demo.py", "startup hook", f"`import demo` gives {shadow}/demo.py, not {module}"):
+        assert text in done.out, done.out
+    module.unlink()
+    assert "missing: 1 file" in venv.python("-m", "demo_acme_summary", "--verify").out
+
+
+def test_of_files_only_modules_are_shipped(environment: Environment) -> None:
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", {**MODULE, "other.py": b"", "demo.pth": b""})
+    done = environment.cli("lock", overlay_of(environment, archive, {}, packages="dem"))
+    assert done.code == 4
+    assert "holds none of the shipped packages: dem\n    fix: name a module that it has: demo.py, other.py" in done.err
+    name = overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages='demo.py", "demo.pth')
+    done = environment.cli("lock", name)
+    assert done.code == 3
+    assert "tool.overlay.packages: `demo.pth` is no module\n    fix: name folders and .py files only" in done.err
+    done = environment.cli("lock", overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages="demo.py"))
+    assert done.code == 5
+    assert "upstream also installs `demo.pth`, `other.py`" in done.err
+    assert (
+        'fix: add "other.py" to packages; or, where they may be missing, say so: not-built = ["demo.pth",' in done.err
+    )
+    name = overlay_of(environment, archive, {}, 'not-built = ["demo.pth", "other.py", "othr.py"]', packages="demo.py")
+    done = environment.cli("lock", name)
+    assert done.code == 5
+    assert done.err.count("not-built: `") == 1
+    assert "tool.overlay.not-built: `othr.py` names nothing upstream has\n    fix: delete the entry" in done.err
+
+
+def test_what_the_release_of_a_pinned_commit_installs_besides_is_told_by_lock(sample: Sample) -> None:
+    config = sample.lib_overlay / "pyproject.toml"
+    edit(config, 'not-built = ["tests"]', 'not-built = ["scripts", "test"]')
+    done = sample.environment.cli("lock", sample.lib_name)
+    assert done.code == 5
+    assert "tool.overlay.packages: upstream also installs `tests`" in done.err
+    # Only the commit has `scripts`; of `test` there is none in either.
+    assert re.findall("not-built: `(.*)` names nothing", done.err) == ["test"]
+    # Without a repository at hand the archive that stands in for it tells as much; what the commit has, it cannot.
+    done = sample.environment.cli("lock", sample.lib_name, "--source", "archive")
+    assert done.code == 5
+    assert "tool.overlay.packages: upstream also installs `tests`" in done.err
+    assert "names nothing" not in done.err
+
+
+def test_a_release_alone_cannot_be_had_from_git_even_where_it_is_built_already(
+    environment: Environment, built: Path
+) -> None:
+    done = environment.cli("build", "demo@1.5", "--out", str(built), "--source", "git")
+    assert done.code == 4
+    assert "only a release archive is pinned, no commit that a repository could be asked for" in done.err
+    assert "leave out --source git" in done.err
+    assert "(up to date)" in environment.ok("build", "demo@1.5", "--out", str(built)).out
+    assert "(up to date)" in environment.ok("build", "demo@1.5", "--out", str(built), "--source", "archive").out
+
+
+def test_import_names_and_bills_of_materials_of_a_release_are_kept(environment: Environment) -> None:
+    headers = "Metadata-Version: 2.5\nName: demo\nVersion: 1.5\nImport-Name: space.core\n"
+    headers += "Import-Name: space.core._vendor ; private\nImport-Name: gone\nImport-Namespace: space\n"
+    bill = b'{"bomFormat": "CycloneDX"}'
+    files = {**FILES, "demo-1.5.dist-info/sboms/auditwheel.cdx.json": bill}
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", files, metadata=headers)
+    name = overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
+    environment.ok("lock", name)
+    environment.ok("build", name, "--out", "out")
+    wheel = wheel_of(environment.folder / "out", "demo_acme")
+    told = metadata(wheel)
+    assert told["Metadata-Version"] == "2.5"
+    assert told.get_all("Import-Name") == ["demo_acme_summary", "space.core", "space.core._vendor; private"]
+    assert told.get_all("Import-Namespace") == ["space"]
+    (kept,) = (content for path, content in members(wheel).items() if path.endswith("/sboms/auditwheel.cdx.json"))
+    assert kept == bill
+    companion = metadata(wheel_of(environment.folder / "out", "demo"))
+    assert (companion["Metadata-Version"], companion["Import-Name"]) == ("2.4", None)
+    environment.ok("verify-wheel", *sorted((environment.folder / "out").iterdir()))
+
+
+def test_no_word_of_a_plugin_that_is_none_of_its_business(built: Path, venv: Venv) -> None:
+    venv.install("--no-deps", *sorted(built.glob("*.whl")))
+    (venv.site / "verl_npu").mkdir()
+    (venv.site / "verl_npu" / "__init__.py").write_text("")
+    (venv.site / "verl_npu" / "plugin.py").write_text("")
+    (venv.site / "verl_npu.pth").write_text("import verl_npu\n")
+    (venv.site / "space" / "core" / "a.rej").write_text("")
+    done = venv.python("-m", "demo_acme_summary", "--verify")
+    assert done.code == 1
+    assert "rejected patch" in done.out
+    assert not OURS.search(done.out.replace(str(venv.folder), "")), done.out
 
 
 def test_statements_are_verified_against_their_wheels(environment: Environment, built: Path) -> None:
