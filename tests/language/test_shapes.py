@@ -212,7 +212,9 @@ def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, origin: Origin
     [
         (["src/attr"], ["attrs/__init__.py", "attrs/x.py"], 'installs `attrs`, which.*\n.*add "src/attrs" to packages'),
         (["space/core"], ["space/training/a.py"], 'add "space/training" to packages'),
-        (["lib/deep"], ["lib/__init__.py"], r"installs `lib/__init__\.py`, which.*\n.*only folders can be shipped"),
+        (["lib/deep"], ["lib/__init__.py"], r'installs `lib/__init__\.py`, which.*\n.*add "lib" to packages'),
+        (["lib"], ["six.py", "lib.pth"], r'installs `lib\.pth`, `six\.py`, which.*\n.*add "six.py" to packages; or'),
+        (["lib"], ["lib.pth"], r"installs `lib\.pth`, which.*\n.*only folders and modules can be shipped"),
         (["lib"], ["lib.pth", "_lib/a.py"], r'installs `_lib`, `lib\.pth`.*\n.*not-built = \["_lib", "lib\.pth"\]'),
     ],
 )

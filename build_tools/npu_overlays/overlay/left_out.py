@@ -50,7 +50,8 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
     fix = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
     shippable = [path for path in left if "." not in path or path.endswith(".py")]
     if shippable:
-        added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in shippable)
+        tops = (path.removesuffix("/__init__.py") for path in shippable)
+        added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in tops)
         fix = f"add {added} to packages; {fix}"
     else:
         fix = f"only folders and modules can be shipped: keep upstream's own wheel; {fix}"
