@@ -29,9 +29,10 @@ COVERAGE_GATE ?= 88
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-18s %s\n", $$1, $$2 }'
 
-wheels: $(VENV)/installed  ## build the default stack into wheels/, install it into a scratch environment, print the summary
+wheels: $(VENV)/installed  ## build the default stack and npu-doctor into wheels/, install them into a scratch environment, print the summary
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
 	$(RUN)/npu-overlays build $(SELECTION)
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels ./build_tools
 	$(RUN)/python ci/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
@@ -73,10 +74,10 @@ $(RUN)/python:
 
 # The time of a stamp says when the environment was last made to fit pyproject.toml.
 # pip learned `--python`, which ci/try_wheels.py uses, in 22.3; Ubuntu 22.04 brings 22.0.
-$(VENV)/installed: pyproject.toml $(RUN)/python
-	$(PIP) install "pip>=22.3" --editable .
+$(VENV)/installed: pyproject.toml build_tools/pyproject.toml $(RUN)/python
+	$(PIP) install "pip>=22.3" --editable ./build_tools --editable .
 	@touch $@
 
-$(VENV)/installed-%: pyproject.toml $(RUN)/python
-	$(PIP) install "pip>=22.3" --editable ".[$*]"
+$(VENV)/installed-%: pyproject.toml build_tools/pyproject.toml $(RUN)/python
+	$(PIP) install "pip>=22.3" --editable ./build_tools --editable ".[$*]"
 	@touch $@

@@ -3,7 +3,8 @@
 Runs `npu-overlays build` with the given selection, installs what that names
 into an environment of its own and prints the summary the wheels carry.
 Dependencies are left out: torch and ray are gigabytes, and the summary needs
-the standard library only.
+the standard library only. Where the wheel of npu-doctor lies there too, it is
+installed beside them, with the little it requires.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def main() -> int:
             print(f"error: {clash}", file=sys.stderr)
             return 2
         wheels = [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
-        install(options.environment, wheels)
+        doctor = sorted(Path(options.out).glob("npu_doctor-*.whl"))[-1:]
+        install(options.environment, wheels, doctor)
         print(flush=True)
         summarise(options.environment, wheels)
     except subprocess.CalledProcessError as error:
@@ -42,6 +44,8 @@ def main() -> int:
     print("\nThe wheels:")
     for one in listed:
         print(f"  {shown(one['wheel'])}\n  {shown(one['companion'])}", *one["notes"], sep="\n      ")
+    for wheel in doctor:
+        print(f"  {shown(wheel)}")
     return 0
 
 
@@ -68,15 +72,18 @@ def built(out: str, selection: list[str]) -> list[dict[str, Any]]:
     return listed
 
 
-def install(environment: Path, wheels: list[Path]) -> None:
+def install(environment: Path, wheels: list[Path], doctor: list[Path]) -> None:
     """Make the environment anew and install the wheels, unless it holds exactly these already."""
     stamp = environment / "installed"
-    wanted = "\n".join([sys.version, *(hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels)])
+    digests = (hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in (*wheels, *doctor))
+    wanted = "\n".join([sys.version, *digests])
     if stamp.is_file() and stamp.read_text("utf-8") == wanted:
         return
     run(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
     pip = (sys.executable, "-m", "pip", "--python", environment, "--disable-pip-version-check", "--quiet")
     run(*pip, "install", "--no-deps", "--no-index", "--no-compile", *wheels)
+    if doctor:
+        run(*pip, "install", *doctor)
     stamp.write_text(wanted, "utf-8")
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from npu_overlays.embedded.audit import definitions
-from npu_overlays.embedded.audit.compare import Comparison, Mismatch
-from npu_overlays.embedded.audit.layers import Origins
-from npu_overlays.embedded.audit.makers import Makers
+from npu_doctor.audit import definitions
+from npu_doctor.audit.compare import Comparison, Mismatch
+from npu_doctor.audit.layers import Origins
+from npu_doctor.audit.makers import Makers
 
 QUIET = {
     "decorators of the standard library": """

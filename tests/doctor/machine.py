@@ -9,16 +9,16 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from npu_overlays.embedded.doctor import data
-from npu_overlays.embedded.doctor.context import Context
-from npu_overlays.embedded.doctor.examine import examine
-from npu_overlays.embedded.doctor.system import System
+from npu_doctor import data
+from npu_doctor.context import Context
+from npu_doctor.examine import examine
+from npu_doctor.system import System
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from npu_overlays.embedded.doctor.model import Report, Row
+    from npu_doctor.model import Report, Row
 
 MINDSPEED = "1cdd0abd75e40936ad31721c092f57c695dd72c4"
 ATB = "/usr/local/Ascend/nnal/atb/latest/atb/cxx_abi_1"

@@ -9,18 +9,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import packaging
 import pytest
 
-import npu_overlays.embedded
+import npu_doctor
+import npu_summary
 from support.pythons import SUPPORTED, some_python
 
 from .machine import SMI, Machine
 
-SOURCE = Path(npu_overlays.embedded.__file__).parent
 PROGRAM = """
 import sys
-from verl_npu_summary.cli import main
-sys.exit(main(["--doctor", *sys.argv[1:]], package="verl_npu_summary"))
+from npu_doctor.cli import main
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -29,12 +30,18 @@ def python(request: pytest.FixtureRequest) -> str:
     return sys.executable if request.param == "this one" else some_python(request.param)
 
 
+def lay_down(folder: Path) -> Path:
+    """Lay down what npu-doctor's wheel holds, and what that requires; returns the folder for the path."""
+    site = folder / "installed"
+    for package in (npu_doctor, npu_summary, packaging):
+        source = Path(package.__path__[0])
+        shutil.copytree(source, site / source.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    return site
+
+
 def run(python: str, folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the doctor from a site folder, with nothing of the project on the path."""
-    site = folder / "installed"
-    if not site.is_dir():
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(SOURCE, site / "verl_npu_summary", ignore=ignored)
+    site = lay_down(folder)
     return subprocess.run(
         [python, "-B", "-I", "-c", f"import sys; sys.path.insert(0, {str(site)!r})\n{PROGRAM}", *arguments],
         env={"PATH": os.environ["PATH"], "LC_ALL": "C", **env},
@@ -66,8 +73,7 @@ def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
         (poison / name).mkdir(parents=True)
         (poison / name / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write('{name} ')\n")
     program = f"sys.path.append({str(poison)!r})\n"
-    site = tmp_path / "installed"
-    shutil.copytree(SOURCE, site / "verl_npu_summary", ignore=shutil.ignore_patterns("__pycache__"))
+    site = lay_down(tmp_path)
     command = f"import sys\nsys.path.insert(0, {str(site)!r})\n{program}{PROGRAM}"
     done = subprocess.run(
         [sys.executable, "-B", "-I", "-c", command, "--no-import"],
@@ -101,9 +107,49 @@ def test_help_lists_the_stacks_and_the_exit_codes(tmp_path: Path) -> None:
     assert "exit codes" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--verify", "--audit"], "give --verify or --audit, not both"),
+        (["--doctor", "--audit"], "give --doctor or --audit, not both"),
+        (["--verify", "--ray", "--audit"], "give --audit or --ray, not both"),
+        (["--verify", "--doctor"], "run --verify and --doctor one after the other; together they go with --ray"),
+        (["--audit", "--stack", "x"], "unrecognized arguments: --stack"),
+        (["--audit", "--no-import"], "unrecognized arguments: --no-import"),
+        (["--doctor", "--distribution", "verl"], "unrecognized arguments: --distribution verl"),
+        (["--verify", "--ray", "--doctor", "--data", "x.json"], "unrecognized arguments: --data x.json"),
+        (["--doctor", "--script", "x.py"], "unrecognized arguments: --script x.py"),
+        (["--doct"], "unrecognized arguments: --doct"),
+        (["audit", "--why"], "unrecognized arguments: --why"),
+        (["--audit", "--", "--steps", "1"], "unrecognized arguments: --steps 1"),
+        (["--verify", "--ray", "--timeout", "0"], "invalid seconds value: '0'"),
+        (["nurse"], "unrecognized arguments: nurse"),
+    ],
+)
+def test_wrong_usage_is_refused_with_2(tmp_path: Path, args: list[str], message: str) -> None:
+    done = run(sys.executable, tmp_path, *args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.startswith("usage: python -m npu_doctor")
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("doctor", ("--stack NAME", "--deterministic", "--data FILE", "--no-import", "--json")),
+        ("audit", ("--import MODULE", "--script FILE", "--distribution NAME", "--json")),
+        ("cluster", ("--ray [ADDRESS]", "--timeout SECONDS", "--doctor", "--stack NAME", "--json")),
+    ],
+)
+def test_help_of_each_command_teaches_its_options(tmp_path: Path, command: str, flags: tuple[str, ...]) -> None:
+    done = run(sys.executable, tmp_path, command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for taught in (*flags, "examples:", "exit codes:", "levels of the doctor:"):
+        assert taught in done.stdout
+
+
 def test_a_closed_reader_is_no_error(tmp_path: Path) -> None:
-    run(sys.executable, tmp_path, "--help")
-    site = tmp_path / "installed"
+    site = lay_down(tmp_path)
     command = [
         sys.executable,
         "-B",
@@ -120,7 +166,7 @@ def test_a_closed_reader_is_no_error(tmp_path: Path) -> None:
 
 
 def test_an_npu_smi_that_never_answers_is_unknown(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npu_overlays.embedded.doctor.ascend._SMI_SECONDS", 0.3)
+    monkeypatch.setattr("npu_doctor.ascend._SMI_SECONDS", 0.3)
     script = machine.bin / "npu-smi"
     script.write_text("#!/bin/sh\n/bin/sleep 30 & wait\n")
     found = [row for row in machine.report().rows if row.component == "npu-smi info"]

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_overlays.embedded.doctor import data
-from npu_overlays.embedded.doctor.context import Context
-from npu_overlays.embedded.doctor.examine import examine
+from npu_doctor import data
+from npu_doctor.context import Context
+from npu_doctor.examine import examine
 
 from .machine import MINDSPEED, TOOLKIT, Machine, clone
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from npu_overlays.embedded.doctor.model import Report, Row
+    from npu_doctor.model import Report, Row
 
 INFO = f"{TOOLKIT}/aarch64-linux/ascend_toolkit_install.info"
 

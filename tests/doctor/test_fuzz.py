@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.embedded.doctor.model import LEVELS
-from npu_overlays.embedded.doctor.render import render
+from npu_doctor.model import LEVELS
+from npu_doctor.render import render
 
 from .machine import SMI, TOOLKIT, Machine, write
 
@@ -248,7 +248,7 @@ def test_an_empty_machine_gives_a_report(tmp_path: Path) -> None:
 
 def test_a_check_that_fails_is_a_row_and_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Machine(tmp_path)
-    monkeypatch.setattr("npu_overlays.embedded.doctor.packages.Packages.get", lambda *_: 1 / 0)
+    monkeypatch.setattr("npu_doctor.packages.Packages.get", lambda *_: 1 / 0)
     report = own.report()
     failed = [row for row in report.rows if row.found == "could not be told"]
     assert failed

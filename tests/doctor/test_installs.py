@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from npu_overlays.embedded.doctor import data
-from npu_overlays.embedded.doctor.stacks import Stack
+from npu_doctor import data
+from npu_doctor.stacks import Stack
 from npu_overlays.installs import page as install_page
 from npu_overlays.installs import stacks as installs
 from support.pythons import find_uv
@@ -85,7 +85,7 @@ def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> Non
         if pin.group and pin.group != "npu":
             revision = pin.commit or pin.tag or pin.repository
             assert (f"=={pin.version}" in said) if pin.install == "index" else (revision in said), pin
-    assert said.endswith(f"python -I -m verl_npu_summary --doctor --stack {stack.name}")
+    assert said.endswith(f"python -I -m npu_doctor --stack {stack.name}")
     assert installs.constraints_name(stack) in said
 
 

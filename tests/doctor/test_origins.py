@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_overlays.embedded.doctor.packages import Packages
-from npu_overlays.embedded.doctor.render import render
+from npu_doctor.packages import Packages
+from npu_doctor.render import render
 
 from .machine import MINDSPEED, Machine, clone, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from npu_overlays.embedded.doctor.model import Origin, Row
+    from npu_doctor.model import Origin, Row
 
 
 def origin(machine: Machine, package: str) -> Origin:

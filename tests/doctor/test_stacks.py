@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_overlays.embedded.doctor import data, versions
-from npu_overlays.embedded.doctor.checks import published
-from npu_overlays.embedded.doctor.context import Context
+from npu_doctor import data, versions
+from npu_doctor.checks import published
+from npu_doctor.context import Context
 from npu_overlays.overlay.project import STACKS_FILE
 from npu_overlays.overlay.stacks import load_stacks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from npu_overlays.embedded.doctor.model import Row
-    from npu_overlays.embedded.doctor.stacks import Stack
+    from npu_doctor.model import Row
+    from npu_doctor.stacks import Stack
 
 KNOWLEDGE = data.load()
 RECORDS = [stack for stack in KNOWLEDGE.stacks if stack.record]

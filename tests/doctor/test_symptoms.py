@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_overlays.embedded.doctor import data
+from npu_doctor import data
 
 from .machine import ATB, SMI, SOCKETS, TOOLKIT, Machine
 

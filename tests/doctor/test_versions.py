@@ -9,7 +9,7 @@ from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from npu_overlays.embedded.doctor import requirements, versions
+from npu_doctor import requirements, versions
 
 NUMBERS = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
 SUFFIXES = st.sampled_from(["", "rc1", "a2", "b3", ".post1", ".dev4", "rc1.dev2", ".post2.dev1"])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from packaging.metadata import Metadata
 
-import npu_overlays.embedded
+import npu_summary
 from support.overlays import edit
 from support.wheels import members, metadata, record_problems
 
@@ -35,7 +35,7 @@ LIB_PACKAGE = {
 
 def summary_package(name: str) -> set[str]:
     """Return what a summary package holds: the code with one source in the build tool, and the data."""
-    code = Path(npu_overlays.embedded.__file__).parent
+    code = Path(npu_summary.__file__).parent
     files = {path.relative_to(code).as_posix() for path in code.rglob("*") if path.suffix in (".py", ".json")}
     return {f"{name}/{file}" for file in files | {"changes.json", "changes.diff", "manifest.json"}}
 
@@ -124,7 +124,7 @@ def test_metadata_is_upstreams_renamed_and_its_requirements_rewritten(locked: Sa
         "Homepage, https://example.invalid/lib",
         "Docs, https://example.invalid/docs",
     }
-    assert set(own.get_all("Provides-Extra", [])) == {"fast", "all", "empty"}
+    assert set(own.get_all("Provides-Extra", [])) == {"fast", "all", "empty", "doctor"}
     assert set(own.get_all("Requires-Dist", [])) == {
         "packaging>=20.0",
         "wincolor>=1; sys_platform == 'win32'",
@@ -134,6 +134,7 @@ def test_metadata_is_upstreams_renamed_and_its_requirements_rewritten(locked: Sa
         f"lib-npu[fast]=={locked.lib_version}; extra == 'all'",
         "anymath; extra == 'all' or extra == 'fast'",
         "queue; extra == 'empty'",
+        "npu-doctor; extra == 'doctor'",
         f"lib=={locked.lib_version}",
     }
 
@@ -142,6 +143,7 @@ def test_requirements_on_the_paired_upstream_become_requirements_on_its_wheel(lo
     assert set(metadata(wheel_of(wheels, "app_npu")).get_all("Requires-Dist", [])) == {
         "lib-npu[fast]==1.2.3; python_version >= '3.9'",
         "lib-npu[all]==1.2.3; extra == 'all'",
+        "npu-doctor; extra == 'doctor'",
         f"app=={locked.app_version}",
     }
 

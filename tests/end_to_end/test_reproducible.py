@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.pythons import SUPPORTED, some_python
 
 from .sample import Sample
 
+ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = 'umask "$1"; shift; exec "$@"'
 
 
@@ -89,3 +91,24 @@ def test_the_comparison_can_fail(sample: Sample, wheels: Path, change: str) -> N
     built, expected = build(sample, **more), contents(wheels)
     assert built.keys() == expected.keys()
     assert [name for name in built if built[name] != expected[name] and name.startswith("lib_npu")] != []
+
+
+@pytest.mark.parametrize(
+    ("file", "matters"),
+    [
+        ("npu_doctor/data/compatibility.json", False),
+        ("npu_doctor/data/symptoms.json", False),
+        ("npu_doctor/checks/memory.py", False),
+        ("npu_summary/layout.py", True),
+    ],
+)
+def test_what_the_doctor_knows_changes_no_byte_of_a_wheel_nor_of_its_statement(
+    sample: Sample, wheels: Path, tmp_path: Path, file: str, *, matters: bool
+) -> None:
+    tools = tmp_path / "tools"
+    shutil.copytree(ROOT / "build_tools", tools, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = tools / file
+    changed.write_bytes(changed.read_bytes().rstrip() + (b"\n# more\n" if changed.suffix == ".py" else b"\n\n"))
+    made = build(sample, PYTHONPATH=str(tools))
+    assert made.keys() == contents(wheels).keys()
+    assert (made != contents(wheels)) is matters

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from support.environment import Done, Environment
 from support.once import once
 from support.overlays import write_overlay, write_stacks
 from support.upstreams import METADATA, make_upstream
-from support.wheels import write_wheel
+from support.wheelhouse import DOCTOR, make_own_wheels
+from support.wheels import pack_installed, write_wheel
 
 MODEL = b'''\
 """A model."""
@@ -225,6 +227,16 @@ def _make(folder: Path) -> None:
         own.pop(METADATA)
         write_wheel(folder / "wheels", name, version, own, metadata="Requires-Python: >=3.9\n")
     _install(environment, folder / "site", "pip")
+    install_doctor(folder / "site", environment)
+
+
+def install_doctor(target: Path, environment: Environment) -> None:
+    """Install npu-doctor into a folder, with what it requires; needs no index."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_own_wheels(Path(folder), DOCTOR)
+        pack_installed(Path(folder), "packaging")
+        command = ("-m", "pip", "install", "--quiet", "--no-compile", "--find-links", folder)
+        environment.python(*command, "--target", target, "npu-doctor")
 
 
 def _install(environment: Environment, target: Path, tool: str) -> None:

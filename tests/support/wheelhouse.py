@@ -1,4 +1,4 @@
-"""The wheelhouse: the build tool's own wheel and all it needs, downloaded once a run from the user's index."""
+"""The wheelhouse: the wheels of the build tool and of npu-doctor, and all they need, from the user's index."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from support.environment import Environment
 
 PROJECT = Path(__file__).resolve().parents[2]
+DOCTOR = PROJECT / "build_tools"
 _REASON = "unreachable"
 # What a front end installs for itself or for an upstream beside our own requirements.
 _MORE = ("editables", "pip", "setuptools", "wheel")
@@ -21,15 +22,21 @@ _LOWEST = ("--only-binary=:all:", "--python-version=3.10")
 
 def make_wheelhouse(folder: Path) -> None:
     """Fill `folder`; where the index cannot be reached, leave a file that says so instead of failing."""
-    built = run_pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(PROJECT))
-    assert built == "", built
-    (own,) = map(str, folder.glob("npu_overlays-*.whl"))
+    make_own_wheels(folder)
+    own = map(str, sorted(folder.glob("npu_*.whl")))
     plain = ("--no-deps", "--implementation=py", "--abi=none", "--platform=any")
-    problem = run_pip("download", *_LOWEST, "--dest", str(folder), own, *_MORE) or run_pip(
+    problem = run_pip("download", *_LOWEST, "--dest", str(folder), *own, *_MORE) or run_pip(
         "download", *_LOWEST, *plain, "--dest", str(folder), _PORTABLE
     )
     if problem:
         write_reason(folder, problem)
+
+
+def make_own_wheels(folder: Path, *projects: Path) -> None:
+    """Build the distributions of this repository into `folder`: npu-doctor, and npu-overlays, which requires it."""
+    listed = map(str, projects or (DOCTOR, PROJECT))
+    built = run_pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), *listed)
+    assert built == "", built
 
 
 def write_reason(folder: Path, problem: str) -> None:

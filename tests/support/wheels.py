@@ -11,6 +11,7 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping
+from importlib.metadata import distribution
 from pathlib import Path
 
 
@@ -43,6 +44,14 @@ def write_wheel(  # noqa: PLR0913  # one argument for each part of a wheel
             member.external_attr = (0o100755 if path.endswith(".sh") else 0o100644) << 16
             archive.writestr(member, content)
     return file
+
+
+def pack_installed(folder: Path, name: str) -> Path:
+    """Write a wheel of a pure distribution that is installed here, and return it; needs no index."""
+    found = distribution(name)
+    files = {str(path): Path(str(path.locate())).read_bytes() for path in found.files or () if path.suffix == ".py"}
+    own = {path: content for path, content in files.items() if path.startswith(f"{name}/")}
+    return write_wheel(folder, name, found.version, own)
 
 
 def _digest(content: bytes) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from npu_overlays.embedded.cluster.report import Cluster, Node
+from npu_doctor.cluster.report import Cluster, Node
 from support.patched import Site
 
 VERSION = "0.6.1+npu.1.g1234567"

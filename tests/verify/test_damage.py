@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.embedded.verify import verify
-from npu_overlays.embedded.verify.findings import KINDS
-from npu_overlays.embedded.verify.report import Report
+from npu_summary.verify import verify
+from npu_summary.verify.findings import KINDS
+from npu_summary.verify.report import Report
 from support.patched import Site, compile_all
 
 from .damage import DAMAGES, Damage
@@ -96,7 +96,7 @@ def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
 
 
 def test_file_that_cannot_be_read_leaves_it_untold(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from npu_overlays.embedded.verify import stores  # noqa: PLC0415
+    from npu_summary.verify import stores  # noqa: PLC0415
 
     read = stores.Folder.read
 

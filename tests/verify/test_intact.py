@@ -30,7 +30,7 @@ def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str
         report = site.verify(python=python)
         assert (report["exit"], report["status"], report["findings"]) == (0, "intact", []), way
         assert [one["name"] for one in report["distributions"]] == ["verl-npu", "transformers-npu"]
-        assert all(len(one["manifest"]) == 64 and one["files"] > 50 for one in report["distributions"])
+        assert all(len(one["manifest"]) == 64 and one["files"] > 30 for one in report["distributions"])
 
 
 @pytest.mark.parametrize("version", SUPPORTED)

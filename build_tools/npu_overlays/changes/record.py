@@ -1,7 +1,7 @@
 """Record: the explained changes in, the summary data and the diff a wheel carries out.
 
-The layout is `embedded/summary.schema.json`; the code that renders it for users
-travels in the wheel (`embedded`).
+The layout is `npu_summary/summary.schema.json`; the code that renders it for users
+travels in the wheel (`npu_summary`).
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ _KINDS = {
     "companion": "an empty companion",
     "statement": "its statement, which names these wheels and their source",
     "constraints": "as the stack says",
+    "doctor": "which examines machines",
 }
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.embedded.doctor.data import Knowledge, load
-from npu_overlays.embedded.doctor.stacks import Pin, Stack
+from npu_doctor.data import Knowledge, load
+from npu_doctor.stacks import Pin, Stack
 from npu_overlays.installs import stacks as installs
 from npu_overlays.reproducible import write_atomically
 

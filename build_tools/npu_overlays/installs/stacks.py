@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from npu_overlays.embedded.doctor.data import Knowledge
-from npu_overlays.embedded.doctor.stacks import Pin, Stack
+from npu_doctor.data import Knowledge
+from npu_doctor.stacks import Pin, Stack
 
 # PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 BASE = "npu"
+DOCTOR = "doctor"  # the extra that brings npu-doctor
 _ON_INDEX = ("index", "source")
 _ORDER = {"source": 0, "git": 1, "index": 2}  # engines before what is built against them
 
@@ -132,14 +133,13 @@ def commands(stack: Stack, knowledge: Knowledge, *, x86: bool = False) -> list[s
         "source /usr/local/Ascend/ascend-toolkit/set_env.sh",
         f"python{stack.python} -m venv npu && source npu/bin/activate",
         "source /usr/local/Ascend/nnal/atb/set_env.sh",
-        f"pip install {given} --find-links wheels 'verl-npu[{BASE}]'",
+        f"pip install {given} --find-links wheels 'verl-npu[{BASE},{DOCTOR}]'",
     ]
     built = [pin for pin in stack.pins if pin.group and pin.group != BASE]
     for pin in sorted(built, key=lambda pin: _ORDER[pin.install]):
         lines += _install(pin, given, knowledge)
     lines += _removals(stack, knowledge)
-    summary = "python -I -m verl_npu_summary"
-    return [*lines, f"{summary} --verify", f"{summary} --doctor --stack {stack.name}"]
+    return [*lines, "python -I -m verl_npu_summary --verify", f"python -I -m npu_doctor --stack {stack.name}"]
 
 
 def _install(pin: Pin, given: str, knowledge: Knowledge) -> list[str]:

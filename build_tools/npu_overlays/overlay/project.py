@@ -36,7 +36,7 @@ class Overlay:
         purpose: what the changes are for, in the words users read: ``NPU``; empty to leave it out.
         label: tells overlays on one pin apart; part of the name and of the version.
         revision: counts releases of this overlay on this pin, from 1.
-        doctor: whether its wheel carries the examination of the machine.
+        doctor: whether its wheel has an extra of that name, with which npu-doctor is installed.
         pin: the upstream commit or release.
         extends: name of the overlay whose files it takes over, or empty.
         drop: what of those it leaves out: ``path`` or ``path:Symbol``.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from npu_doctor.data import load as load_knowledge
 from npu_overlays.choice import Choice
-from npu_overlays.embedded.doctor.data import load as load_knowledge
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name, stacks_of
 from npu_overlays.interrupts import held

@@ -7,8 +7,8 @@ import zlib
 from pathlib import Path
 from typing import Any, Literal
 
-from npu_overlays.embedded import changes, jsontext, layout, yaml
 from npu_overlays.errors import OutputError, Problem
+from npu_summary import changes, jsontext, layout, yaml
 
 Style = Literal["text", "yaml", "json"]
 

@@ -8,18 +8,18 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from npu_overlays import embedded
+import npu_summary
+from npu_doctor.data import load as load_knowledge
 from npu_overlays.changes.record import manifest, unified_diff
-from npu_overlays.embedded import changes, provenance
-from npu_overlays.embedded.doctor.data import load as load_knowledge
-from npu_overlays.installs.stacks import extras_of_overlay, without_extras
+from npu_overlays.installs.stacks import DOCTOR, extras_of_overlay, without_extras
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.metadata import UpstreamMetadata, of_extras, rewritten_requires
 from npu_overlays.overlay.inputs import LOCK_FILE, input_files
 from npu_overlays.overlay.lookup import lineage
-from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
+from npu_summary import changes, provenance
 
 
 def project_table(prepared: Prepared) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
         "gui-scripts": groups.pop("gui_scripts", {}),
         "entry-points": groups,
         "dependencies": [*without_extras(requires, stacked), companion],
-        "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **stacked},
+        "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **_examined(overlay), **stacked},
     }
 
 
@@ -65,6 +65,11 @@ def _import_names(prepared: Prepared, fields: dict[str, Any]) -> dict[str, list[
 
     summary = prepared.content.overlay.summary_package
     return {"import-names": [*shipped(own), summary], "import-namespaces": shipped(below)}
+
+
+def _examined(overlay: Overlay) -> dict[str, list[str]]:
+    """Return the extra that examines machines; any version will do: it is newer than the wheel on purpose."""
+    return {DOCTOR: ["npu-doctor"]} if overlay.doctor else {}
 
 
 def companion_table(prepared: Prepared) -> dict[str, Any]:
@@ -161,10 +166,10 @@ def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
 def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     """Yield what the manifest vouches for beside the patched packages."""
     package = prepared.content.overlay.summary_package
-    code = Path(embedded.__file__).parent
+    code = Path(npu_summary.__file__).parent
     for file in sorted(code.rglob("*")):
         path = file.relative_to(code).as_posix()
-        if file.suffix in (".py", ".json") and (prepared.content.overlay.doctor or not path.startswith("doctor/")):
+        if file.suffix in (".py", ".json"):
             yield f"{package}/{path}", file.read_bytes()
     yield f"{package}/changes.json", canonical_json(prepared.record)
     yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")

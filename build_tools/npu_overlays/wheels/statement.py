@@ -13,11 +13,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import npu_overlays
+import npu_summary
+from npu_doctor.data import load as load_knowledge
+from npu_overlays.installs.stacks import extras_of_overlay
 from npu_overlays.loading import Loaded
 from npu_overlays.reproducible import canonical_json
 
 BUILD_TYPE = "npu-overlays/wheel/1"
-_TOOL = Path(__file__).parents[1]
+# Whose code makes a wheel or travels in it; npu-doctor's does neither.
+_TOOL = tuple(Path(package.__path__[0]) for package in (npu_overlays, npu_summary))
 
 
 def statement_file(wheel: Path) -> Path:
@@ -37,6 +42,7 @@ def inputs(loaded: Loaded, digest: str) -> dict[str, str]:
         "requires": "; ".join(
             f"{pair.requirement} from {pair.overlay} revision {pair.revision}" for pair in loaded.pairs
         ),
+        "extras": hashlib.sha256(canonical_json(extras_of_overlay(loaded.name, load_knowledge()))).hexdigest(),
         "tool": _tool_digest(),
         "hatchling": version("hatchling"),
         "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", ""),
@@ -45,10 +51,11 @@ def inputs(loaded: Loaded, digest: str) -> dict[str, str]:
 
 def _tool_digest() -> str:
     digest = hashlib.sha256()
-    for file in sorted(_TOOL.rglob("*")):
-        if file.suffix in (".py", ".json"):
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(_TOOL).as_posix()}\0{content}\n".encode())
+    for package in _TOOL:
+        for file in sorted(package.rglob("*")):
+            if file.suffix in (".py", ".json"):
+                content = hashlib.sha256(file.read_bytes()).hexdigest()
+                digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()
 
 

@@ -19,12 +19,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from npu_overlays.changes.record import MANIFEST_SCHEMA
-from npu_overlays.embedded import changes, provenance
-from npu_overlays.embedded.verify.ownership import suffix_of
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.proc import ProcessError, run
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
+from npu_summary import changes, provenance
+from npu_summary.verify.ownership import suffix_of
+
+DOCTOR = "npu-doctor"  # lies beside the patched wheels and is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class Verified:
         name: its distribution.
         version: its version.
         files: how many files it holds.
-        kind: ``patched``, ``companion`` for the empty one under upstream's name, or ``statement``.
+        kind: ``patched``, ``companion`` for the empty one under upstream's name, ``doctor`` or ``statement``.
         problems: what is wrong with it.
         made: of a patched one, which upstream it was made of, and from what bytes.
     """
@@ -56,13 +58,15 @@ def verify_wheel(file: Path) -> Verified:
     package = f"{canonicalize_name(wheel.name).replace('-', '_')}_summary"
     patched = f"{package}/changes.json" in wheel.members
     checks = [check_record(wheel), check_names(wheel), check_tags(wheel)]
-    checks += [_patched(wheel, package)] if patched else [_companion_itself(wheel)]
+    kind = "patched" if patched else "doctor" if canonicalize_name(wheel.name) == DOCTOR else "companion"
+    if kind != "doctor":
+        checks += [_patched(wheel, package)] if patched else [_companion_itself(wheel)]
     return Verified(
         wheel=file,
         name=wheel.name,
         version=wheel.version,
         files=len(wheel.content),
-        kind="patched" if patched else "companion",
+        kind=kind,
         problems=tuple(problem for check in checks for problem in check),
         made=_made(wheel.members[f"{package}/changes.json"]) if patched else "",
     )

@@ -1,0 +1,192 @@
+"""The command line: arguments in, options out.
+
+Users also know the commands as options of a wheel's own summary (``python -m verl_npu_summary --doctor``); those are
+translated first.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from npu_doctor.data import DataError, load
+
+COMMANDS = ("doctor", "audit", "cluster")
+# By command, the option that names it on another command line, and those that go with it.
+_NAMED_BY = {
+    "doctor": ("--doctor", ("--doctor",)),
+    "audit": ("--audit", ("--audit",)),
+    "cluster": ("--ray", ("--verify", "--doctor")),
+}
+_TEACHING = """\
+examples:
+  python -m npu_doctor                              versions, environment and devices of this machine
+  python -m npu_doctor --stack {stack}            the same, against the versions of one stack
+  python -m npu_doctor --deterministic              and the variables of a reproducible run
+  python -m npu_doctor --data lab.json              and tables, ranges and stacks of your own
+  python -m npu_doctor --no-import --json > node.json
+  python -m npu_doctor audit                        has anything replaced patched code at run time?
+  python -m npu_doctor audit --script train.py -- --steps 1
+  python -m npu_doctor cluster                      are the files as they were built, on every node of the Ray cluster?
+  python -m npu_doctor cluster --doctor             and are the nodes fit, and alike?
+
+`python -m verl_npu_summary --doctor`, `--audit` and `--verify --ray` do the same.
+
+stacks:
+  {stacks}
+
+levels of the doctor:
+  matched     as published together
+  compatible  a published range allows it, or it works but is at risk
+  broken      it will fail; the row says with which message, and what to do
+  unknown     it could not be told
+
+exit codes:
+  0  doctor: all rows are matched or compatible; audit: everything is what its file defines;
+     cluster: all nodes are intact and alike
+  1  doctor: something is broken; audit: something was replaced; cluster: some are not
+  2  the command line is wrong, or it could not be told
+"""
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Parse the arguments; leaves with exit code 2 and a message when they are wrong.
+
+    Returns:
+        `command` is one of `COMMANDS`, `help` the text to print instead of running it, or empty.
+    """
+    command, given, mistake = _command(argv)
+    parser = _PARSERS[command]()
+    if mistake:
+        parser.error(mistake)
+    options = parser.parse_args(given)
+    if command == "audit" and options.arguments and not options.script:
+        parser.error(f"unrecognized arguments: {' '.join(options.arguments)}")
+    options.command = command
+    if options.help:
+        parser.epilog = _taught()
+    options.help = parser.format_help() if options.help else ""
+    return options
+
+
+def _command(argv: list[str]) -> tuple[str, list[str], str]:
+    """Return the command, its arguments, and what is wrong where it was named by options that exclude each other."""
+    if argv[:1] and argv[0] in COMMANDS:
+        return argv[0], argv[1:], ""
+    end = argv.index("--") if "--" in argv else len(argv)
+    own, rest = argv[:end], argv[end:]
+    on_cluster = any(one.partition("=")[0] == "--ray" for one in own)
+    command = "cluster" if on_cluster else "audit" if "--audit" in own else "doctor"
+    name, fitting = _NAMED_BY[command]
+    others = [flag for flag in ("--verify", "--audit", "--doctor") if flag in own and flag not in fitting]
+    mistake = f"give {others[0]} or {name}, not both" if others else ""
+    if command == "doctor" and others:
+        mistake = "run --verify and --doctor one after the other; together they go with --ray"
+    # On a cluster `--doctor` is an option of its own.
+    taken = {name, "--verify"}
+    return command, [*(one for one in own if one not in taken or one == "--ray"), *rest], mistake
+
+
+def _taught() -> str:
+    try:
+        known = load()
+        named, first = known.names(), next(stack.name for stack in known.stacks if not stack.record)
+    except DataError as error:  # of a damaged installation
+        named, first = f"not readable: {error}", "NAME"
+    return _TEACHING.format(stacks=named, stack=first)
+
+
+def _parser(command: str, description: str) -> argparse.ArgumentParser:
+    """Return a parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m npu_doctor {command}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("-h", "--help", action="store_true", help="show this help and leave")
+    parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
+    return parser
+
+
+def _doctor() -> argparse.ArgumentParser:
+    parser = _parser("[doctor]", "Examine versions, environment, devices and packages. Other commands: audit, cluster.")
+    _add_doctor(parser)
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="more tables, ranges and stacks, as JSON (may be given more than once)",
+    )
+    return parser
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stack", default="", metavar="NAME", help="hold the machine against this stack too")
+    parser.add_argument("--deterministic", action="store_true", help="also what a reproducible run needs")
+    parser.add_argument(
+        "--no-import",
+        action="store_true",
+        help="do not try to import torch and torch_npu (which a child process does)",
+    )
+
+
+def _audit() -> argparse.ArgumentParser:
+    parser = _parser("audit", "Import the patched modules and report what was replaced at run time.")
+    _add_distribution(parser)
+    parser.add_argument(
+        "--import",
+        dest="import_",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import this instead of the modules of the summary (may be given more than once)",
+    )
+    parser.add_argument("--script", default="", metavar="FILE", help="run this program first; its arguments follow --")
+    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+    return parser
+
+
+def _cluster() -> argparse.ArgumentParser:
+    parser = _parser("cluster", "Compare the installed files with what was built, on every node of a Ray cluster.")
+    _add_distribution(parser)
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="auto",
+        default="auto",
+        metavar="ADDRESS",
+        help="the cluster (default: the one this machine belongs to)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long to wait for the nodes (default: %(default)g)",
+    )
+    parser.add_argument("--doctor", action="store_true", help="let every node examine itself too, with these options:")
+    _add_doctor(parser)
+    return parser
+
+
+def _add_distribution(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--distribution",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this distribution, by its own name or upstream's (may be given more than once)",
+    )
+
+
+def seconds(text: str) -> float:
+    """Read a patience; argparse names this function in its message."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+_PARSERS = {"doctor": _doctor, "audit": _audit, "cluster": _cluster}

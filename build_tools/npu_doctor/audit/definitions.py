@@ -1,0 +1,173 @@
+"""Definitions: the source of one module in, every name its scopes bind and the code each function has out."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass, field
+
+from npu_doctor.audit.statements import assigned, dotted, mangled, statements
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import CodeType
+    from typing import Literal
+
+    Kind = Literal["function", "class", "import", "value"]
+    Codes = Mapping[tuple[str, int], list[CodeType]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """One statement that binds a name.
+
+    Args:
+        kind: what it binds the name to.
+        line: where.
+        code: a function's code, as this Python compiles it.
+        decorators: dotted names of the decorators, outermost first; ``?`` for one that is no plain name.
+        source: for an import, the module and the name taken from it (empty for the module itself).
+        scope: for a class, its body.
+        conditional: whether it stands below an ``if``, ``try`` or loop.
+    """
+
+    kind: Kind
+    line: int
+    code: CodeType | None = None
+    decorators: tuple[str, ...] = ()
+    source: tuple[str, str] = ("", "")
+    scope: Scope | None = None
+    conditional: bool = False
+
+
+@dataclass(kw_only=True)
+class Scope:
+    """The body of a module or class.
+
+    Args:
+        names: bindings by name, in order.
+        fluid: names that code deletes, declares ``global``, or assigns from outside, so nothing can be said of them.
+        star: whether ``import *`` binds names we do not know.
+        packages: top-level packages that the file imports, anywhere.
+    """
+
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    fluid: set[str] = field(default_factory=set)
+    star: bool = False
+    packages: set[str] = field(default_factory=set)
+
+
+def read(source: bytes, *, module: str, is_package: bool) -> Scope:
+    """Return what a module defines.
+
+    Args:
+        source: the file's bytes.
+        module: its dotted name, which relative imports are resolved against.
+        is_package: whether the file is an ``__init__.py``.
+
+    Raises:
+        SyntaxError: as Python's own import would.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(source)
+        top = compile(source, "source", "exec", dont_inherit=True)
+    codes: dict[tuple[str, int], list[CodeType]] = {}
+    for code in _codes(top):
+        codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+    package = module if is_package else module.rpartition(".")[0]
+    reader = _Reader(codes=codes, package=package)
+    scope = reader.scope(tree.body, "")
+    scope.packages |= _imported_packages(tree)
+    scope.fluid |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    _mark_outer_assignments(tree, scope)
+    return scope
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, type(code)):
+            yield constant
+            yield from _codes(constant)
+
+
+def _imported_packages(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def _mark_outer_assignments(tree: ast.Module, scope: Scope) -> None:
+    """Mark what a module assigns to its own classes from outside: ``Model.forward = other``, ``setattr(Model, …)``."""
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        pairs = [(one.value, one.attr) for one in targets if isinstance(one, ast.Attribute)]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr" and node.args:
+            name = node.args[1] if len(node.args) > 1 else None
+            pairs.append((node.args[0], str(name.value) if isinstance(name, ast.Constant) else "*"))
+        for owner, attribute in pairs:
+            for binding in scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ():
+                if binding.scope is not None:
+                    binding.scope.fluid.add(attribute)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reader:
+    codes: Codes
+    package: str
+
+    def scope(self, body: list[ast.stmt], owner: str) -> Scope:
+        """Return the scope of a module (no owner) or of the class `owner`."""
+        scope = Scope()
+        for node, conditional in statements(body, conditional=False):
+            self._bind(node, scope, owner, conditional=conditional)
+        return scope
+
+    def _bind(self, node: ast.stmt, scope: Scope, owner: str, *, conditional: bool) -> None:
+        def add(name: str, binding: Binding) -> None:
+            scope.names.setdefault(mangled(name, owner), []).append(binding)
+
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            add(node.name, self._definition(node, conditional=conditional))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._bind_imports(node, scope, conditional=conditional)
+        elif isinstance(node, ast.Delete):
+            scope.fluid |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        else:
+            for name in assigned(node):
+                add(name, Binding(kind="value", line=node.lineno, conditional=conditional))
+
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, *, conditional: bool) -> Binding:
+        decorators = tuple(dotted(one) for one in node.decorator_list)
+        if isinstance(node, ast.ClassDef):
+            inner = self.scope(node.body, node.name)
+            return Binding(kind="class", line=node.lineno, decorators=decorators, scope=inner, conditional=conditional)
+        line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        found = self.codes.get((node.name, line), [None])
+        return Binding(kind="function", line=node.lineno, code=found[0], decorators=decorators, conditional=conditional)
+
+    def _bind_imports(self, node: ast.Import | ast.ImportFrom, scope: Scope, *, conditional: bool) -> None:
+        for alias in node.names:
+            if alias.name == "*":
+                scope.star = True
+                continue
+            if isinstance(node, ast.Import):
+                name, source = alias.asname or alias.name.partition(".")[0], (alias.name, "")
+                if not alias.asname:
+                    source = (name, "")
+            else:
+                name, source = alias.asname or alias.name, (self._absolute(node), alias.name)
+            binding = Binding(kind="import", line=node.lineno, source=source, conditional=conditional)
+            scope.names.setdefault(name, []).append(binding)
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        base = self.package.split(".")
+        base = base[: len(base) - node.level + 1]
+        return ".".join([*base, *([node.module] if node.module else [])])

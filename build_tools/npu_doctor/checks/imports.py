@@ -1,0 +1,105 @@
+"""What goes wrong while importing: the first error, files lost or doubled, builds for something else."""
+
+# Paths are the strings of sys.path and of the environment, thousands of them.
+# ruff: noqa: PTH113, PTH118
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+
+from npu_doctor import system
+from npu_doctor.context import Context
+from npu_doctor.model import Level, Row
+
+_CUDA = re.compile(r"^cuda\b[^=]*=\s*['\"]?([0-9][0-9.]*)", re.MULTILINE)
+
+
+def real_imports(context: Context) -> Iterator[Row]:
+    """Yield how importing went, each in a child process, with the first error instead of the last."""
+    for name, result in context.imported.items():
+        if name == "acl":
+            continue
+        found = "imported" if result.ok else result.error
+        expected = "importable with TORCH_DEVICE_BACKEND_AUTOLOAD=0"
+        yield context.judge(12, f"import {name}", "matched" if result.ok else "broken", found, expected)
+
+
+def triton(context: Context) -> Iterator[Row]:
+    """Yield whether triton and triton-ascend have spoilt each other's files."""
+    ours, theirs = context.packages.get("triton-ascend"), context.packages.get("triton")
+    if ours is None:
+        return
+    lost = [
+        path for path in ours.record if path.startswith("triton/") and not os.path.isfile(os.path.join(ours.root, path))
+    ]
+    sample = os.path.join(ours.root, "triton", "__init__.py")
+    changed = _changed(sample, ours.record.get("triton/__init__.py", ""))
+    found = [f"triton-ascend {ours.version}"]
+    found += [f"triton {theirs.version} too"] if theirs else []
+    found += [f"{len(lost)} of its files are gone, {lost[0]} among them"] if lost else []
+    found += ["triton/__init__.py is not its own"] if changed else []
+    fill = {"triton_ascend": f"triton-ascend=={ours.version}"}
+    level: Level = "broken" if len(found) > 1 else "matched"
+    yield context.judge(14, "triton", level, ", ".join(found), "triton-ascend alone, whole", **fill)
+
+
+def _changed(path: str, recorded: str) -> bool:
+    """Return whether a file is there and is not the one its record tells of."""
+    kind, _, value = recorded.partition("=")
+    content = system.content(path) if kind == "sha256" else None
+    if content is None:
+        return False
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode() != value
+
+
+def cuda(context: Context) -> Iterator[Row]:
+    """Yield whether torch could use a CUDA device, which torch_npu refuses to share with."""
+    located = context.packages.locate("torch")
+    if located is None or not located.folder:
+        return
+    built = _CUDA.search(system.text(os.path.join(located.folder, "version.py")) or "")
+    device = any(re.fullmatch(r"nvidia[0-9]+", name) for name in context.system.names("/dev"))
+    level: Level = "matched" if not built else "broken" if device else "compatible"
+    found = f"built for CUDA {built[1]}, {'with' if device else 'without'} a CUDA device" if built else "no CUDA"
+    yield context.judge(15, "CUDA in torch", level, found, "a CPU build of torch")
+
+
+def forbidden(context: Context) -> Iterator[Row]:
+    """Yield whether packages for CUDA stand in MindSpeed's way."""
+    if not context.has("mindspeed"):
+        return
+    for rule in context.settings["forbidden"]:
+        located = context.packages.locate(rule["module"])
+        there = [name for name in rule["distributions"] if context.packages.get(name)]
+        found = ", ".join(filter(None, [*there, located.file if located else ""])) or "not there"
+        level: Level = "broken" if located or there else "matched"
+        yield context.judge(rule["symptom"], rule["module"], level, found, "not installed")
+
+
+def megatron(context: Context) -> Iterator[Row]:
+    """Yield whether MindSpeed finds all of Megatron, from one place."""
+    if not context.has("mindspeed"):
+        return
+    training = context.packages.locate("megatron.training")
+    found = training.file if training else "not found"
+    yield context.judge(
+        20,
+        "megatron.training",
+        "matched" if training else "broken",
+        found,
+        "the source tree of Megatron-LM",
+    )
+    copies = context.packages.copies("megatron.core")
+    if not copies:
+        return
+    entries = ", ".join(copy.entry for copy in copies)
+    level: Level = "matched"
+    if len(copies) > 1:
+        level = "compatible" if training and training.entry == copies[0].entry else "broken"
+    elif training and training.entry != copies[0].entry:
+        level = "broken"
+    yield context.judge(20, "copies of megatron.core", level, entries, "one, beside megatron.training")

@@ -1,0 +1,114 @@
+"""Where packages come from: strays, placeholders, files with two owners, doubled and shadowed installs."""
+
+# Paths are the strings of sys.path and of the environment, thousands of them.
+# ruff: noqa: PTH112, PTH118, PTH120
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from npu_doctor.context import Context
+from npu_doctor.model import Row
+
+_PYPI_TESTS = "the verl wheels of PyPI install top-level `tests` and `scripts`"
+
+
+def stray(context: Context) -> Iterator[Row]:
+    """Yield top-level packages with names that belong to nobody, and who installed them."""
+    for name in context.settings["stray"]:
+        # Most machines have no such folder; records hold a hundred thousand lines.
+        beside = [one for one in context.packages.all if os.path.isdir(os.path.join(one.root, name))]
+        owners = sorted(one.name for one in beside if any(path.startswith(f"{name}/") for path in one.record))
+        if owners:
+            yield Row(
+                component=f"top-level {name}",
+                level="compatible",
+                found=f"installed by {', '.join(owners)}",
+                expected="not installed",
+                why=f"`import {name}` takes it instead of a project's own",
+                fix="install the patched wheel, which leaves it out: pip install --force-reinstall verl-npu"
+                if "verl" in owners
+                else f"remove the folder from {context.packages.by_name[owners[0]].root}",
+                see=(_PYPI_TESTS,) if "verl" in owners else (),
+            )
+
+
+def placeholders(context: Context) -> Iterator[Row]:
+    """Yield distributions that only hold a name on the index."""
+    for rule in context.settings["placeholders"]:
+        found = context.packages.get(rule["distribution"])
+        if found is None:
+            continue
+        empty = not context.has(rule["module"])
+        yield Row(
+            component=rule["distribution"],
+            level="broken" if empty else "matched",
+            found=found.version + (f", without {rule['module']}" if empty else ""),
+            expected=f"the real one, with {rule['module']}",
+            why="what the index has under this name is a placeholder" if empty else "",
+            fix=rule["fix"] if empty else "",
+            see=(rule["source"],),
+        )
+
+
+def owners(context: Context) -> Iterator[Row]:
+    """Yield pairs of distributions that both installed the same Python files with different content."""
+    claimed: dict[tuple[str, str], dict[str, str]] = {}
+    for distribution in context.packages.all:
+        for path, recorded in distribution.record.items():
+            if path.endswith((".py", ".so")) and not path.startswith(".."):
+                claimed.setdefault((distribution.root, path), {})[distribution.name] = recorded
+    clashes: dict[tuple[str, ...], list[str]] = {}
+    for (root, path), digests in claimed.items():
+        if len(digests) > 1 and len(set(digests.values())) > 1:
+            clashes.setdefault(tuple(sorted(digests)), []).append(os.path.join(root, path))
+    for names, paths in sorted(clashes.items()):
+        if set(names) == {"triton", "triton-ascend"}:
+            continue  # has a row of its own, with the order to remove them in
+        yield Row(
+            component=" and ".join(names),
+            level="broken",
+            found=f"both installed {len(paths)} files, {paths[0]} among them",
+            expected="one owner for each file",
+            why="the one installed last won, and removing either takes the other's files away",
+            fix=f"pip uninstall -y {' '.join(names)}, then install the one that is wanted",
+            see=("https://github.com/pypa/pip/issues/4625",),
+        )
+
+
+def duplicates(context: Context) -> Iterator[Row]:
+    """Yield distributions of a stack that are installed twice on the path, in different versions."""
+    relevant = set(context.settings["distributions"].values())
+    for name in sorted(relevant):
+        found = {one.root: one.version for one in context.packages.all if one.name == name}
+        if len(set(found.values())) > 1:
+            shown = "; ".join(f"{version} in {root}" for root, version in found.items())
+            yield Row(
+                component=name,
+                level="broken",
+                found=shown,
+                expected="one version",
+                why="the first is imported, tools may ask the other",
+                fix=f"pip uninstall -y {name} (once for each), then install it again",
+            )
+
+
+def outside(context: Context) -> Iterator[Row]:
+    """Yield packages that would be imported from a place that none of the installed distributions owns."""
+    for package, distribution in context.settings["packages"].items():
+        origin = context.origin(package)
+        if origin is None or origin.kind != "path" or not distribution:
+            continue
+        installed = context.packages.get(distribution)
+        if installed is None or origin.package == "megatron.core":
+            continue
+        yield Row(
+            component=package,
+            level="broken",
+            found=origin.file,
+            expected=f"the file of {distribution} {installed.version} in {installed.root}",
+            why="PYTHONPATH or the current folder comes first, so the installed package is not the one that runs",
+            fix=f"take {os.path.dirname(os.path.dirname(origin.file))} off PYTHONPATH, or start elsewhere",
+            see=("https://github.com/modelscope/ms-swift/issues/9245",),
+        )

@@ -1,0 +1,144 @@
+"""Versions against the published tables: each pair that a table puts together, in three levels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from npu_doctor import versions
+from npu_doctor.checks import driver
+from npu_doctor.context import Context
+from npu_doctor.model import Level, Row
+from npu_doctor.tables import Table
+
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
+_FIXES = {
+    "python": "make an environment with Python {version}",
+    "cann": "install the CANN toolkit {version}, its kernels and its NNAL, and source their set_env.sh",
+    "nnal": "install NNAL {version} and source nnal/atb/set_env.sh",
+    "hdk": "install the driver {version}",
+}
+
+
+def tables(context: Context) -> Iterator[Row]:
+    """Yield one row for each pair of components that a published table puts together."""
+    for table in context.knowledge.tables:
+        key = context.version(table.key)
+        if not key:
+            continue
+        rows = [row for row in table.rows if _is(row[table.columns.index(table.key)], key)]
+        if rows:
+            yield from _pairs(context, table, key, rows)
+        elif table.complete and not _in_another(context, table, key):
+            yield _unlisted(context, table, key)
+
+
+def _in_another(context: Context, table: Table, key: str) -> bool:
+    """Return whether another table has a row for the version, or for the very commit of what has no release."""
+    keys = {table.key: key}
+    if f"{table.key}_commit" in context.settings["commit_components"]:
+        keys[f"{table.key}_commit"] = context.version(f"{table.key}_commit")
+    return any(
+        _is(row[other.columns.index(other.key)], keys[other.key])
+        for other in context.knowledge.tables
+        if other is not table and other.key in keys
+        for row in other.rows
+    )
+
+
+def _unlisted(context: Context, table: Table, key: str) -> Row:
+    expected = f"a version of the table {table.name}"
+    fix = "take one that is in the table, or add a row with --data FILE"
+    if table.symptom:
+        return context.judge(table.symptom, table.key, "unknown", key, expected, source=table.source)
+    return Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=(table.source,))
+
+
+def _is(cell: str, version: str) -> bool:
+    if _COMMIT.fullmatch(version) and cell.startswith(version):
+        return True
+    return bool(version) and versions.same(cell, versions.public(version))
+
+
+def _pairs(context: Context, table: Table, key: str, rows: list[tuple[str, ...]]) -> Iterator[Row]:
+    for column, name in enumerate(table.columns):
+        found = context.version(name) if name not in {table.key, "branch"} else ""
+        cells = [row[column] for row in rows if row[column]]
+        if found and cells:
+            yield _pair(context, table, (name, found), key, cells)
+
+
+def _pair(context: Context, table: Table, component: tuple[str, str], key: str, cells: list[str]) -> Row:
+    name, found = component
+    level, expected, source = _level(context, table, name, found, cells)
+    label = f"{name} with {table.key} {key[:40]}"
+    if table.symptom:
+        # The fix names the partner of the key as this machine should have it.
+        fill = {table.key: _partner(table, context.torch)}
+        return context.judge(table.symptom, label, level, found, expected, source=source, **fill)
+    row = Row(component=label, level=level, found=found, expected=expected, see=(source,))
+    if level == "matched":
+        return row
+    why = f"the table {table.name} puts {table.key} {key[:40]} with {expected}"
+    return Row(**{**vars(row), "why": why, "fix": fix_of(name, cells[0].split(" | ")[0])})
+
+
+def _partner(table: Table, torch: str) -> str:
+    column = table.columns.index("torch") if "torch" in table.columns else -1
+    return next((row[0] for row in table.rows if column >= 0 and versions.same(row[column], torch)), "…")
+
+
+def _level(context: Context, table: Table, name: str, found: str, cells: list[str]) -> tuple[Level, str, str]:
+    """Return the level of one component, what was expected, and where that is published."""
+    choices = [choice for cell in cells for choice in cell.split(" | ")]
+    answers = [versions.allows(choice, versions.public(found)) for choice in choices]
+    expected = " or ".join(dict.fromkeys(choices))
+    if True in answers or any(versions.same(choice, found) for choice in choices):
+        return "matched", expected, table.source
+    for one in context.knowledge.ranges:
+        named = one.component == name and table.key in one.when
+        if named and _holds(context, one.when) and versions.allows(one.allow, versions.public(found)):
+            return "compatible", f"{expected}; {one.allow} is allowed", one.source
+    if name == "hdk" and driver.named(context):
+        return "compatible", f"{expected}; the files of driver and toolkit allow it", driver.SOURCE
+    outside: Level = "compatible" if table.outside == "compatible" else "broken"
+    return (outside if False in answers else "unknown"), expected, table.source
+
+
+def _holds(context: Context, when: object) -> bool:
+    conditions = dict(when) if isinstance(when, dict) else {}
+    return all(any(_is(value, context.version(name)) for value in values) for name, values in conditions.items())
+
+
+def tables_that_allow(context: Context, name: str, found: str, pins: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the tables that put a component's version with the pinned ones; none where one of them does not.
+
+    Args:
+        context: holds the tables.
+        name: the component.
+        found: its version.
+        pins: versions by component.
+    """
+    published = {
+        table.name: choices
+        for table in context.knowledge.tables
+        if table.key in pins and (choices := _choices(table, name, pins[table.key]))
+    }
+    fits = all(any(versions.allows(choice, found) for choice in choices) for choices in published.values())
+    return tuple(published) if fits else ()
+
+
+def _choices(table: Table, name: str, key: str) -> list[str]:
+    """Return the versions and ranges of a component that a table puts with a version of its key."""
+    if name not in table.columns:
+        return []
+    cells = [row[table.columns.index(name)] for row in table.rows if _is(row[table.columns.index(table.key)], key)]
+    return [choice for cell in cells if cell for choice in cell.split(" | ")]
+
+
+def fix_of(name: str, wanted: str) -> str:
+    """Return what installs a component in a version or range."""
+    bare = wanted.removeprefix("==").removesuffix(".*")
+    if name in _FIXES:
+        return _FIXES[name].format(version=bare)
+    return f"pip install --no-deps '{name.replace('_', '-')}{wanted if wanted[0] in '<>=!~' else f'=={wanted}'}'"

@@ -1,0 +1,133 @@
+"""What every check is given: the machine, what is installed on it, and the knowledge to judge it by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from npu_doctor import origins, probe, versions
+from npu_doctor.ascend import Ascend
+from npu_doctor.commands import Started
+from npu_doctor.data import Knowledge
+from npu_doctor.model import Level, Origin, Row
+from npu_doctor.packages import Packages
+from npu_doctor.probe import Imported
+from npu_doctor.stacks import Stack
+from npu_doctor.system import System
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """One examination.
+
+    Args:
+        system: the machine.
+        knowledge: tables, stacks and symptoms.
+        stack: the stack to hold it against, None for the published tables only.
+        deterministic: whether the variables of a reproducible run are wanted.
+        imports: whether to try the real imports in a child process.
+    """
+
+    system: System
+    knowledge: Knowledge
+    stack: Stack | None = None
+    deterministic: bool = False
+    imports: bool = True
+    _origins: dict[str, Origin | None] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def packages(self) -> Packages:
+        """What is installed."""
+        return Packages(self.system.path)
+
+    @cached_property
+    def ascend(self) -> Ascend:
+        """The Ascend software."""
+        return Ascend(self.system)
+
+    @property
+    def settings(self) -> Any:  # JSON
+        """The contents of ``environment.json``."""
+        return self.knowledge.settings
+
+    def start(self) -> None:
+        """Start what takes seconds, so that it runs while files are read."""
+        _ = self.ascend.started, self._probe
+
+    @cached_property
+    def _modules(self) -> list[str]:
+        tried = ("torch", "torch_npu", "acl") if self.imports else ()
+        return [name for name in tried if self.packages.locate(name)]
+
+    @cached_property
+    def _probe(self) -> Started | None:
+        return probe.start(self.system, self._modules)
+
+    @cached_property
+    def imported(self) -> dict[str, Imported]:
+        """How importing torch, torch_npu and acl went, in a child process; empty when not tried."""
+        return probe.outcome(self._probe, self._modules)
+
+    def origin(self, package: str) -> Origin | None:
+        """Return where a package is imported from."""
+        if package not in self._origins:
+            distribution = self.settings["packages"].get(package, package)
+            hashed = package not in self.settings["not_hashed"]
+            self._origins[package] = origins.find(self.packages, package, distribution, hashed=hashed)
+        return self._origins[package]
+
+    def version(self, component: str) -> str:
+        """Return the version of a component as its tables call it, empty where it is not there."""
+        if component == "python":
+            return self.system.python
+        if component in {"cann", "hdk", "firmware", "nnal"}:
+            return str(getattr(self.ascend, component))
+        if component in self.settings["git_components"]:
+            return self._git_version(component)
+        if component in self.settings["commit_components"]:
+            found = self.origin(self.settings["commit_components"][component])
+            return found.commit if found else ""
+        return self.packages.version(self.settings["distributions"].get(component, component))
+
+    def _git_version(self, component: str) -> str:
+        """Return the branch, else the commit, of what has no version of its own."""
+        found = self.origin(component)
+        return (found.branch or found.commit) if found else ""
+
+    def has(self, package: str) -> bool:
+        """Return whether a package can be found."""
+        return self.packages.locate(package) is not None
+
+    @cached_property
+    def torch(self) -> str:
+        """The torch release that torch_npu is made for, or the stack's, or the one installed."""
+        npu = versions.public(self.version("torch_npu"))
+        table = next(table for table in self.knowledge.tables if table.name == "torch_npu")
+        published = [row[table.columns.index("torch")] for row in table.rows if versions.same(row[0], npu)]
+        pin = self.stack.pin("torch") if self.stack else None
+        return next(iter(published), "") or (pin.version if pin else versions.public(self.version("torch")))
+
+    def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
+        """Return a row that says what the table of symptoms says.
+
+        Args:
+            symptom: number of the symptom.
+            component: what the row is about.
+            level: how it stands.
+            found: what is there.
+            expected: what should be.
+            more: ``fix`` or ``why`` in place of the symptom's, ``source`` beside its threads, and values for the
+                places in braces of its fix.
+        """
+        known = self.knowledge.symptoms[symptom]
+        threads = (*known.threads, *filter(None, [more.get("source")]))
+        row = Row(component=component, level=level, found=found, expected=expected, see=threads, symptom=symptom)
+        if level == "matched":
+            return row
+        given = {name: str(value) for name, value in more.items()}
+        values = defaultdict(lambda: "…", {"torch": self.torch or "…", **given})
+        fix = more.get("fix") or known.fix.format_map(values)
+        why = more.get("why") or f"{known.cause} (users see: {known.message})"
+        return replace(row, fix=fix, why=why)

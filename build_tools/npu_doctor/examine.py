@@ -1,0 +1,94 @@
+"""The examination: a context in, a report out, whatever state the machine is in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from npu_doctor import versions
+from npu_doctor.checks import CHECKS, Check
+from npu_doctor.context import Context
+from npu_doctor.model import LEVELS, Origin, Report, Row
+from npu_doctor.stacks import Stack
+
+T = TypeVar("T")
+
+_FACTS = ("python", "cann", "hdk", "firmware", "nnal", "torch", "torch_npu", "vllm", "vllm_ascend", "sglang")
+_FEWEST = 2  # pins that must fit before a stack is called the nearest
+
+
+def examine(context: Context) -> Report:
+    """Run every check.
+
+    Args:
+        context: the machine and what is asked of it.
+
+    Returns:
+        Its report. A check that fails is a row of its own, never a traceback: the machines that need a doctor are ill.
+    """
+    rows: list[Row] = []
+    _told("commands", context.start, None, rows)
+    rows += [row for check in CHECKS for row in _run(check, context)]
+    nearest = "" if context.stack else _told("nearest", lambda: _nearest(context), "", rows)
+    found: dict[str, Origin | None] = {}
+    for package in context.settings["packages"]:
+        found[package] = _told(f"origin of {package}", partial(context.origin, package), None, rows)
+    none: dict[str, str] = {}
+    facts = _told("facts", lambda: _facts(context), none, rows)
+    return Report(
+        stack=context.stack.name if context.stack else "",
+        nearest=nearest,
+        rows=tuple(sorted(rows, key=lambda row: LEVELS.index(row.level))),
+        origins=tuple(filter(None, found.values())),
+        facts=facts,
+    )
+
+
+def _run(check: Check, context: Context) -> Iterator[Row]:
+    name = f"{check.__module__.rpartition('.')[2]}.{check.__name__}"
+    try:
+        for row in check(context):
+            yield replace(row, check=name)
+    except Exception as error:  # the machine may be in any state; one check must not hide the others
+        yield _failed(name, error)
+
+
+def _told(name: str, question: Callable[[], T], otherwise: T, rows: list[Row]) -> T:
+    """Return the answer to a question; where it fails, add a row that says so."""
+    try:
+        return question()
+    except Exception as error:  # as for a check
+        rows.append(_failed(name, error))
+        return otherwise
+
+
+def _failed(name: str, error: Exception) -> Row:
+    why = f"the check {name} failed: {type(error).__name__}: {error}"
+    fix = "report it with the output of --doctor --json"
+    return Row(component=name, level="unknown", found="could not be told", why=why, fix=fix, check=name)
+
+
+def _nearest(context: Context) -> str:
+    """Return the stack most of whose pins are installed; empty where hardly any is."""
+    scores = {stack.name: _score(context, stack) for stack in context.knowledge.stacks}
+    best = max(scores, key=lambda name: scores[name], default="")
+    return best if scores.get(best, 0) >= _FEWEST else ""
+
+
+def _score(context: Context, stack: Stack) -> int:
+    pins = [(pin.version, context.version(pin.name)) for pin in stack.pins if pin.version]
+    return sum(bool(found) and versions.same(wanted, versions.public(found)) for wanted, found in pins)
+
+
+def _facts(context: Context) -> dict[str, str]:
+    """Return what machines of one cluster should agree on, for whoever compares them."""
+    facts = {name: context.version(name) for name in _FACTS}
+    facts["machine"] = context.system.machine
+    facts["cann_runtime"] = context.ascend.components.get("runtime", "")
+    facts["chips"] = ", ".join(device.name for device in context.ascend.devices)
+    facts["cann_home"] = context.system.real(context.ascend.home) if context.ascend.home else ""
+    facts["cpus"] = str(os.cpu_count() or "")
+    return facts

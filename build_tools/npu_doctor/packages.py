@@ -1,0 +1,129 @@
+"""Packages: the path in, the distributions and modules Python would find on it out. Nothing is imported."""
+
+# Paths are the strings of sys.path and of the environment, thousands of them.
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH120
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.machinery import EXTENSION_SUFFIXES
+
+from npu_doctor import system
+from npu_doctor.distributions import Distribution, distributions_in, normal
+
+_FINDER = re.compile(r"^__editable___.*_finder\.py$")
+_MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*\})\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """What an import would take.
+
+    Args:
+        file: the module's file; for a namespace package its folder.
+        folder: the package's folder, empty for a plain module.
+        entry: the entry of the path it was found on.
+    """
+
+    file: str
+    folder: str
+    entry: str
+
+
+@dataclass(frozen=True)
+class Packages:
+    """The distributions and modules of one path.
+
+    Args:
+        path: the folders Python imports from, in order.
+    """
+
+    path: Sequence[str]
+    _located: dict[str, Located | None] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def all(self) -> tuple[Distribution, ...]:
+        """Every distribution, those first on the path first."""
+        seen = dict.fromkeys(os.path.abspath(entry or ".") for entry in self.path)
+        return tuple(distribution for entry in seen for distribution in distributions_in(entry))
+
+    @cached_property
+    def by_name(self) -> dict[str, Distribution]:
+        """The distributions `importlib.metadata` would find."""
+        return {one.name: one for one in reversed(self.all)}
+
+    def get(self, name: str) -> Distribution | None:
+        """Return a distribution by its name in any spelling."""
+        return self.by_name.get(normal(name))
+
+    def version(self, name: str) -> str:
+        """Return a distribution's version, empty where it is not installed or does not say."""
+        found = self.get(name)
+        return found.version if found else ""
+
+    def locate(self, module: str) -> Located | None:
+        """Return the file an import of a dotted name would take; None where there is none."""
+        if module not in self._located:
+            self._located[module] = self._locate(module)
+        return self._located[module]
+
+    def copies(self, module: str) -> list[Located]:
+        """Return every copy of a module on the path, the one that is imported first."""
+        found = [copy for entry in dict.fromkeys(self.path) if (copy := _in_folder(entry or ".", module.split(".")))]
+        unique = {os.path.realpath(copy.file): copy for copy in reversed(found)}
+        return list(reversed(unique.values()))
+
+    def _locate(self, module: str) -> Located | None:
+        parts = module.split(".")
+        namespace: Located | None = None
+        for entry in self.path:
+            found = _in_folder(entry or ".", parts[:1])
+            if found and os.path.isdir(found.file):
+                namespace = namespace or _in_folder(entry or ".", parts)
+            elif found:
+                return _in_folder(entry or ".", parts)
+        mapped = self._editables.get(parts[0])
+        return (mapped and _in_folder(os.path.dirname(mapped), parts)) or namespace
+
+    @cached_property
+    def _editables(self) -> dict[str, str]:
+        """Folders by package of editable installs that work through a finder instead of the path."""
+        found: dict[str, str] = {}
+        for entry in self.path:
+            for name in filter(_FINDER.match, system.names(entry or ".")):
+                found = {**_mapping(os.path.join(entry, name)), **found}
+        return found
+
+
+def _mapping(file: str) -> dict[str, str]:
+    match = _MAPPING.search(system.text(file) or "")
+    try:
+        value = ast.literal_eval(match[1]) if match else {}
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return {}
+    return {str(name): str(folder) for name, folder in value.items()} if isinstance(value, dict) else {}
+
+
+def _in_folder(folder: str, parts: Sequence[str]) -> Located | None:
+    """Return what a dotted name means below a folder; a folder without ``__init__`` is a namespace."""
+    here = folder
+    for part in parts[:-1]:
+        here = os.path.join(here, part)
+    target = os.path.join(here, parts[-1])
+    if found := _module(target):
+        inside = target if found.startswith(target + os.sep) else ""
+        return Located(file=found, folder=inside, entry=folder)
+    if os.path.isdir(target) and (len(parts) == 1 or system.names(target)):
+        return Located(file=target, folder=target, entry=folder)
+    return None
+
+
+def _module(target: str) -> str:
+    suffixes = (*EXTENSION_SUFFIXES, ".py")
+    names = (*(f"{os.sep}__init__{suffix}" for suffix in suffixes), *suffixes)
+    return next((target + name for name in names if os.path.isfile(target + name)), "")

@@ -1,0 +1,127 @@
+"""Trying the real import: torch, torch_npu and acl in a child process, the first error of each out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from npu_doctor.commands import Started
+from npu_doctor.system import System
+from npu_summary import isolation
+
+# The first import of torch from a network file system takes minutes.
+SECONDS = 180
+_MARK = "npu-doctor:"
+# Autoload would import torch_npu from within torch and hide the reason of its failure behind its own.
+_ENV = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1"}
+_CODE = """
+import importlib, json, sys
+def root(error):
+    seen = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__) or error
+    return error
+def where(error):
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return "%s:%d" % (at.tb_frame.f_code.co_filename, at.tb_lineno) if at else ""
+def say(**what):
+    sys.__stdout__.write("\\n" + MARK + json.dumps(what) + "\\n")
+    sys.__stdout__.flush()
+for name in NAMES:
+    say(module=name, state="started")
+    try:
+        module = importlib.import_module(name)
+    except BaseException as error:
+        first = root(error)
+        text = str(first) or repr(first)
+        say(module=name, state="failed", kind=type(first).__name__, text=text[:2000], where=where(first))
+        continue
+    facts = {}
+    if name == "torch":
+        facts["abi"] = str(int(bool(getattr(getattr(module, "_C", None), "_GLIBCXX_USE_CXX11_ABI", True))))
+    if name == "acl":
+        try:
+            count, code = module.rt.get_device_count()
+            facts = {"devices": str(int(count))} if code == 0 else {"problem": "get_device_count gave %s" % code}
+        except BaseException as error:
+            facts = {"problem": "%s: %s" % (type(error).__name__, error)}
+    say(module=name, state="imported", file=str(getattr(module, "__file__", "")), **facts)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """How one import went.
+
+    Args:
+        module: its name.
+        ok: whether it could be imported.
+        error: the first error, in its own words, with where it was raised.
+        facts: what the module says of itself.
+    """
+
+    module: str
+    ok: bool
+    error: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+def start(system: System, modules: list[str]) -> Started | None:
+    """Start importing modules, in order, in one child process; None where there are none."""
+    if not modules:
+        return None
+    env = {**_ENV, "PYTHONPATH": ":".join(system.path)} if system.explicit_path else _ENV
+    kept = isolation.options()
+    path = f"import sys; sys.path[:] = {list(system.path)!r}\n" if kept and not system.explicit_path else ""
+    code = f"{path}MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
+    return system.start([system.executable, *kept, "-c", code], timeout=SECONDS, env=env)
+
+
+def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
+    """Return the outcome of each module that was reached.
+
+    A crash of the interpreter is the outcome of the module it hit.
+    """
+    if started is None:
+        return {}
+    answer = started.answer()
+    found = {said["module"]: _outcome(said) for said in _said(answer.out)}
+    crashed = next((name for name, one in found.items() if not one.ok and not one.error), None)
+    first = crashed or (modules[0] if not found else None)
+    if first is not None:
+        reason = answer.problem or _last_words(answer.code, answer.err)
+        found[first] = Imported(module=first, ok=False, error=reason)
+    return found
+
+
+def _said(output: str) -> list[dict[str, Any]]:
+    said = []
+    for line in output.splitlines():
+        if line.startswith(_MARK):
+            try:
+                value = json.loads(line[len(_MARK) :])
+            except ValueError:  # a module printed our mark
+                continue
+            if isinstance(value, dict) and isinstance(value.get("module"), str):
+                said.append(value)
+    return said
+
+
+def _outcome(said: dict[str, Any]) -> Imported:
+    name, state = said["module"], said.get("state")
+    if state == "failed":
+        error = f"{said.get('kind')}: {said.get('text')} ({said.get('where')})"
+        return Imported(module=name, ok=False, error=error)
+    facts = {key: str(value) for key, value in said.items() if key not in {"module", "state"}}
+    return Imported(module=name, ok=state == "imported", facts=facts)
+
+
+def _last_words(code: int | None, err: str) -> str:
+    # The loader complains of LD_PRELOAD whatever is run; that has a row of its own.
+    lines = [line for line in err.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
+    said = lines[0] if lines else "it said nothing"
+    return f"the interpreter died (exit status {code}): {said}"

@@ -1,0 +1,130 @@
+"""Python source of installed packages, read and never run: what it imports from another package, what it defines."""
+
+# Paths are the strings of sys.path and of the environment, thousands of them.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from npu_doctor import system
+
+_MOST_FILES = 5_000
+
+
+@cache
+def _parsed(path: str) -> ast.Module | None:
+    content = system.text(path)
+    try:
+        return None if content is None else ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def files(folder: str) -> Iterator[str]:
+    """Yield the Python files below a folder, in order."""
+    count = 0
+    for here, inner, names in os.walk(folder):
+        inner[:] = sorted(name for name in inner if name != "__pycache__")
+        for name in sorted(names):
+            if name.endswith(".py") and count < _MOST_FILES:
+                count += 1
+                yield os.path.join(here, name)
+
+
+def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+    """Yield the modules of a package that importing a file imports, whatever happens: guarded imports are not meant.
+
+    Args:
+        path: the file.
+        target: the package.
+        there: whether a module exists. Only a file that names one that does not is parsed: parsing takes most of the
+            time, and all that the text alone cannot tell is code from an example in a string.
+
+    Yields:
+        The module and the line.
+    """
+    content = system.text(path) or ""
+    module = rf"({re.escape(target)}(?:\.\w+)*)(?!\w)"
+    statement = re.compile(rf"^(?:from\s+{module}\s+import\b|import\s.*\b{module})", re.MULTILINE)
+    matches = list(statement.finditer(content))
+    named = [(match[1] or match[2], content.count("\n", 0, match.start()) + 1) for match in matches]
+    # Several modules in one statement are left to the parser.
+    if all(there(module) for module, _ in named) and not any(match[2] and "," in match[0] for match in matches):
+        yield from named
+        return
+    tree = _parsed(path)
+    for node in tree.body if tree else []:
+        if isinstance(node, ast.ImportFrom) and not node.level and _below(node.module or "", target):
+            yield node.module or "", node.lineno
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names if _below(alias.name, target))
+
+
+def all_imports(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield the names a file takes from one module anywhere, with the line; imports under ``try`` are not meant."""
+    content = system.text(path) or ""
+    tree = _parsed(path) if module in content else None
+    guarded = (
+        {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
+        if tree
+        else set()
+    )
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ImportFrom) and node.module == module and id(node) not in guarded:
+            yield tuple(alias.name for alias in node.names), node.lineno
+
+
+def defined(path: str) -> frozenset[str] | None:
+    """Return the names a module binds at its top level, conditions included; None where that cannot be told."""
+    tree = _parsed(path)
+    if tree is None:
+        return None
+    found: set[str] = set()
+    for node in _statements(tree.body):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            return None
+        found |= set(_bound(node))
+    return None if "__getattr__" in found else frozenset(found)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        yield node
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(node, (ast.If, ast.Try, ast.With)):
+                yield from _statements(getattr(node, name, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _statements(handler.body)
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def _below(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def mentions(path: str, text: str) -> bool:
+    """Return whether a file holds a text."""
+    return text in (system.text(path) or "")
+
+
+def functions(path: str, name: str) -> Iterator[str]:
+    """Yield the text of every function of a name in a file, methods too."""
+    lines = (system.text(path) or "").split("\n")
+    tree = _parsed(path)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            yield "\n".join(lines[node.lineno - 1 : node.end_lineno])

@@ -1,0 +1,102 @@
+"""The command line: arguments in, options out. Imported only when there are arguments, since argparse is slow."""
+
+from __future__ import annotations
+
+import argparse
+
+from .options import Options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TEACHING = """\
+examples:
+  python -m {package}                         the summary of every patched distribution
+  python -m {package} --why                   the same, with the reason below each change
+  python -m {package} --distribution {distribution}
+  python -m {package} --format json | python -m json.tool
+  python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
+  python -m {package} --version
+  python -m {package} --verify                is everything as it was built? each repair is printed
+
+what npu-doctor does, {doctor}:
+  python -m {package} --verify --ray          --verify on every node of the running Ray cluster
+  python -m {package} --audit                 has anything replaced patched code at run time?
+  python -m {package} --doctor                are versions, environment and devices fit to run it?
+  python -m {package} --doctor --help         its options; likewise for the others
+
+exit codes:
+  0  printed; with --verify: intact
+  1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
+     with --verify: not intact
+  2  the command line is wrong; with --verify: could not tell
+
+environment:
+  {variable}=1  mark the frames of patched code in tracebacks ({package}.install_traceback() does too)
+
+The YAML has the schema of patch_summary.yaml. The JSON is described by summary.schema.json in this package's folder.
+From Python: `import {package}; {package}.text()` returns the text summary.
+"""
+
+
+def parse(argv: list[str], *, package: str) -> Options:
+    """Parse the arguments; leaves with exit code 2 and a message when they are wrong."""
+    cli = _parser(package)
+    options = cli.parse_args(argv, namespace=Options())
+    for message in _mistakes(options):
+        cli.error(message)
+    if options.json:
+        options.format = "json"
+    return options
+
+
+def usage(package: str) -> str:
+    """Return the help."""
+    from . import doctor  # noqa: PLC0415 - looked for where help is asked for only
+
+    cli = _parser(package)
+    stem = package.removesuffix("_summary")
+    distribution, variable = stem.replace("_", "-"), f"{stem.upper()}_TRACEBACK"
+    found = "which is installed" if doctor.is_installed() else "which is not installed"
+    cli.epilog = _TEACHING.format(package=package, distribution=distribution, variable=variable, doctor=found)
+    return cli.format_help()
+
+
+def _mistakes(options: Options) -> Iterator[str]:
+    """Yield what does not go together."""
+    others = [flag for flag, given in (("--format", options.format or options.json), ("--why", options.why)) if given]
+    if others and (options.diff or options.version):
+        yield f"{others[0]} says how to show the summary; {'--diff' if options.diff else '--version'} shows none"
+    modes = {"--diff": options.diff, "--version": options.version, "--verify": options.verify}
+    given = [flag for flag, on in modes.items() if on]
+    if len(given) > 1:
+        yield f"give {' or '.join(given)}, not both"
+    if options.verify and (options.why or options.format in {"text", "yaml"}):
+        yield f"{'--why' if options.why else '--format'} is for the summary; --verify knows --json"
+
+
+def _parser(package: str) -> argparse.ArgumentParser:
+    """Return the parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
+    cli = argparse.ArgumentParser(
+        prog=f"python -m {package}",
+        description="Show what was changed in the installed patched wheels, against which upstream commit, and why;\n"
+        "check the installed files.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    cli.add_argument("-h", "--help", action="store_true", help="show this help and leave")
+    cli.add_argument("--format", choices=("text", "yaml", "json"), help="how to show the summary (default: text)")
+    cli.add_argument("--why", action="store_true", help="add the reasons below each change (JSON always has them)")
+    cli.add_argument("--diff", action="store_true", help="print the unified diff between upstream and what was shipped")
+    cli.add_argument("--version", action="store_true", help="print each distribution's version, upstream and overlay")
+    cli.add_argument(
+        "--distribution",
+        action="append",
+        metavar="NAME",
+        help="only this distribution, by its own name or upstream's (may be given more than once)",
+    )
+    cli.add_argument("--json", action="store_true", help="print JSON for a machine to read; --verify knows it too")
+    cli.add_argument("--verify", action="store_true", help="compare every installed file with what was built")
+    return cli

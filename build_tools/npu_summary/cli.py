@@ -1,0 +1,133 @@
+"""The command: arguments in, one of the renderings on standard output, problems on standard error, an exit code out."""
+
+# Each run imports only what it prints with.
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+from . import installed, stream
+from .options import Options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .changes import Changes
+    from .installed import Place
+
+DIFF = "changes.diff"
+# The options by which users reach npu-doctor from here.
+DOCTORS = ("--doctor", "--audit", "--ray")
+_UNTOLD = 2
+
+
+def main(argv: list[str], *, package: str) -> int:
+    """Run the command.
+
+    Args:
+        argv: the arguments after the program's name.
+        package: the name this package was run by, for messages.
+
+    Returns:
+        The exit code: 0 printed, 1 something is not installed or not readable, and what the checks say.
+        Wrong usage leaves with 2.
+    """
+    if _is_for_doctor(argv):
+        from . import doctor
+
+        return doctor.run(argv, package=package)
+    options = _options(argv, package)
+    if options.help:
+        from . import arguments
+
+        return _report(stream.emit(arguments.usage(package)), package)
+    if options.verify:
+        return _verify(options, package)
+    chosen, unknown = installed.select(places := installed.places(), options.distribution or ())
+    problems = [_not_installed(name, places) for name in unknown]
+    for place in chosen:
+        for other in place.shadows:
+            stream.warn(f"note: {other} is not used: {place.folder} comes first on sys.path", package=package)
+    if not chosen and not problems:
+        problems = [installed.NOTHING]
+    content, unread = _content(chosen, options)
+    unwritten = stream.emit(content) if content else ""
+    return _report("\n".join(filter(None, [*problems, *unread, unwritten])), package)
+
+
+def _is_for_doctor(argv: list[str]) -> bool:
+    """Return whether another distribution, npu-doctor, does what is asked for; what follows ``--`` is a program's."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    return any(one.partition("=")[0] in DOCTORS for one in own)
+
+
+def _verify(options: Options, package: str) -> int:
+    from .verify import verify
+
+    report = verify(names=options.distribution or ())
+    if problem := stream.emit(report.to_json() if options.json else report.to_text()):
+        stream.warn(f"error: {problem}", package=package)
+        return _UNTOLD
+    return report.exit_code
+
+
+def _options(argv: list[str], package: str) -> Options:
+    if not argv:
+        return Options()
+    from . import arguments
+
+    return arguments.parse(argv, package=package)
+
+
+def _content(places: list[Place], options: Options) -> tuple[str | bytes, list[str]]:
+    """Return what to print, and a message for each file that could not be read."""
+    if options.diff:
+        return _diffs(places)
+    found = installed.load(places)
+    content = _render(found.changes, options) if found.changes else ""
+    return content, found.problems
+
+
+def _render(changes: list[Changes], options: Options) -> str:
+    if options.version:
+        return "".join(map(_version, changes))
+    if options.format == "json":
+        from . import jsontext
+
+        return jsontext.render(changes)
+    if options.format == "yaml":
+        from . import yaml
+
+        return yaml.render(changes, why=options.why)
+    from . import layout
+
+    return layout.render(changes, why=options.why)
+
+
+def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
+    """Return the shipped diffs one after the other, byte for byte, so that they can be applied."""
+    diffs, problems = [], []
+    for place in places:
+        try:
+            diffs.append(place.read(DIFF))
+        except OSError as error:
+            problems.append(installed.problem(place, DIFF, error))
+    return b"".join(diffs), problems
+
+
+def _version(changes: Changes) -> str:
+    from . import provenance
+
+    distribution, overlay = changes["distribution"], changes["overlay"]
+    name = f"{distribution['name']} {distribution['version']}"
+    told = f"{provenance.upstream(changes)}, {provenance.source(changes)}"
+    return f"{name} ({told}, overlay {overlay['name']} revision {overlay['revision']})\n"
+
+
+def _not_installed(name: str, places: list[Place]) -> str:
+    others = ", ".join(place.distribution for place in places) or "none"
+    return f"{name}: no patched distribution of that name is installed (installed: {others})"
+
+
+def _report(problems: str, package: str) -> int:
+    for problem in problems.splitlines():
+        stream.warn(f"error: {problem}", package=package)
+    return 1 if problems else 0

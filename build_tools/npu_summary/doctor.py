@@ -1,0 +1,42 @@
+"""The way to npu-doctor: a command line that it understands in, its exit code out, or how to install it.
+
+What machines and running processes are examined for changes faster than a patched wheel may, so another distribution
+does it; it is used where it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shlex
+import sys
+
+from . import stream
+
+_PACKAGE = "npu_doctor"
+_UNTOLD = 2
+
+
+def is_installed() -> bool:
+    """Return whether npu-doctor can be found."""
+    return importlib.util.find_spec(_PACKAGE) is not None
+
+
+def run(argv: list[str], *, package: str) -> int:
+    """Hand a command line over.
+
+    Returns:
+        Its exit code; 2 where it is not installed.
+    """
+    if not is_installed():
+        stream.warn(f"error: this needs npu-doctor, which is not installed; {how()}", package=package)
+        return _UNTOLD
+    command = importlib.import_module(f"{_PACKAGE}.cli")
+    code: int = command.main(argv)
+    return code
+
+
+def how() -> str:
+    """Return what installs it."""
+    python = shlex.quote(sys.executable or "python")
+    return f"to install it: {python} -m pip install npu-doctor (--find-links FOLDER where it lies beside our wheels)"

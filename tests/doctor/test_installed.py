@@ -1,0 +1,68 @@
+"""npu-doctor, installed beside the patched wheels by pip and by uv: reached by its own name and from a summary."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.environment import Environment
+from support.patched import make_patched
+from support.venvs import Venv
+from support.wheelhouse import DOCTOR, make_own_wheels
+from support.wheels import metadata, pack_installed
+
+
+@pytest.fixture
+def shelf(shared: Path, venv: Venv) -> Path:
+    """Return the folder the environment's installer looks in: patched wheels, npu-doctor, and what that requires."""
+    folder = venv.environment.folder / "index"
+    shutil.copytree(make_patched(shared).wheels, folder)
+    make_own_wheels(folder, DOCTOR)
+    pack_installed(folder, "packaging")
+    return folder
+
+
+def ask(venv: Venv, *arguments: str) -> tuple[int, str]:
+    done = venv.python("-m", *arguments)
+    assert "Traceback" not in done.err
+    return done.code, done.out
+
+
+@pytest.mark.usefixtures("shelf")
+def test_the_extra_brings_it_and_a_summary_hands_over(venv: Venv) -> None:
+    venv.install("verl-npu[doctor]")
+    code, report = ask(venv, "npu_doctor", "--no-import")
+    assert code == 1
+    assert "torch_npu: not installed" in report
+    assert ask(venv, "verl_npu_summary", "--doctor", "--no-import") == (code, report)
+    audited = ask(venv, "npu_doctor", "audit")
+    assert audited == (0, "6 modules audited: everything is what its file defines\n")
+    assert ask(venv, "transformers_npu_summary", "--audit") == audited
+    assert "Ray cannot be imported here" in ask(venv, "npu_doctor", "cluster")[1]
+    assert ask(venv, "verl_npu_summary", "--verify", "--ray") == ask(venv, "npu_doctor", "cluster")
+    # Neither owns a file of the other's, so either can go.
+    assert venv.check().code == 0
+    venv.uninstall("npu-doctor")
+    assert ask(venv, "verl_npu_summary", "--verify")[0] == 0
+    refused = venv.python("-m", "verl_npu_summary", "--doctor")
+    assert (refused.code, "-m pip install npu-doctor" in refused.err) == (2, True)
+
+
+def test_alone_it_tells_of_a_machine_and_that_nothing_is_patched(venv: Venv, shelf: Path) -> None:
+    venv.install("npu-doctor")
+    assert ask(venv, "npu_doctor", "--no-import")[0] == 1
+    code, report = ask(venv, "npu_doctor", "audit")
+    assert (code, "error: no patched distribution is installed here" in report) == (2, True)
+    assert metadata(next(shelf.glob("verl_npu-*.whl"))).get_all("Provides-Extra") == ["doctor"]
+
+
+def test_its_wheel_is_the_same_every_time_and_asks_for_little(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        make_own_wheels(tmp_path / name, DOCTOR)
+    first, second = (next((tmp_path / name).iterdir()) for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    assert metadata(first).get_all("Requires-Dist") == ["packaging>=22"]
+    said = Environment(folder=tmp_path).ok("verify-wheel", first).out
+    assert "which examines machines" in said.replace("\n", " ")

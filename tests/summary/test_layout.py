@@ -1,0 +1,184 @@
+"""The text summary, to the last character."""
+
+from __future__ import annotations
+
+from npu_summary.layout import render
+
+from .samples import KNOWN_TEXT, change, distribution, file, klass, transformers, typed, verl
+
+
+def body(text: str) -> str:
+    """Return what stands between the heading and the banner of verl, the one distribution in the text."""
+    heading = " overlay verl@796871d revision 1\n\n"
+    return text.split(heading, 1)[1].split("\n============ ", 1)[0]
+
+
+def test_known_summary_is_reproduced_to_the_last_character() -> None:
+    assert render(typed(verl("module_attr"), transformers())) == KNOWN_TEXT
+
+
+def test_kinds_of_our_own_fill_the_same_columns() -> None:
+    assert render(typed(verl(), transformers())) == KNOWN_TEXT.replace("module_attr", "attribute")
+
+
+def test_only_one_distribution_keeps_its_banners_and_the_outer_ones() -> None:
+    before, _, rest = KNOWN_TEXT.partition("================ verl Patch")
+    after = rest[rest.index("================ transformers Patch") :]
+    assert render(typed(transformers())) == before + after
+
+
+def test_distribution_without_changes_shows_its_banners_alone() -> None:
+    assert render(typed(distribution("peft", []))) == (
+        "================================ NPU Patch Summary ==================================\n\n"
+        "================ peft Patch Summary ================\n\n"
+        "Upstream: peft 1.0 at 0123456789abcdef0123456789abcdef01234567, from the commit\n"
+        "Wheel: peft-npu 1.0+npu.1.g0123456, overlay peft@0123456 revision 1\n\n"
+        "============ peft Patch Summary End ==============\n\n"
+        "============================= NPU Patch Summary End==================================\n"
+    )
+
+
+def test_the_heading_says_what_was_changed_and_where_it_was_had() -> None:
+    sample = distribution("verl", [])
+    archive = {"source": {"kind": "archive", "archive": "verl-1.0.whl"}, "compared": True, "missing": ["a", "b"]}
+    sample["upstream"] |= {**archive, "tag": "v1.0"}
+    assert (
+        "Upstream: verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e (v1.0), from verl-1.0.whl, which lacks 2 files "
+        "of the commit\nWheel: verl-npu 1.0+npu.1.g796871d, overlay verl@796871d revision 1\n"
+    ) in render(typed(sample))
+
+
+def test_wrapped_and_edited_show_as_replaced_by_operation_or_action() -> None:
+    changes = [
+        change("replaced", "method", "f", operation="edited"),
+        change("wrapped", "method", "g"),
+        change("edited", "method", "h"),
+    ]
+    shown = body(render(typed(distribution("verl", [file("verl/x.py", [], changes)]))))
+    assert shown == (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - replaced         method         f\n"
+        "          - replaced         method         g\n"
+        "          - replaced         method         h\n"
+    )
+
+
+def test_other_files_keep_their_extension_and_long_names_the_gap() -> None:
+    path = "recipe/dapo/config/dapo_trainer.yaml"
+    changes = [change("updated", "text", "a.very.long.key." * 8), change("added", "statement", "x")]
+    shown = body(render(typed(distribution("verl", [file(path, [], changes)]))))
+    assert shown == (
+        "Patch File1: recipe.dapo.config.dapo_trainer.yaml\n   Module Changes:\n"
+        f"          - updated         text         {'a.very.long.key.' * 8}\n"
+        "          - added         statement         x\n"
+    )
+
+
+def test_deleted_file_and_added_data_file_say_so() -> None:
+    files = [
+        file("verl/old.py", [], [], "deleted"),
+        file("verl/new.json", [], [], "added"),
+        file("verl/gone.py", [klass("A", [], "deleted")], [], "deleted"),
+    ]
+    assert body(render(typed(distribution("verl", files)))) == (
+        "Patch File1: verl.old.py\n   Module Changes:\n"
+        "          - deleted         file         old.py\n\n"
+        "Patch File2: verl.new.json\n   Module Changes:\n"
+        "          - added         file         new.json\n\n"
+        "Patch File3: verl.gone.py\n   Module Changes:\n"
+        "          - deleted         file         gone.py\n"
+        "  (1) Patch class: verl.gone.A\n       Class Changes:\n"
+        "          - deleted         class         A\n"
+    )
+
+
+def test_file_change_the_data_already_names_is_not_told_twice() -> None:
+    files = [file("verl/old.py", [], [change("deleted", "file", "old.py", operation="file")], "deleted")]
+    assert body(render(typed(distribution("verl", files)))).count("deleted") == 1
+
+
+def test_added_class_is_its_line_alone_and_deleted_class_says_so() -> None:
+    classes = [klass("New", [], "added"), klass("Outer.Old", [], "deleted", why="unused")]
+    text = render(typed(distribution("verl", [file("verl/x.py", classes, [])])), why=True)
+    assert body(text) == (
+        "Patch File1: verl.x.py\n"
+        "  (1) Patch class: verl.x.New\n"
+        "  (2) Patch class: verl.x.Outer.Old\n       Class Changes:\n"
+        "          - deleted         class         Outer.Old\n"
+        "              why: unused\n"
+    )
+
+
+def test_operations_not_applied_follow_the_last_file_grouped_by_theirs() -> None:
+    missing = [
+        {"path": "recipe/dapo/main.py", "symbol": "main", "operation": "wrapped", "why": "seeds first"},
+        {"path": "recipe/dapo/main.py", "symbol": "Task.run", "operation": "edited", "why": ""},
+        {"path": "recipe/x.yaml", "symbol": "", "operation": "edit", "why": "no nccl"},
+    ]
+    sample = distribution("verl", [file("verl/x.py", [], [change("added", "method", "f")])], missing)
+    expected = (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - added         method         f\n\n"
+        "Not Applied: this upstream source lacks these files\n"
+        "   recipe.dapo.main.py\n"
+        "          - not_applied         wrapped         main\n"
+        "          - not_applied         edited         Task.run\n"
+        "   recipe.x.yaml\n"
+        "          - not_applied         edit         x.yaml\n"
+    )
+    assert body(render(typed(sample))) == expected
+    reasoned = body(render(typed(sample), why=True))
+    assert "         main\n              why: seeds first\n          - not_applied" in reasoned
+    assert "         Task.run\n   recipe.x.yaml\n" in reasoned
+
+
+def test_reasons_stand_below_their_change_each_on_one_line() -> None:
+    full = change(
+        "replaced",
+        "method",
+        "forward",
+        why="one kernel\n    instead of five",
+        forwarded="https://example.org/pull/1",
+        drop_when="the pull request is merged",
+    )
+    silent = change("added", "attribute", "x", why="")
+    classes = [klass("Norm", [full]), klass("New", [], "added", why="a new class")]
+    text = render(typed(distribution("verl", [file("verl/x.py", classes, [silent])])), why=True)
+    assert body(text) == (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - added         attribute         x\n"
+        "  (1) Patch class: verl.x.Norm\n       Class Changes:\n"
+        "          - replaced         method         forward\n"
+        "              why: one kernel instead of five\n"
+        "              forwarded: https://example.org/pull/1\n"
+        "              drop when: the pull request is merged\n"
+        "  (2) Patch class: verl.x.New\n"
+        "       why: a new class\n"
+    )
+
+
+def test_every_reason_of_a_change_stands_below_it_and_another_order_fills_the_columns() -> None:
+    also = [{"operation": "edited", "why": "second", "forwarded": "#2", "drop_when": "", "overlay": "o"}]
+    inner = change("replaced", "order", "__order__", why="first", also=also)
+    gone = klass("Gone", [], "deleted", why="one", also=also)
+    text = render(typed(distribution("verl", [file("verl/x.py", [klass("A", [inner]), gone], [])])), why=True)
+    assert body(text) == (
+        "Patch File1: verl.x.py\n"
+        "  (1) Patch class: verl.x.A\n       Class Changes:\n"
+        "          - replaced         order         __order__\n"
+        "              why: first\n"
+        "              why: second\n"
+        "              forwarded: #2\n"
+        "  (2) Patch class: verl.x.Gone\n       Class Changes:\n"
+        "          - deleted         class         Gone\n"
+        "              why: one\n"
+        "              why: second\n"
+        "              forwarded: #2\n"
+    )
+
+
+def test_control_characters_cannot_forge_a_line_or_move_the_cursor() -> None:
+    changes = [change("added", "method", "f\nPatch File9: x", why="a\x1b[2Jb")]
+    text = render(typed(distribution("verl", [file("verl/\ud800.py", [], changes)])), why=True)
+    assert "          - added         method         f\\nPatch File9: x\n              why: a\\x1b[2Jb\n" in text
+    assert "Patch File1: verl.\\ud800.py\n" in text
