@@ -18,6 +18,7 @@ from npu_overlays.merging.examined import Examined, examined
 from npu_overlays.merging.excused import excused
 from npu_overlays.merging.gains import report_gains
 from npu_overlays.merging.missing import report_losses, report_missing
+from npu_overlays.merging.positions import report_positions
 from npu_overlays.merging.shipped import absolute
 from npu_overlays.merging.undefined import LOWEST_PYTHON, PatchedModule, Undefined, undefined_names
 from npu_overlays.overlay.content import Content
@@ -50,6 +51,7 @@ def check(
     report_missing(subject, report)
     report_losses(subject, report)
     report_gains(subject, report)
+    report_positions(subject, report)
     problems += report.problems()
     if problems:
         raise MergeError(problems)

@@ -1,0 +1,107 @@
+"""Records: a field of a base never moves what callers of its heirs give by position."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_gate import OWN, A, Gate
+
+BASE = "from dataclasses import dataclass, field\n@dataclass\nclass Base:\n    a: int = 1\n"
+OWN_HEIR = "@dataclass\nclass Heir(Base):\n    b: int = 2\n"
+ADDED = "class Base:\n    x: int = added(1, why='w')\n"
+BY_NAME = "from dataclasses import field\nclass Base:\n    x: int = added(field(default=1, kw_only=True), why='w')\n"
+FIX = "make it one that is given by name: `x: … = field(default=…, kw_only=True)`"
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path)
+
+
+def _moves(*heirs: str, line: int = 3) -> list[str]:
+    return [f"{OWN}:{line}: the field `x` of `Base` moves the positional arguments of {', '.join(heirs)}; {FIX}"]
+
+
+@pytest.mark.parametrize(
+    ("files", "heirs"),
+    [
+        ({"a.py": BASE + OWN_HEIR}, ["`Heir` (pkg/a.py)"]),
+        ({"b.py": f"from dataclasses import dataclass\nfrom .a import Base\n{OWN_HEIR}"}, ["`Heir` (pkg/b.py)"]),
+        (
+            {
+                "b.py": f"import dataclasses as d\nimport pkg.a\n{OWN_HEIR}".replace("@data", "@d.data").replace(
+                    "(B", "(pkg.a.B"
+                )
+            },
+            ["`Heir` (pkg/b.py)"],
+        ),
+        (
+            {
+                "s/__init__.py": "from ..a import Base as Config\n",
+                "b.py": "from dataclasses import dataclass\nfrom pkg.s import Config\n"
+                "class Plain(Config):\n    pass\n@dataclass(frozen=True)\nclass Heir(Plain):\n    b: int = 2\n",
+            },
+            ["`Heir` (pkg/b.py)"],
+        ),
+        ({"b.py": f"from dataclasses import dataclass\nfrom .a import *\n{OWN_HEIR}"}, ["`Heir` (pkg/b.py)"]),
+        (
+            {"a.py": BASE + OWN_HEIR + "@dataclass\nclass Last(Heir):\n    c: int = 3\n"},
+            ["`Heir` (pkg/a.py)", "`Last` (pkg/a.py)"],
+        ),
+    ],
+)
+def test_a_field_that_moves_those_of_heirs_is_refused(gate: Gate, files: dict[str, str], heirs: list[str]) -> None:
+    upstream = {"a.py": BASE, **files}
+    assert gate(upstream, {A: ADDED}) == _moves(*heirs)
+    assert gate(upstream, {A: BY_NAME}) == []
+
+
+@pytest.mark.parametrize(
+    "heir",
+    [
+        "@dataclass\nclass Heir(Base): pass\n",
+        "class Heir(Base):\n    b: int = 2\n",
+        "@dataclass(kw_only=True)\nclass Heir(Base):\n    b: int = 2\n",
+        "@dataclass(init=False)\nclass Heir(Base):\n    b: int = 2\n",
+        "@dataclass\nclass Heir(Base):\n    b: int = 2\n    def __init__(self): pass\n",
+        "@dataclass\nclass Heir(Base):\n    b: int = field(init=False)\n    N = 1\n    K: 'ClassVar[int]' = 2\n",
+        "@dataclass\nclass Heir(Base):\n    a: int = 2\n",
+    ],
+)
+def test_a_field_that_moves_nothing_is_added(gate: Gate, heir: str) -> None:
+    assert gate.merge(BASE + heir, ADDED) == []
+
+
+def test_attrs_and_msgspec_are_known(gate: Gate) -> None:
+    attrs = "import attr\n@attr.s\nclass Base:\n    a = attr.ib()\n@attr.s\nclass Heir(Base):\n    b = attr.ib()\n"
+    overlay = "import attr\nclass Base:\n    x = added(attr.ib(default=1), why='w')\n"
+    assert gate.merge(attrs, overlay) == _moves("`Heir` (pkg/a.py)", line=4)
+    assert gate.merge(attrs, overlay.replace("default=1", "default=1, kw_only=True")) == []
+    define = "from attrs import define\n@define\nclass Base:\n    a: int\n@define\nclass Heir(Base):\n    b: int\n"
+    assert gate.merge(define, ADDED) == _moves("`Heir` (pkg/a.py)")
+    struct = "import msgspec\nclass Base(msgspec.Struct):\n    a: int\nclass Heir(Base):\n    b: int\n"
+    assert gate.merge(struct, ADDED) == _moves("`Heir` (pkg/a.py)")
+
+
+def test_a_replaced_or_edited_base_moves_its_heirs_too(gate: Gate) -> None:
+    before = BASE.replace("a: int = 1", "a: int = 1\n    x: int = 2") + OWN_HEIR
+    for overlay in (
+        "from dataclasses import dataclass\n@replaced(why='w')\n@dataclass\nclass Base:\n    a: int = 1\n",
+        "@edited(('x: int = 2', ''), why='w')\nclass Base: ...\n",
+        "class Base:\n    deleted('x', why='w')\n",
+    ):
+        (found,) = gate.merge(before, overlay)
+        assert "the field `x` of `Base` moves the positional arguments of `Heir` (pkg/a.py)" in found
+
+
+def test_a_named_tuple_keeps_its_length(gate: Gate) -> None:
+    before = "from typing import NamedTuple\nclass Base(NamedTuple):\n    a: int\n"
+    assert gate.merge(before, ADDED) == [
+        (
+            f"{OWN}:3: `Base` is a NamedTuple: with `x` it has another length for who unpacks it; "
+            "add a property, or a class of your own"
+        )
+    ]
+    assert gate.merge(before, "class Base:\n    @added(why='w')\n    @property\n    def x(self): return 1\n") == []
