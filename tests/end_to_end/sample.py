@@ -262,7 +262,7 @@ def open_sample(folder: Path, *, making: bool = False) -> Sample:
 
 def _known(path: Path, environment: Environment, files: dict[str, bytes]) -> tuple[Upstream, str]:
     assert files
-    upstream = Upstream(path=path, environment=environment)
+    upstream = Upstream(path=path, variables=environment.variables)
     return upstream, upstream.git("rev-parse", "main")
 
 

@@ -84,7 +84,7 @@ def own_upstream(sample: Sample) -> Sample:
     """Return the sample with a clone of lib's repository that the test may commit to."""
     clone = sample.folder / "upstream-lib"
     sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
-    own = replace(sample.lib, path=clone, environment=sample.environment)
+    own = replace(sample.lib, path=clone, variables=sample.environment.variables)
     return replace(sample, lib=own)
 
 

@@ -51,7 +51,7 @@ def extending(sample: Sample) -> Sample:
     """Return the sample with lib moved on by a commit, and lib's overlay one that extends the first."""
     clone = sample.folder / "newer"
     sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
-    upstream = replace(sample.lib, path=clone, environment=sample.environment)
+    upstream = replace(sample.lib, path=clone, variables=sample.environment.variables)
     commit = upstream.commit({"src/lib/core.py": CORE.replace(b"scale(value)", b"scale(value, by=1)")})
     folder = write_overlay(
         sample.overlays,

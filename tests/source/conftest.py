@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_overlays.pin import Archive, Pin
+from support.upstreams import Upstream, make_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,41 +25,6 @@ _IDENTITY = {
 
 METADATA = "Metadata-Version: 2.1\nName: demo\n"
 FILES = {"pkg/__init__.py": b"", "pkg/run.py": b"print(1)\n", "pkg/data.bin": bytes(range(256)), "LICENSE": b"free\n"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upstream:
-    """An upstream repository with a work tree."""
-
-    path: Path
-
-    @property
-    def url(self) -> str:
-        """The URL it is served under."""
-        return self.path.as_uri()
-
-    def git(self, *arguments: str, stdin: bytes = b"") -> str:
-        """Run git in it."""
-        command = ["git", *arguments]
-        env = {**os.environ, **_IDENTITY}
-        done = subprocess.run(command, cwd=self.path, env=env, input=stdin, capture_output=True, check=True)
-        return done.stdout.decode().strip()
-
-    def commit(self, files: dict[str, bytes]) -> str:
-        """Write and commit files, exactly as given, and return the commit."""
-        for path, content in files.items():
-            (self.path / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.path / path).write_bytes(content)
-        self.git("add", "--all", "--force")
-        self.git("commit", "--quiet", "--allow-empty", "--message", "change")
-        return self.git("rev-parse", "HEAD")
-
-    def commit_tree(self, raw: bytes) -> str:
-        """Commit a tree object given as raw bytes, which git itself would not make, and return the commit."""
-        tree = self.git("hash-object", "-t", "tree", "--literally", "-w", "--stdin", stdin=raw)
-        made = self.git("commit-tree", tree, "-m", "raw")
-        self.git("update-ref", "refs/heads/raw", made)
-        return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +76,7 @@ def upstream(tmp_path: Path) -> Upstream:
 
 def make_upstream(path: Path) -> Upstream:
     """Make an empty repository at `path`."""
-    path.mkdir()
-    made = Upstream(path=path)
-    made.git("init", "--quiet")
-    return made
+    return make_repository(path, lambda: {**os.environ, **_IDENTITY})
 
 
 def pin(upstream: Upstream, commit: str, **changes: object) -> Pin:

@@ -19,8 +19,9 @@ from npu_overlays.pin import Archive, Pin
 from npu_overlays.source import acquire
 from npu_overlays.source.archive import read
 from npu_overlays.tree import FileEntry, Origin, blob_id
+from support.upstreams import Upstream
 
-from .conftest import FILES, Said, Upstream, make_wheel, pin, serve
+from .conftest import FILES, Said, make_wheel, pin, serve
 
 COMMIT = "a" * 40
 BACKEND = b"""import os

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from npu_overlays.tree import SourceTree
 
-from .conftest import FILES, Said, Upstream, make_wheel, pin
+from support.upstreams import Upstream
+
+from .conftest import FILES, Said, make_wheel, pin
 
 BUILD_TOOLS = str(Path(__file__).parents[2] / "build_tools")
 SCRIPT = """

@@ -12,8 +12,9 @@ import pytest
 from npu_overlays.errors import SourceError
 from npu_overlays.source import acquire
 from npu_overlays.tree import FileEntry, Origin, blob_id
+from support.upstreams import Upstream
 
-from .conftest import FILES, Said, Upstream, configure, make_upstream, make_wheel, pin
+from .conftest import FILES, Said, configure, make_upstream, make_wheel, pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,9 @@ import pytest
 
 from npu_overlays.errors import SourceError
 from npu_overlays.source import acquire
+from support.upstreams import Upstream
 
-from .conftest import FILES, Said, Upstream, configure, make_upstream, pin
+from .conftest import FILES, Said, configure, make_upstream, pin
 
 GONE = "https://code.invalid/demo"
 

@@ -11,8 +11,9 @@ import pytest
 from npu_overlays.errors import SourceError, UsageError
 from npu_overlays.source import acquire, ask_again, git_answers
 from npu_overlays.source.patience import patience
+from support.upstreams import Upstream
 
-from .conftest import FILES, Said, Upstream, configure, make_wheel, pin
+from .conftest import FILES, Said, configure, make_wheel, pin
 from .servers import silent
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,20 +34,27 @@ ENTRY_POINTS = "packaging/entry_points.txt"
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """A repository with a work tree."""
+    """A repository with a work tree.
+
+    Args:
+        path: of the work tree.
+        variables: returns the environment git runs in, as it is at that moment.
+    """
 
     path: Path
-    environment: Environment
+    variables: Callable[[], Mapping[str, str]]
 
     @property
     def url(self) -> str:
         """The URL it is served under."""
         return self.path.as_uri()
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run git in it."""
         command = ["git", *arguments]
-        done = subprocess.run(command, cwd=self.path, env=self.environment.variables(), capture_output=True, check=True)
+        done = subprocess.run(
+            command, cwd=self.path, env=self.variables(), input=stdin, capture_output=True, check=True
+        )
         return done.stdout.decode().strip()
 
     def commit(self, files: Mapping[str, bytes]) -> str:
@@ -61,14 +68,27 @@ class Upstream:
         self.git("commit", "--quiet", "--allow-empty", "--message", "change")
         return self.git("rev-parse", "HEAD")
 
+    def commit_tree(self, raw: bytes) -> str:
+        """Commit a tree object given as raw bytes, which git itself would not make, and return the commit."""
+        tree = self.git("hash-object", "-t", "tree", "--literally", "-w", "--stdin", stdin=raw)
+        made = self.git("commit-tree", tree, "-m", "raw")
+        self.git("update-ref", "refs/heads/raw", made)
+        return made
+
+
+def make_repository(path: Path, variables: Callable[[], Mapping[str, str]]) -> Upstream:
+    """Make an empty repository and return it."""
+    path.mkdir(parents=True)
+    made = Upstream(path=path, variables=variables)
+    made.git("init", "--quiet", "--initial-branch=main")
+    return made
+
 
 def make_upstream(path: Path, environment: Environment, files: Mapping[str, bytes]) -> tuple[Upstream, str]:
     """Make a repository that holds `files` and return it with its first commit.
 
     Where `files` name no build system, a backend is added that answers with ``packaging/METADATA``.
     """
-    path.mkdir(parents=True)
-    made = Upstream(path=path, environment=environment)
-    made.git("init", "--quiet", "--initial-branch=main")
+    made = make_repository(path, environment.variables)
     own = {} if "pyproject.toml" in files else {"pyproject.toml": _BUILD_SYSTEM, "packaging/backend.py": _BACKEND}
     return made, made.commit({**own, **files})
