@@ -51,14 +51,14 @@ lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(RUN)/mypy
-	$(RUN)/mypy ci bench tests
+	$(RUN)/mypy ci bench lab tests
 
 format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
 	$(RUN)/ruff format .
 
 bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the summary, in ratios
-	$(RUN)/python bench/run.py $(BENCH)
+	PYTHONPATH=lab $(RUN)/python bench/run.py $(BENCH)
 
 matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python
 	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"

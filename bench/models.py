@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-_TESTS = Path(__file__).resolve().parent.parent / "tests"
-_SCRIPT = _TESTS / "npu" / "cases" / "bench.py"
+from environments import Installations, Unavailable, torch_environment
+
+_LAB = Path(__file__).resolve().parent.parent / "lab"
+_SCRIPT = Path(__file__).with_name("model_steps.py")
 # The first is had from git; the second where no repository can be reached.
 _CANDIDATES = ("transformers@8365f70", "transformers@91393fe")
 ON_CPU = ("qwen2", "qwen3_moe")
@@ -45,17 +46,14 @@ class Cost:
 
 def environments(work: Path, told: Callable[[str], None]) -> Environments | str:
     """Return two environments made in a folder, or why there are none."""
-    sys.path.insert(0, str(_TESTS))
-    from npu.environment import Unavailable, Wheelhouse, torch_environment  # noqa: PLC0415  # tests lend them
-
     told("installing torch")
     reason = ""
     for overlay in _CANDIDATES:
-        wheelhouse = Wheelhouse(work / "npu")
+        installations = Installations(work / "npu")
         try:
             torch = torch_environment()
             told(f"installing {overlay}, patched and not")
-            patched, upstream = wheelhouse.install(torch, overlay), wheelhouse.upstream(torch, overlay)
+            patched, upstream = installations.install(torch, overlay), installations.upstream(torch, overlay)
         except Unavailable as error:
             reason = str(error)
             continue
@@ -117,4 +115,4 @@ def _worker(python: Path, family: str) -> Iterator[Callable[[], float]]:
 
 def _variables() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return {**kept, "PYTHONPATH": str(_SCRIPT.parent.parent), "OMP_NUM_THREADS": "1"}
+    return {**kept, "PYTHONPATH": str(_LAB), "OMP_NUM_THREADS": "1"}

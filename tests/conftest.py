@@ -8,8 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from environments.once import once
 from support.environment import Environment
-from support.once import once
 from support.pythons import some_uv
 from support.table import rows
 from support.venvs import Venv, make_venv

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.environment import Torch, Unavailable, Wheelhouse, torch_environment
+from environments import Installations, Torch, Unavailable, torch_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.index, pytest.mark.upstream]
 OVERLAY = "transformers@8365f70"
@@ -44,7 +44,7 @@ llama.LlamaDecoderLayer.forward = wrap(llama.LlamaDecoderLayer.forward)
 @pytest.fixture(scope="module")
 def installed(shared: Path) -> Torch:
     try:
-        return Wheelhouse(shared / "npu").install(torch_environment(), OVERLAY)
+        return Installations(shared / "npu").install(torch_environment(), OVERLAY)
     except Unavailable as reason:
         pytest.skip(str(reason))
 

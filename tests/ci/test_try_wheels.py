@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from end_to_end.sample import Sample, make_sample, open_sample
+from environments.once import once
 from support.environment import Done
-from support.once import once
 from support.overlays import edit
 
 from .conftest import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.sample import Sample, make_sample, open_sample
-from support.once import once
+from environments.once import once
 
 COUNTING = """
 import collections, json, os, sys

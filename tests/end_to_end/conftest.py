@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from environments.once import once
 from support.installers import INSTALLERS, download_pips, make_installer
-from support.once import once
 from support.table import CELL
 
 from .cell import Cell, make_cell

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.environment import Torch, Unavailable, Wheelhouse, torch_environment
+from environments import Installations, Torch, Unavailable, torch_environment
 
 # They need torch and the patched transformers, and so run in an environment of their own.
 collect_ignore = ["cases"]
@@ -22,6 +22,6 @@ def torch_python() -> Torch:
 
 
 @pytest.fixture(scope="session")
-def wheelhouse(shared: Path) -> Wheelhouse:
+def installations(shared: Path) -> Installations:
     """Return the folder in which overlays are built and installed, each once a run."""
-    return Wheelhouse(shared / "npu")
+    return Installations(shared / "npu")

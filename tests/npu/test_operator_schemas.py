@@ -17,7 +17,7 @@ import pytest
 from npu.wheel_schemas import OPERATORS, read_wheel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCHEMAS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("schemas.json").read_text("utf-8"))
+SCHEMAS: dict[str, dict[str, Any]] = json.loads((ROOT / "lab/emulation/schemas.json").read_text("utf-8"))
 OVERLAYS = ROOT / "overlays"
 # Called only where the loaded torch_npu has them with a backward.
 OPTIONAL = ("npu_moe_token_permute", "npu_moe_token_unpermute")

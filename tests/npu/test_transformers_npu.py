@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from npu.environment import Torch, Unavailable, Wheelhouse
+from environments import Installations, Torch, Unavailable
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PINS = [
     pytest.param("transformers@91393fe", marks=pytest.mark.index),
     pytest.param("transformers@8365f70", marks=pytest.mark.upstream),
@@ -20,9 +21,9 @@ PINS = [
 VERSIONS = ["2.5.1", pytest.param("2.6.0", marks=pytest.mark.thorough), "2.14.0"]
 
 
-def _environments(wheelhouse: Wheelhouse, torch: Torch, overlay: str) -> tuple[Torch, Torch]:
+def _environments(installations: Installations, torch: Torch, overlay: str) -> tuple[Torch, Torch]:
     try:
-        return wheelhouse.install(torch, overlay), wheelhouse.upstream(torch, overlay)
+        return installations.install(torch, overlay), installations.upstream(torch, overlay)
     except Unavailable as reason:
         pytest.skip(str(reason))
 
@@ -47,11 +48,11 @@ def _run_cases(python: Path, *arguments: str | Path, **variables: str) -> str:
 
 @pytest.mark.parametrize("overlay", PINS)
 def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
-    overlay: str, wheelhouse: Wheelhouse, torch_python: Torch, tmp_path: Path
+    overlay: str, installations: Installations, torch_python: Torch, tmp_path: Path
 ) -> None:
-    installed, upstream = _environments(wheelhouse, torch_python, overlay)
+    installed, upstream = _environments(installations, torch_python, overlay)
     reference = tmp_path / "upstream.pt"
-    _run(upstream.python, HERE / "cases" / "models.py", reference)
+    _run(upstream.python, ROOT / "lab" / "tiny_models.py", reference)
     report = _run_cases(installed.python, HERE / "cases", UPSTREAM_REFERENCE=str(reference))
     assert " passed" in report
     assert "skipped" not in report, report
@@ -61,8 +62,8 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
 @pytest.mark.index
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_torch_npu_version_is_served_by_what_it_has(
-    version: str, wheelhouse: Wheelhouse, torch_python: Torch
+    version: str, installations: Installations, torch_python: Torch
 ) -> None:
-    installed, _ = _environments(wheelhouse, torch_python, "transformers@91393fe")
+    installed, _ = _environments(installations, torch_python, "transformers@91393fe")
     files = [HERE / "cases" / f"test_{name}.py" for name in ("emulation", "kernels", "moe", "flash_attention")]
     assert " passed" in _run_cases(installed.python, *files, EMULATED_TORCH_NPU=version)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.environment import Torch, Unavailable, Wheelhouse
+from environments import Installations, Torch, Unavailable
 from support.upstream_tests import Suite, differences, passed
 
 # Overlays, and the commit whose tests are run where it is not the overlay's own.
@@ -29,14 +29,14 @@ OPTIONS = ("-o", "log_cli=false", "-k", "not compile")
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_upstreams_tests_end_as_they_do_without_the_overlay(
-    overlay: str, model: str, wheelhouse: Wheelhouse, torch_python: Torch, tmp_path: Path
+    overlay: str, model: str, installations: Installations, torch_python: Torch, tmp_path: Path
 ) -> None:
     paths = ("tests", "utils", "conftest.py", "pyproject.toml")
     try:
-        upstream = wheelhouse.upstream(torch_python, overlay)
-        installed = wheelhouse.install(torch_python, overlay)
-        extra = wheelhouse.packages(torch_python, "upstream-tests", REQUIREMENTS)
-        checkout = wheelhouse.checkout(overlay, *paths, commit=OVERLAYS[overlay])
+        upstream = installations.upstream(torch_python, overlay)
+        installed = installations.install(torch_python, overlay)
+        extra = installations.packages(torch_python, "upstream-tests", REQUIREMENTS)
+        checkout = installations.checkout(overlay, *paths, commit=OVERLAYS[overlay])
     except Unavailable as reason:
         pytest.skip(str(reason))
     suite = Suite(checkout=checkout, arguments=(*OPTIONS, f"tests/models/{model}/test_modeling_{model}.py"))

@@ -2,7 +2,7 @@
 
 Nothing is imported: the library in the wheel carries its schemas as text, and
 the names of its autograd nodes. Run as a script with the paths of wheels, it
-prints what `schemas.json` holds.
+prints what `lab/emulation/schemas.json` holds.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from environments.once import once
 from support.environment import Done, Environment
-from support.once import once
 from support.overlays import write_overlay, write_stacks
 from support.upstreams import METADATA, make_upstream
 from support.wheelhouse import DOCTOR, make_own_wheels

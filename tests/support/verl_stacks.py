@@ -12,8 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu.environment import Torch, Unavailable, Wheelhouse, cache_folder, torch_environment, unpack_upstream
-from support.once import once
+from environments import Installations, Torch, Unavailable, cache_folder, torch_environment, unpack_upstream
+from environments.once import once
 
 # What verl and transformers import when models are trained, at versions that both pins work with. No wandb and no
 # dashboard of ray: nothing here reports to them.
@@ -73,25 +73,25 @@ class Stack:
         (cache_folder() / "verl").mkdir(parents=True, exist_ok=True)
         return Torch(once(cache_folder() / "verl", digest, make))
 
-    def installed(self, wheelhouse: Wheelhouse, environment: Torch) -> Path:
+    def installed(self, installations: Installations, environment: Torch) -> Path:
         """Return a folder with the stack's wheels, for PYTHONPATH, made once a run; raises `Unavailable`."""
-        wheels = self._wheels(wheelhouse)
-        return once(wheelhouse.folder, f"stack-{self.verl}", lambda folder: _install(environment, wheels, folder))
+        wheels = self._wheels(installations)
+        return once(installations.folder, f"stack-{self.verl}", lambda folder: _install(environment, wheels, folder))
 
-    def upstream(self, wheelhouse: Wheelhouse, environment: Torch) -> Path:
+    def upstream(self, installations: Installations, environment: Torch) -> Path:
         """Return a folder with the packages this stack is made from, unpatched; raises `Unavailable`."""
         # They hold no code, only the names and versions that transformers and verl ask for.
-        companions = [wheel for wheel in self._wheels(wheelhouse) if "_npu-" not in wheel.name]
+        companions = [wheel for wheel in self._wheels(installations) if "_npu-" not in wheel.name]
 
         def make(folder: Path) -> None:
             _install(environment, companions, folder)
             for overlay in (self.verl, self.transformers):
                 unpack_upstream(overlay, folder)
 
-        return once(wheelhouse.folder, f"upstream-stack-{self.verl}", make)
+        return once(installations.folder, f"upstream-stack-{self.verl}", make)
 
-    def _wheels(self, wheelhouse: Wheelhouse) -> list[Path]:
-        return [*wheelhouse.wheels(self.verl), *wheelhouse.wheels(self.transformers)]
+    def _wheels(self, installations: Installations) -> list[Path]:
+        return [*installations.wheels(self.verl), *installations.wheels(self.transformers)]
 
 
 def _install(environment: Torch, wheels: list[Path], folder: Path) -> None:

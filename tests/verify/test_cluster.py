@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from support.once import once
+from environments.once import once
 from support.patched import Patched, Site, copy_site
 
 # What these share takes minutes to make.

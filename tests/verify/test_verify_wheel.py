@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from environments.once import once
 from support.environment import Done
-from support.once import once
 from support.patched import Patched
 from support.wheels import write_wheel
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from npu.environment import Torch, Unavailable, Wheelhouse
-from support.once import once
+from environments import Installations, Torch, Unavailable
+from environments.once import once
 from support.upstream_tests import passed, read_outcomes, read_skipped
 from support.verl_stacks import STACKS, Stack
 
@@ -69,10 +69,10 @@ class Installed:
 def installed(request: pytest.FixtureRequest, shared: Path) -> Installed:
     """Return a stack with all it needs, or skip with the reason."""
     stack: Stack = request.param
-    wheelhouse = Wheelhouse(shared / "npu")
+    installations = Installations(shared / "npu")
     try:
         environment = stack.environment()
-        patched, upstream = stack.installed(wheelhouse, environment), stack.upstream(wheelhouse, environment)
+        patched, upstream = stack.installed(installations, environment), stack.upstream(installations, environment)
     except Unavailable as reason:
         pytest.skip(str(reason))
     return Installed(environment=environment, patched=patched, upstream=upstream)

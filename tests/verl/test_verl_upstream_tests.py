@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from npu.environment import Unavailable, Wheelhouse, torch_environment
+from environments import Installations, Unavailable, torch_environment
 from support.upstream_tests import Suite, differences, passed
 from support.verl_stacks import STACKS, Stack
 
@@ -26,12 +26,12 @@ VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
 @pytest.mark.index
 @pytest.mark.parametrize("stack", [pytest.param(stack, id=stack.verl) for stack in STACKS])
 def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: Path, tmp_path: Path) -> None:
-    wheelhouse = Wheelhouse(shared / "npu")
+    installations = Installations(shared / "npu")
     try:
         environment = stack.environment()
-        upstream, installed = stack.upstream(wheelhouse, environment), stack.installed(wheelhouse, environment)
-        extra = wheelhouse.packages(torch_environment(), "verl-upstream-tests", REQUIREMENTS)
-        checkout = wheelhouse.checkout(stack.verl, "tests", "scripts")
+        upstream, installed = stack.upstream(installations, environment), stack.installed(installations, environment)
+        extra = installations.packages(torch_environment(), "verl-upstream-tests", REQUIREMENTS)
+        checkout = installations.checkout(stack.verl, "tests", "scripts")
     except Unavailable as reason:
         pytest.skip(str(reason))
     suite = Suite(checkout=checkout, arguments=OPTIONS, variables=VARIABLES)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import emulation
 import pytest
 import torch
 import torch.distributed as dist
@@ -17,6 +16,8 @@ from torch import multiprocessing
 from torch.distributed import _functional_collectives as functional
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+
+import emulation
 
 RANKS = 2
 

@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import emulation
 import pytest
 import torch
+
+import emulation
 
 VERSION = os.environ.get("EMULATED_TORCH_NPU", "2.7.1")
 ops = torch.ops.npu

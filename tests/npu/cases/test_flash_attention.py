@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import emulation
 import pytest
 import torch
 from comparison import assert_close
@@ -18,6 +17,8 @@ from transformers.integrations.npu_flash_attention import (
     rearrange,
     unpad_input,
 )
+
+import emulation
 
 MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 1, 0, 1, 1]])
 TOKENS = [(row, column) for row in range(3) for column in range(5) if MASK[row, column]]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import os
 
-import emulation
-import models
 import pytest
 import torch
 from comparison import relative_error
-from models import Case, Results
 
-CASES = list(models.cases())
+import emulation
+import tiny_models
+from tiny_models import Case, Results
+
+CASES = list(tiny_models.cases())
 HALF = [case for case in CASES if case.dtype != "float32"]
 FULL = [case for case in CASES if case.dtype == "float32"]
 # Layers with a norm before attention and one before the MLP, and one at the end; Qwen3 norms queries and keys too.
@@ -35,7 +36,7 @@ def _reference() -> dict[str, Results]:
 @functools.cache
 def _on_npu(case: Case) -> tuple[Results, emulation.Recording]:
     with emulation.recorded() as recording:
-        results = models.run(case, "npu")
+        results = tiny_models.run(case, "npu")
     return results, recording
 
 
@@ -43,7 +44,7 @@ def _on_npu(case: Case) -> tuple[Results, emulation.Recording]:
 def test_on_cpu_outputs_and_gradients_are_upstreams_bit_for_bit(case: Case) -> None:
     expected = _reference()[case.name]
     with emulation.recorded() as recording:
-        actual = models.run(case, "cpu")
+        actual = tiny_models.run(case, "cpu")
     assert actual.keys() == expected.keys()
     assert [name for name in expected if not torch.equal(actual[name], expected[name])] == []
     assert not recording.operators
@@ -51,7 +52,7 @@ def test_on_cpu_outputs_and_gradients_are_upstreams_bit_for_bit(case: Case) -> N
 
 @pytest.mark.parametrize("case", FULL, ids=_name)
 def test_on_npu_fp32_results_are_the_cpus(case: Case) -> None:
-    expected = models.run(case, "cpu")
+    expected = tiny_models.run(case, "cpu")
     actual, _ = _on_npu(case)
     assert expected.keys() <= actual.keys()
     for name, tensor in expected.items():
@@ -62,8 +63,8 @@ def test_on_npu_fp32_results_are_the_cpus(case: Case) -> None:
 
 @pytest.mark.parametrize("case", HALF, ids=_name)
 def test_on_npu_half_precision_results_are_as_accurate_as_the_cpus(case: Case) -> None:
-    exact = models.run(case, "cpu", exactly=True)
-    on_cpu = models.run(case, "cpu")
+    exact = tiny_models.run(case, "cpu", exactly=True)
+    on_cpu = tiny_models.run(case, "cpu")
     on_npu, _ = _on_npu(case)
     gradients = [name for name in exact if name != "output"]
     for names in (["output"], gradients):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 
-import emulation
 import pytest
 import torch
 from comparison import DTYPES, assert_close
@@ -13,6 +12,8 @@ from torch import nn
 from transformers import Qwen3MoeConfig
 from transformers.integrations import npu_moe
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
+
+import emulation
 
 VERSION = os.environ.get("EMULATED_TORCH_NPU", "2.7.1")
 HAS_K_SPLIT = VERSION not in ("2.5.1", "2.6.0")

@@ -14,7 +14,7 @@ import torch
 from transformers.integrations import flash_attention, ulysses
 
 SCRIPT = Path(__file__).with_name("ulysses_ranks.py")
-EMULATION = Path(__file__).parent.parent
+LAB = Path(__file__).parents[3] / "lab"
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def _unregistered() -> Iterator[None]:
 # Four ranks are more than the two key-value heads, which then are repeated.
 @pytest.mark.parametrize("ranks", [4])
 def test_ranks_together_compute_what_one_process_does(ranks: int) -> None:
-    path = os.pathsep.join(filter(None, (str(EMULATION), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(LAB), os.environ.get("PYTHONPATH"))))
     run = subprocess.run(
         [sys.executable, str(SCRIPT), str(ranks)],
         capture_output=True,

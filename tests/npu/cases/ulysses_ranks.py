@@ -16,8 +16,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from comparison import assert_close
-from emulation.attention import Options, attend
 from torch import multiprocessing, nn
+
+from emulation.attention import Options, attend
 
 LENGTHS = (5, 2, 9)
 TOTAL = sum(LENGTHS)

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "npu")]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3] / "lab")]
 
 if os.environ.get("EMULATED_NPU") == "1":
-    import emulation
     import stub_vllm
+
+    import emulation
 
     # Before anything imports transformers or verl, which ask once whether there is an NPU.
     emulation.install()

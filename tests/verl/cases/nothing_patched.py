@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "npu")]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3] / "lab")]
+
+import stub_vllm  # noqa: E402
 
 import emulation  # noqa: E402  # the path comes first
-import stub_vllm  # noqa: E402
 
 emulation.install()
 stub_vllm.install_profiler()

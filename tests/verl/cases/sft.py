@@ -23,10 +23,11 @@ from typing import Any
 import conftest  # noqa: F401  # the emulated NPU comes first
 
 # isort: split
-import emulation
 import torch
 import torch.distributed as dist
 from torchdata.stateful_dataloader import StatefulDataLoader
+
+import emulation
 
 BEGIN, OPERATORS = "run:", "operators:"
 

@@ -15,7 +15,6 @@ import conftest  # noqa: F401  # the emulated NPU comes first
 
 # isort: split
 import actor
-import emulation
 import torch
 import torch.distributed as dist
 from ranks import RANKS
@@ -25,6 +24,8 @@ from verl.models.transformers.monkey_patch import apply_monkey_patch
 from verl.utils.device import get_device_name
 from verl.utils.fsdp_utils import apply_fsdp2, fsdp2_load_full_state_dict
 from verl.workers.sharding_manager.fsdp_ulysses import FSDPUlyssesShardingManager
+
+import emulation
 
 FAMILIES = actor.FAMILIES if get_device_name() == "npu" else ("qwen2", actor.EVERY_EXPERT)
 

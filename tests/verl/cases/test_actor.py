@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 
 import actor
-import emulation
 import pytest
 import torch
 from verl.utils import device
+
+import emulation
 
 pytestmark = pytest.mark.usefixtures("world")
 

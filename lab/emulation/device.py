@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
 from emulation.log import note_operator, note_wait
 from emulation.memory import to_cpu, to_npu
 from emulation.storages import patch_resize, set_storage
-from torch.utils._pytree import tree_leaves, tree_map
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 _CPU = torch.device("cpu")
 # Operators that may take tensors of both devices, on real devices too.

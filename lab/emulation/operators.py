@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
+from torch.utils._pytree import tree_map
+
 from emulation import attention, kernels
 from emulation.checks import MAX_INNER, MAX_LIST, group_ends, require
 from emulation.log import note_operator
 from emulation.memory import to_cpu, to_npu
-from torch.autograd.function import once_differentiable
-from torch.utils._pytree import tree_map
 
-SCHEMAS = Path(__file__).resolve().parent.parent / "schemas.json"
+SCHEMAS = Path(__file__).with_name("schemas.json")
 _SPLIT_ROWS, _SPLIT_REDUCTION = 0, 2
 # query, key, value, head_num, input_layout
 _REQUIRED = 5

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import torch
+
 from emulation.checks import COMPRESSED_MASK, require, same_float_dtype
 
 NAME = "npu_fusion_attention"

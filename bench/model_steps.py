@@ -11,9 +11,10 @@ import json
 import sys
 import time
 
-import emulation
-import models
 import torch
+
+import emulation
+import tiny_models
 
 LAYERS = 2
 STEPS = 3
@@ -24,20 +25,20 @@ def per_layer(family: str) -> dict[str, float]:
 
     The waits are those of the whole model, since not every layer needs to have some.
     """
-    case = models.Case(family, batch=2, seed=1)
-    model, inputs = models.ready(case, "npu")
+    case = tiny_models.Case(family, batch=2, seed=1)
+    model, inputs = tiny_models.ready(case, "npu")
     with emulation.recorded() as recording:
-        models.step(model, inputs)
+        tiny_models.step(model, inputs)
     return {"operators": recording.launches() / LAYERS, "waits": sum(recording.waits.values())}
 
 
 def seconds(family: str) -> None:
     """Answer every line read with what some steps took."""
-    model, inputs = models.ready(models.Case(family, batch=24), "cpu")
+    model, inputs = tiny_models.ready(tiny_models.Case(family, batch=24), "cpu")
     for _ in sys.stdin:
         start = time.process_time()
         for _ in range(STEPS):
-            models.step(model, inputs)
+            tiny_models.step(model, inputs)
         sys.stdout.write(f"{time.process_time() - start}\n")
         sys.stdout.flush()
 
@@ -48,4 +49,6 @@ if __name__ == "__main__":
         seconds(sys.argv[2])
     else:
         emulation.install()
-        sys.stdout.write(json.dumps({family: per_layer(family) for family in (*models.TEXT, *models.VISION)}) + "\n")
+        sys.stdout.write(
+            json.dumps({family: per_layer(family) for family in (*tiny_models.TEXT, *tiny_models.VISION)}) + "\n"
+        )

@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.utils._pytree import tree_map
+
 from emulation.checks import FLOATS, require
 from emulation.log import note_operator
 from emulation.memory import to_cpu
-from torch.utils._pytree import tree_map
 
 BACKEND = "hccl"
 _KEY = "PrivateUse1"

@@ -9,8 +9,9 @@ autograd; operators without one have none here either.
 from __future__ import annotations
 
 import torch
-from emulation.checks import FLOATS, is_transposed, require, same_float_dtype
 from torch.nn import functional
+
+from emulation.checks import FLOATS, is_transposed, require, same_float_dtype
 
 
 def rms_norm(x: torch.Tensor, gamma: torch.Tensor, epsilon: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import torch
+
 from emulation.memory import to_npu
 
 _POISON = 0xFF

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from support.once import once
+from environments.once import once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Only builds for CPU alone: the ordinary ones bring gigabytes that no test uses.
@@ -36,6 +36,8 @@ REQUIREMENTS = (
     "safetensors",
     "tqdm",
 )
+# The exit code that says that the pinned upstream cannot be had.
+_UNREACHABLE = 4
 _PACKAGES = ("transformers", "verl", "recipe")
 # torch comes for some versions of Python only; the first of these that can have it is used.
 PYTHONS = (sys.executable, "python3.11", "python3.12", "python3.10", "python3.13")
@@ -107,7 +109,7 @@ def cache_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class Wheelhouse:
+class Installations:
     """Builds overlays and installs them beside torch."""
 
     folder: Path
@@ -204,7 +206,7 @@ def _npu_overlays(*arguments: str) -> None:
     try:
         _run(Path(sys.executable), "-m", "npu_overlays", *arguments, cwd=ROOT)
     except subprocess.CalledProcessError as error:
-        if error.returncode == 4:  # the pinned upstream cannot be had
+        if error.returncode == _UNREACHABLE:
             raise Unavailable(error.stderr.strip()) from error
         raise AssertionError(f"npu-overlays {' '.join(arguments)}:\n{error.stdout}{error.stderr}") from error
 

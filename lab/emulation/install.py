@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 import torch
+
 from emulation import streams
 from emulation.autocast import register_autocast
 from emulation.collectives import register_collectives
