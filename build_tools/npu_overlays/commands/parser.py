@@ -8,7 +8,7 @@ import re
 from typing import Any, NoReturn
 
 from npu_overlays import __version__
-from npu_overlays.commands import build, check, diff, listing, lock, matrix, show, summary, verify_wheel
+from npu_overlays.commands import build, cache, check, diff, listing, lock, matrix, show, summary, verify_wheel
 from npu_overlays.commands.options import folder
 
 _DESCRIPTION = """\
@@ -52,6 +52,7 @@ _COMMANDS = (
     diff.COMMAND,
     summary.COMMAND,
     verify_wheel.COMMAND,
+    cache.COMMAND,
     matrix.COMMAND,
 )
 

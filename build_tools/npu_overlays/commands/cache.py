@@ -1,0 +1,96 @@
+"""`cache`: the upstream sources that are kept → what each takes, and those that are given back."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import add_json
+from npu_overlays.commands.selection import checked_root
+from npu_overlays.console import Console
+from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.source import cache_root
+from npu_overlays.source.holdings import Holding, give_back, holdings, places
+
+_DESCRIPTION = """\
+List the upstream sources that are kept, what each takes, and which overlays
+are pinned to it. What is not there is fetched when it is needed next, so all
+of it may be given back at any time.
+
+examples:
+  npu-overlays cache
+  npu-overlays cache --prune                what none of the overlays here needs
+  npu-overlays cache --clear                everything
+"""
+_HEADINGS = ("size", "kind", "identity", "overlays")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the folder of overlays, what to give back, and whether the report is JSON."""
+
+    root: Path
+    prune: bool
+    clear: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--prune", action="store_true", help="remove what none of the overlays is pinned to")
+    group.add_argument("--clear", action="store_true", help="remove all of it")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(root=parsed.overlays, prune=parsed.prune, clear=parsed.clear, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    folder = cache_root()
+    # Without a folder of overlays nothing is known to be needed: no reason to remove all of it.
+    overlays = load_all(checked_root(options.root)) if options.prune or options.root.is_dir() else []
+    held = holdings(folder)
+    users = {one.path: _users(one, overlays, folder) for one in held}
+    shown = [one for one in held if not users[one.path]] if options.prune else held
+    if options.prune or options.clear:
+        give_back(folder, shown)
+    if options.json:
+        console.json([_as_json(one, users[one.path]) for one in shown])
+        return 0
+    if shown:
+        console.table(_HEADINGS, (_cells(one, users[one.path]) for one in shown))
+    said = "removed" if options.prune or options.clear else "kept"
+    console.line(f"{folder}: {plural(len(shown), 'source')} {said}, {_megabytes(sum(one.size for one in shown))}")
+    return 0
+
+
+def _users(one: Holding, overlays: list[Overlay], folder: Path) -> list[str]:
+    return [overlay.name for overlay in overlays if one.path in places(overlay.pin, folder)]
+
+
+def _as_json(one: Holding, users: list[str]) -> dict[str, object]:
+    return {"kind": one.kind, "identity": one.identity, "path": str(one.path), "size": one.size, "overlays": users}
+
+
+def _cells(one: Holding, users: list[str]) -> tuple[str, ...]:
+    return _megabytes(one.size), one.kind, one.identity, ", ".join(users)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+COMMAND = Command(
+    name="cache",
+    summary="list the upstream sources that are kept, or give them back",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+    tidy=False,
+)

@@ -1,0 +1,78 @@
+"""Holdings: the cache folder → what it holds, and how it is given back.
+
+Only what the cache itself names is touched: somebody may have pointed it at a folder that holds other things too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from npu_overlays.pin import Pin
+from npu_overlays.source import archive, git
+from npu_overlays.source import cache as caching
+from npu_overlays.source.guard import check
+
+_COMMIT = re.compile(r"([0-9a-f]{40})\.git")
+_ARCHIVE = re.compile(r"([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding:
+    """One upstream source in the cache.
+
+    Args:
+        kind: a commit's repository, or a release archive.
+        identity: the commit id, or the archive's sha256.
+        path: where it lies.
+        size: bytes of its files.
+    """
+
+    kind: Literal["commit", "archive"]
+    identity: str
+    path: Path
+    size: int
+
+
+def holdings(cache: Path) -> list[Holding]:
+    """Return what the cache holds, the largest first; raises `OutputError` where it cannot be read."""
+    with caching.using(cache):
+        commits = [
+            Holding(kind="commit", identity=found[1], path=path, size=_size(path))
+            for path in _listed(cache / "commits")
+            if (found := _COMMIT.fullmatch(path.name))
+        ]
+        archives = [
+            Holding(kind="archive", identity=found[1], path=path, size=_size(path))
+            for path in _listed(cache / "archives")
+            if (found := _ARCHIVE.fullmatch(path.name))
+        ]
+    return sorted([*commits, *archives], key=lambda one: (-one.size, one.identity))
+
+
+def places(pin: Pin, cache: Path) -> set[Path]:
+    """Return where the cache keeps what a pin names, whether it is there or not."""
+    commit = {git.kept(cache, pin.commit)} if pin.commit else set()
+    return {*commit, *(archive.kept(cache, one.sha256) for one in pin.archives)}
+
+
+def give_back(cache: Path, gone: Iterable[Holding]) -> None:
+    """Remove holdings; what a build of that moment needs of them is fetched again.
+
+    Raises:
+        OutputError: one cannot be removed, or others can write to it.
+    """
+    for one in gone:
+        check(cache, one.path)
+        caching.discard(cache, one.path)
+
+
+def _listed(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _size(path: Path) -> int:
+    return sum(one.lstat().st_size for one in (path, *path.rglob("*")) if not one.is_dir())
