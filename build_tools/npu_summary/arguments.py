@@ -19,6 +19,7 @@ examples:
   python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
   python -m {package} --version
   python -m {package} --verify                is everything as it was built? each repair is printed
+  python -m {package} --explain train.log     the tracebacks of a log: which frames are changed code, and why
 
 what npu-doctor does, {doctor}:
   python -m {package} --verify --ray          --verify on every node of the running Ray cluster
@@ -31,9 +32,6 @@ exit codes:
   1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
      with --verify: not intact
   2  the command line is wrong; with --verify: could not tell
-
-environment:
-  {variable}=1  mark the frames of patched code in tracebacks ({package}.install_traceback() does too)
 
 The YAML has the schema of patch_summary.yaml. The JSON is described by summary.schema.json in this package's folder.
 From Python: `import {package}; {package}.text()` returns the text summary.
@@ -56,20 +54,20 @@ def usage(package: str) -> str:
     from . import doctor  # noqa: PLC0415 - looked for where help is asked for only
 
     cli = _parser(package)
-    stem = package.removesuffix("_summary")
-    distribution, variable = stem.replace("_", "-"), f"{stem.upper()}_TRACEBACK"
+    distribution = package.removesuffix("_summary").replace("_", "-")
     found = "which is installed" if doctor.is_installed() else "which is not installed"
-    cli.epilog = _TEACHING.format(package=package, distribution=distribution, variable=variable, doctor=found)
+    cli.epilog = _TEACHING.format(package=package, distribution=distribution, doctor=found)
     return cli.format_help()
 
 
 def _mistakes(options: Options) -> Iterator[str]:
     """Yield what does not go together."""
     others = [flag for flag, given in (("--format", options.format or options.json), ("--why", options.why)) if given]
-    if others and (options.diff or options.version):
-        yield f"{others[0]} says how to show the summary; {'--diff' if options.diff else '--version'} shows none"
-    modes = {"--diff": options.diff, "--version": options.version, "--verify": options.verify}
-    given = [flag for flag, on in modes.items() if on]
+    modes = {"--diff": options.diff, "--version": options.version, "--explain": options.explain is not None}
+    shown = [flag for flag, on in modes.items() if on]
+    if others and shown:
+        yield f"{others[0]} says how to show the summary; {shown[0]} shows none"
+    given = [*shown, *(["--verify"] if options.verify else [])]
     if len(given) > 1:
         yield f"give {' or '.join(given)}, not both"
     if options.verify and (options.why or options.format in {"text", "yaml"}):
@@ -99,4 +97,9 @@ def _parser(package: str) -> argparse.ArgumentParser:
     )
     cli.add_argument("--json", action="store_true", help="print JSON for a machine to read; --verify knows it too")
     cli.add_argument("--verify", action="store_true", help="compare every installed file with what was built")
+    cli.add_argument(
+        "--explain",
+        metavar="FILE",
+        help="show the tracebacks of a log (- for standard input), frames of changed code marked with the reasons",
+    )
     return cli

@@ -81,6 +81,8 @@ def _content(places: list[Place], options: Options) -> tuple[str | bytes, list[s
     """Return what to print, and a message for each file that could not be read."""
     if options.diff:
         return _diffs(places)
+    if options.explain is not None:
+        return _explained(places, options.explain)
     found = installed.load(places)
     content = _render(found.changes, options) if found.changes else ""
     return content, found.problems
@@ -111,6 +113,25 @@ def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
         except OSError as error:
             problems.append(installed.problem(place, DIFF, error))
     return b"".join(diffs), problems
+
+
+def _explained(places: list[Place], name: str) -> tuple[str, list[str]]:
+    """Return the tracebacks of a log with their marks; ``-`` is standard input."""
+    from .explain import explain, opened
+    from .symbols import Symbols
+
+    loaded = [(place, installed.load([place])) for place in places]
+    symbols = Symbols((place, changes) for place, found in loaded for changes in found.changes)
+    problems = [problem for _, found in loaded for problem in found.problems]
+    lines: list[str] = []
+    try:
+        with opened(name) as log:
+            lines += explain(log, symbols.mark)
+    except OSError as error:
+        return "", [*problems, f"{name}: {error.strerror or error}"]
+    if not lines:
+        problems.append(f"{name}: holds no traceback")
+    return "".join(f"{line}\n" for line in lines), problems
 
 
 def _version(changes: Changes) -> str:

@@ -18,3 +18,4 @@ class Options:
     distribution: Sequence[str] | None = None
     json: bool = False
     verify: bool = False
+    explain: str | None = None

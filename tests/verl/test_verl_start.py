@@ -103,13 +103,11 @@ def test_seed_0_is_a_seed() -> None:
 
 def test_workers_are_given_the_drivers_settings_but_not_over_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPANDABLE_SEGMENTS", "True")
-    monkeypatch.setenv("VERL_NPU_TRACEBACK", "1")
     determinism.request(3)
 
     given = start.worker_environment({"HCCL_DETERMINISTIC": "false"})
 
     assert given["EXPANDABLE_SEGMENTS"] == "True"
-    assert given["VERL_NPU_TRACEBACK"] == "1"
     assert given[determinism.SEED] == "3"
     assert "HCCL_DETERMINISTIC" not in given
     assert start.worker_environment()["HCCL_DETERMINISTIC"] == "true"

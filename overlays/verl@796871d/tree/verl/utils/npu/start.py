@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -12,8 +11,6 @@ from verl.utils.npu import allocator, determinism
 
 logger = logging.getLogger("verl_npu")
 _logged: list[bool] = []
-# Marks patched frames in tracebacks; the summary package looks at it when it is imported.
-TRACEBACK = "VERL_NPU_TRACEBACK"
 
 
 def start_training(config: Any) -> None:
@@ -43,15 +40,13 @@ def start_worker() -> None:
 
     determinism.seed_process(int(os.environ.get("RANK", "0")))
     set_expandable_segments(True)
-    if TRACEBACK in os.environ:
-        with contextlib.suppress(ImportError):  # a source checkout has no summary
-            import verl_npu_summary  # noqa: F401, PLC0415  # importing it is what marks tracebacks
 
 
 def worker_environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment variables a worker needs from the driver, without those the user gives it anyway."""
     passed_on = determinism.environment()
-    passed_on.update({name: os.environ[name] for name in (allocator.SWITCH, TRACEBACK) if name in os.environ})
+    if allocator.SWITCH in os.environ:
+        passed_on[allocator.SWITCH] = os.environ[allocator.SWITCH]
     return {name: value for name, value in passed_on.items() if name not in (given or {})}
 
 

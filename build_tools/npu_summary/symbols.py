@@ -1,0 +1,126 @@
+"""Symbols: a file and a line → the change of an installed wheel that the function there is made by."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .changes import Changes, FileChange, Ledger
+    from .installed import Place
+
+_KEPT = "_upstream_"  # what the private name of a wrapped original holds
+
+
+class Symbols:
+    """The changed files of the installed wheels.
+
+    Args:
+        found: each wheel's place with its changes.
+    """
+
+    def __init__(self, found: Iterable[tuple[Place, Changes]]) -> None:
+        self._files: dict[str, tuple[str, str, FileChange]] = {}
+        self._spans: dict[str, list[tuple[int, int, str]]] = {}
+        for place, changes in found:
+            for file in changes["files"]:
+                path = os.path.realpath(os.path.join(place.root, file["installed"]))  # noqa: PTH118 - as in `installed`
+                self._files[file["installed"]] = (path, place.distribution, file)
+
+    def mark(self, file: str, line: int, function: str) -> str:
+        """Return what to say of a frame: who changed that function and why; empty for code as upstream has it.
+
+        Args:
+            file: as a traceback names it, of this machine or of another one with the same wheels.
+            line: in that file.
+            function: the name of the function, to see that the line is one of the installed file.
+        """
+        installed = self._installed(file)
+        if installed is None:
+            return ""
+        path, distribution, changed = self._files[installed]
+        names = self._names(path, line)
+        leaf = names[-1].rpartition(".")[2] if names else ""
+        if function.isidentifier() and function != leaf:
+            what = f"{function} is not in line {line} of the file that is installed here"
+            return f"[{distribution}] changes {installed}, but {what}: the log is of another build"
+        for name in reversed(names):
+            if change := _change(changed, name):
+                return f"[{distribution}] {_sentence(change, name)}"
+            if original := _original(changed, name):
+                return f"[{distribution}] upstream's own code, called by the wrapper around {original}"
+        return f"[{distribution}] added this file" if changed["action"] == "added" else ""
+
+    def _installed(self, file: str) -> str | None:
+        """Return the changed file that a path means, as it lies in its wheel; None for another file."""
+        parts = file.replace("\\", "/").split("/")
+        known = (name for start in range(len(parts)) if (name := "/".join(parts[start:])) in self._files)
+        found = next(known, None)
+        if found is None or not os.path.exists(file):  # noqa: PTH110 - as in `installed`
+            return found  # of another machine, where the wheels lie elsewhere
+        return found if os.path.realpath(file) == self._files[found][0] else None
+
+    def _names(self, path: str, line: int) -> list[str]:
+        """Return the functions and classes that a line lies in, the outermost first."""
+        if path not in self._spans:
+            self._spans[path] = list(_spans(path))
+        return [name for first, last, name in self._spans[path] if first <= line <= last]
+
+
+def _spans(path: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the lines and the name of every function and class of a file, outer ones first."""
+    import ast  # noqa: PLC0415 - only where a frame lies in changed code
+
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - as in `installed`
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return
+    todo: list[tuple[ast.AST, str]] = [(tree, "")]
+    while todo:
+        node, prefix = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            name = prefix
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = f"{prefix}.{child.name}".lstrip(".")
+                yield child.lineno, child.end_lineno or child.lineno, name
+            todo.append((child, name))
+
+
+def _change(file: FileChange, name: str) -> Ledger | None:
+    """Return the change that made a symbol what it is."""
+    owner, _, last = name.rpartition(".")
+    for entry in file["class_changes"]:
+        if entry["name"] == owner:
+            found = next((one for one in entry["changes"] if one["name"] == last), None)
+            if found:
+                return found
+        if entry["name"] == name and entry["action"] == "added":
+            return entry
+    return next((one for one in file["module_changes"] if one["name"] == name), None)
+
+
+def _original(file: FileChange, name: str) -> str:
+    """Return the wrapped symbol whose original a name is kept under; empty where it is none."""
+    owner, _, last = name.rpartition(".")
+    if _KEPT not in last:
+        return ""
+    kept = last.partition(_KEPT)[2]
+    # In a class, a name that ends with an underscore is kept with one more.
+    for leaf in (kept, kept.removesuffix("_")):
+        wrapped = f"{owner}.{leaf}".lstrip(".")
+        change = _change(file, wrapped)
+        if change and change.get("operation") == "wrapped":
+            return wrapped
+    return ""
+
+
+def _sentence(change: Ledger, name: str) -> str:
+    operation = change.get("operation", "")
+    done = {"file": "added", "import": "added", "patch": "patched"}.get(operation, operation or "changed")
+    why = " ".join(change.get("why", "").split())
+    by = f" by {change['overlay']}" if change.get("overlay") else ""
+    forwarded = f" (forwarded: {change['forwarded']})" if change.get("forwarded") else ""
+    return f"{done} {name}{by}{f': {why}' if why else ''}{forwarded}"
