@@ -155,6 +155,7 @@ class B(metaclass=Registry):
         ("def f(x=[]): pass", "the default x=[], made twice"),
         ("def f(x=make(1)): pass", "the default x=make(1), made twice"),
         ("def f(x=float('inf')): pass", ""),
+        ("@triton.autotune(1)\n@triton.jit\ndef f(x=0): pass", "@triton.jit, which compiles its text"),
         ("def f(x=(1, NONE, -1)): pass", ""),
     ],
 )

@@ -591,3 +591,46 @@ def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(gate: Gat
     assert gate(upstream, {A: overlay.format(n="max")}) == [f"{OWN}:4: {what}; {NAME}"]
     assert gate(upstream, {A: overlay.format(n="min")}) == []
     assert gate(upstream | {"a.py": "def f(): pass\n__all__ = ['f']\n"}, {A: overlay.format(n="max")}) == []
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        "__all__ = replaced(['f'], why='w')\n",
+        "__all__ = edited((\", 'g'\", ''), why='w')\n",
+    ],
+)
+def test_what_star_imports_bring_is_kept(gate: Gate, overlay: str) -> None:
+    upstream = {
+        "a.py": "__all__ = ['f', 'g']\ndef f(): return 1\ndef g(): return 2\n",
+        "b.py": "from .a import *\ndef h(): return g()\n",
+        "c.py": "from .a import g\n",
+    }
+    what = "`g` is taken away from pkg/a.py, but needed in pkg/b.py:2 (import *)"
+    (found,) = gate(upstream, {A: overlay})
+    assert found.endswith(f"{what}; {KEEP}")
+    added = {**upstream, "a.py": upstream["a.py"].partition("\n")[2]}
+    (found,) = gate(added, {A: "__all__ = added(['f'], why='w')\n"})
+    assert found.endswith(f"{what}; {KEEP}")
+
+
+def test_what_star_imports_bring_anew_hides_nothing(gate: Gate) -> None:
+    upstream = {
+        "a.py": "__all__ = ['f']\ndef f(): return 1\ndef max(x): return 2\n",
+        "b.py": "from .a import *\ndef h(x): return max(x)\n",
+    }
+    assert gate(upstream, {A: "__all__ = replaced(['f', 'max'], why='w')\n"}) == [
+        (
+            f"{OWN}:2: `max` in pkg/a.py would reach pkg/b.py by its star import and change what that reads (line 2); "
+            "give it another name"
+        )
+    ]
+
+
+def test_a_new_module_never_hides_what_its_package_calls_so(gate: Gate) -> None:
+    core = "def run(): return 1\n"
+    what = "o/tree/pkg/run.py: importing it would hide what upstream calls `run` in pkg; give it another name"
+    for package in ("from .core import run\n", "from .core import *\n", "def run(): pass\n", "run = None\n"):
+        assert gate({"__init__.py": package, "core.py": core}, {"tree/pkg/run.py": b"x = 1\n"}) == [what]
+    for package in ("", "try:\n    from . import run\nexcept ImportError: pass\n", "from pkg.core import run as go\n"):
+        assert gate({"__init__.py": package, "core.py": core}, {"tree/pkg/run.py": b"x = 1\n"}) == []

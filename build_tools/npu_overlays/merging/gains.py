@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.merging.blame import Culprit, Report
 from npu_overlays.merging.examined import Examined
+from npu_overlays.merging.shipped import absolute
 from npu_overlays.source.paths import listing
 from npu_overlays.syntax.scopes import Scopes
 from npu_overlays.syntax.surface import may_import_all
@@ -24,9 +26,45 @@ def report_gains(examined: Examined, report: Report) -> None:
         for name in sorted(names):
             for what in _otherwise(examined, path, name):
                 report.add(_culprit(examined, path, name), what, _RENAME)
-    public = {path: {name for name in names if not name.startswith("_")} for path, names in gains.items()}
-    for path, name, what in _spread(examined, {path: names for path, names in public.items() if names}):
+    starred = {path: names for path in sorted(examined.tree.changed) if (names := _newly_starred(examined, path))}
+    for path, name, what in _spread(examined, starred):
         report.add(_culprit(examined, path, name), what, _RENAME)
+    for path, what in _hiding_modules(examined):
+        report.add(Culprit(file=_file(examined, path)), what, _RENAME)
+
+
+def _newly_starred(examined: Examined, path: str) -> frozenset[str]:
+    """Return the names that a star import of one of upstream's modules brings only in the patched tree."""
+    before, after = examined.tree.before(path), examined.tree.after(path)
+    if not examined.name(path) or not path.endswith(".py") or before is None or after is None:
+        return frozenset()
+    return examined.sources.surface(after).starred - examined.sources.surface(before).starred
+
+
+def _hiding_modules(examined: Examined) -> Iterator[tuple[str, str]]:
+    """Yield the new modules that, once imported, stand where their package has something else of that name."""
+    for path in sorted(examined.tree.changed):
+        package, _, leaf = examined.name(path).rpartition(".")
+        new = package and examined.tree.before(path) is None and not examined.before.holds(f"{package}.{leaf}")
+        home = examined.before.modules.get(package, "") if new else ""
+        if not home.endswith(".py") or examined.before.offers(package, leaf) is not True:
+            continue
+        bindings = examined.sources.scopes(examined.tree.before(home) or b"").bound(leaf)
+        if not bindings or not all(_imports_it(one.node, package, leaf) for one in bindings):
+            yield path, f"importing it would hide what upstream calls `{leaf}` in {package}"
+
+
+def _imports_it(node: ast.AST, package: str, leaf: str) -> bool:
+    """Return whether a statement of a package imports a module of its own."""
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    source = absolute(package, node.level, node.module or "", package=True)
+    return source == package and any(one.name == leaf and (one.asname or leaf) == leaf for one in node.names)
+
+
+def _file(examined: Examined, path: str) -> str:
+    files = (file.file for file in examined.content.files if file.path == path)
+    return next(files, f"{examined.content.overlay.name}: {path}")
 
 
 def _gained(examined: Examined, path: str) -> frozenset[str]:
@@ -91,5 +129,8 @@ def _reaches(examined: Examined, other: str, path: str, name: str) -> bool:
 def _culprit(examined: Examined, path: str, name: str) -> Culprit:
     for operation in examined.content.operations:
         if operation.path == path and name in {operation.symbol, *(one.name for one in operation.imports)}:
+            return Culprit(file=operation.file, lines=(operation.line,))
+    for operation in examined.content.operations:
+        if operation.path == path and operation.symbol == "__all__":
             return Culprit(file=operation.file, lines=(operation.line,))
     return examined.blame.taker(path, name)

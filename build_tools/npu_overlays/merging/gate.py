@@ -13,6 +13,7 @@ from functools import cache
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.blame import Culprit, Report
+from npu_overlays.merging.circles import report_circles
 from npu_overlays.merging.collisions import collisions
 from npu_overlays.merging.examined import Examined, examined
 from npu_overlays.merging.excused import excused
@@ -52,6 +53,7 @@ def check(
     report_losses(subject, report)
     report_gains(subject, report)
     report_positions(subject, report)
+    report_circles(subject, report)
     problems += report.problems()
     if problems:
         raise MergeError(problems)

@@ -129,8 +129,8 @@ def _lost(examined: Examined) -> dict[str, str]:
             lost[name.rpartition(".")[2]] = path
             lost |= dict.fromkeys(_plain(examined.sources.surface(before).bound), path)
             continue
-        gone = examined.sources.surface(before).bound - examined.sources.surface(after).bound
-        lost |= dict.fromkeys(_plain(gone), path)
+        old, new = examined.sources.surface(before), examined.sources.surface(after)
+        lost |= dict.fromkeys([*_plain(old.bound - new.bound), *(old.starred - new.starred)], path)
     return lost
 
 
@@ -143,7 +143,8 @@ def _only_adding(examined: Examined) -> set[str]:
     """Return the paths whose operations leave every name of the module bound."""
     actions: dict[str, set[str]] = {}
     for operation in examined.content.operations:
-        actions.setdefault(operation.path, set()).add(operation.action)
+        action = "edited" if operation.symbol == "__all__" else operation.action
+        actions.setdefault(operation.path, set()).add(action)
     patched = {path for path in examined.tree.changed if examined.blame.is_patched(path)}
     return {path for path, those in actions.items() if not those & {"deleted", "edited"}} - patched
 

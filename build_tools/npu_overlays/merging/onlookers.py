@@ -20,6 +20,7 @@ _LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
 _NAMESPACES = frozenset({"vars", "globals", "locals"})
 _WALKING = frozenset({"list", "dict", "sorted", "set", "tuple", "frozenset", "iter", "enumerate", "filter", "map"})
 _WHOLE = frozenset({"items", "keys", "values", "copy"})
+_COMPILING = frozenset({"jit", "njit", "script", "cfunc", "vectorize", "guvectorize"})
 _MADE = (ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _EQUAL = frozenset({"float", "int", "complex", "str", "bytes", "bool", "tuple", "frozenset", "range", "slice"})
 
@@ -31,6 +32,8 @@ def onlookers(module: Module, definition: Definition) -> list[str]:
         return []
     listings = _of_class(module, definition.parent) if definition.parent else _of_module(module)
     found = [*frame_lookers(node), *_machinery(module, definition.parent), *sorted(set(listings))]
+    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
     return [*found, *(f"the default {text}, made twice" for text in _made(node))]
 
 

@@ -34,6 +34,12 @@ class Surface:
     listed: Mapping[str, ast.expr] | None = None
     dynamic: bool = False
 
+    @property
+    def starred(self) -> frozenset[str]:
+        """The names that ``import *`` brings: those of ``__all__``, or all that are not private."""
+        public = (name for name in self.bound if not name.startswith("_") and "." not in name)
+        return frozenset(public if self.listed is None else self.listed)
+
 
 def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
     """Return what a module offers, given its tree, its scopes and its bytes."""

@@ -1,0 +1,132 @@
+"""Circles: imports of the overlay's that lead back to a module which is not yet through with its own.
+
+What runs when a module is imported first of all is followed as Python does it, with what stands under no condition.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from npu_overlays.merging.blame import Report
+from npu_overlays.merging.examined import Examined
+from npu_overlays.merging.shipped import Shipped, absolute
+
+_FIX = "import it inside the function that needs it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An import that fails: where it stands, and what it does not find in which module."""
+
+    path: str
+    node: ast.ImportFrom
+    module: str
+    name: str
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """One interpreter that imports modules of a tree.
+
+    Args:
+        shipped: the tree.
+        lines: how far each module has come: the line of the import it waits for, 0 once it is through.
+    """
+
+    shipped: Shipped
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def failures(self, module: str) -> Iterator[Failure]:
+        """Import a module, and yield what fails on the way; after the first, Python would stop."""
+        parts = module.split(".")
+        for name in (".".join(parts[:number]) for number in range(1, len(parts) + 1)):
+            path = self.shipped.modules.get(name, "")
+            if name in self.lines or not path.endswith(".py"):
+                continue
+            for node in _imports(self.shipped, path):
+                self.lines[name] = node.lineno
+                yield from self._statement(name, path, node)
+            self.lines[name] = 0
+
+    def _statement(self, name: str, path: str, node: ast.Import | ast.ImportFrom) -> Iterator[Failure]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from self.failures(alias.name)
+            return
+        source = absolute(name, node.level, node.module or "", package=self.shipped.is_package(name))
+        yield from self.failures(source)
+        for alias in node.names:
+            if self.lines.get(source) and self._lacks(source, alias.name):
+                inner = f"{source}.{alias.name}"
+                if inner in self.shipped.modules:
+                    yield from self.failures(inner)
+                else:
+                    yield Failure(path=path, node=node, module=source, name=alias.name)
+
+    def _lacks(self, module: str, name: str) -> bool:
+        """Return whether a module that waits for an import has surely not bound a name yet."""
+        content = self.shipped.read(self.shipped.modules[module])
+        scopes, line = self.shipped.sources.scopes(content), self.lines[module]
+        bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
+        return name != "*" and not bound and not self.shipped.surface(module).dynamic
+
+    @property
+    def waiting(self) -> list[tuple[str, int]]:
+        """The modules that wait for an import, the first that was imported in front, each with that import's line."""
+        return [(name, line) for name, line in self.lines.items() if line]
+
+
+def report_circles(examined: Examined, report: Report) -> None:
+    """Report imports of the overlay's by which a module can no longer be the first that is imported."""
+    for entry in _entries(examined):
+        run = _Run(shipped=examined.after)
+        failure = next(run.failures(entry), None)
+        own = _own_import(examined, run) if failure else None
+        if failure is None or own is None or next(_Run(shipped=examined.before).failures(entry), None):
+            continue
+        path, node = own
+        place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
+        what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
+        offset = examined.sources.offset(examined.after.read(path), node)
+        names = [f"import {alias.name}" for alias in node.names]
+        report.add(examined.blame.author(path, offset, node.lineno, names), what, _FIX)
+
+
+def _entries(examined: Examined) -> Iterator[str]:
+    """Yield the modules that import shipped ones by the overlay's own text, and those that are imported so."""
+    found: dict[str, None] = {}
+    for module in examined.modules:
+        name = examined.name(module.path)
+        for node in _imports(examined.after, module.path) if name else ():
+            if examined.blame.wrote(module.path, examined.sources.offset(module.after, node)):
+                targets = _targets(examined, name, node)
+                found |= dict.fromkeys([name, *targets] if targets else [])
+    yield from found
+
+
+def _targets(examined: Examined, name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        named = [alias.name for alias in node.names]
+    else:
+        source = absolute(name, node.level, node.module or "", package=examined.after.is_package(name))
+        named = [source, *(f"{source}.{alias.name}" for alias in node.names)]
+    return [one for one in named if one in examined.after.modules]
+
+
+def _own_import(examined: Examined, run: _Run) -> tuple[str, ast.Import | ast.ImportFrom] | None:
+    """Return the first import on the way to a failure that the overlay wrote, with its path."""
+    for name, line in run.waiting:
+        path = examined.after.modules[name]
+        for node in _imports(examined.after, path):
+            offset = examined.sources.offset(examined.after.read(path), node)
+            if node.lineno == line and examined.blame.wrote(path, offset):
+                return path, node
+    return None
+
+
+def _imports(shipped: Shipped, path: str) -> list[ast.Import | ast.ImportFrom]:
+    """Return the imports that a module runs whatever happens."""
+    tree = shipped.sources.tree(shipped.read(path))
+    return [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))] if tree else []
