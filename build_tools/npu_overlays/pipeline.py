@@ -20,10 +20,11 @@ from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock
+from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
-from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.left_out import check_left_out, check_named
 from npu_overlays.overlay.licences import licence_files
@@ -133,15 +134,15 @@ def joined(errors: Sequence[OverlayError]) -> OverlayError:
 
 def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
     """Apply an overlay that has no lock yet, hence without looking at contracts; raises `OverlayError`."""
-    content = load_content(overlay)
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
+    content = load_content(overlay, upstream_metadata(tree).version if needs_version(overlay) else "")
     return apply_overlay(content, tree, absent=frozenset()).tree
 
 
 def prepare(loaded: Loaded) -> Prepared:
     """Run every stage up to the point where a wheel can be written; raises `OverlayError`."""
     overlay, lock = loaded.overlay, loaded.lock
-    content = load_content(overlay)
+    content = load_content(overlay, lock.metadata.version)
     tree = acquire(overlay, loaded.mode, loaded.clone)
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())

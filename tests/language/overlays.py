@@ -14,7 +14,7 @@ from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import find_overlay
 from support.environment import Environment
-from support.overlays import write_overlay
+from support.overlays import write_layer, write_overlay
 
 from .pairs import source_tree, text
 
@@ -24,28 +24,39 @@ MARKERS = "from npu_overlays.markers import added, deleted, edited, replaced, up
 
 
 def write(root: Path, files: Mapping[str, str | bytes], *, name: str = "base", config: str = "") -> str:
-    """Write an overlay of ``pkg`` below `root` and return its name; Python under tree/ and shared/ gets the markers."""
-    contents = {
-        path: content
-        if isinstance(content, bytes)
-        else ((MARKERS if path.startswith(("tree/", "shared/")) else "") + text(content)).encode()
-        for path, content in files.items()
-    }
+    """Write a pin of ``pkg`` below `root` and return its name; Python under tree/ and shared/ gets the markers."""
     folder = write_overlay(
         root,
         project="pkg",
         commit=COMMITS[name],
         repository="https://example.invalid/pkg",
         packages=["pkg"],
-        files=contents,
+        files=_contents(files),
         overlay=config,
     )
     return folder.name
 
 
-def load(root: Path, name: str) -> Content:
-    """Return the content of an overlay below `root`."""
-    return load_content(find_overlay(root, name))
+def layer(root: Path, files: Mapping[str, str | bytes], *, name: str = "pkg", config: str = "") -> str:
+    """Write a layer of ``pkg`` below `root` and return its name; Python under tree/ and shared/ gets the markers.
+
+    One that is called ``pkg`` is what every pin below `root` is made of that names no layers.
+    """
+    return write_layer(root / name, project="pkg", files=_contents(files), config=config).name
+
+
+def _contents(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
+    return {
+        path: content
+        if isinstance(content, bytes)
+        else ((MARKERS if path.startswith(("tree/", "shared/")) else "") + text(content)).encode()
+        for path, content in files.items()
+    }
+
+
+def load(root: Path, name: str, version: str = "1.0") -> Content:
+    """Return the content of a pin below `root` on a version of upstream."""
+    return load_content(find_overlay(root, name), version)
 
 
 def apply(upstream: Mapping[str, bytes], content: Content, absent: frozenset[str] = frozenset()) -> Applied:

@@ -1,4 +1,4 @@
-"""The content of an overlay and of those it extends: what is taken over, what is dropped, what clashes."""
+"""The content of a pin and of its layers: what is taken over, what is dropped, what clashes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from npu_overlays.errors import MergeError
 
-from .overlays import apply, load, mistakes, write
+from .overlays import apply, layer, load, mistakes, write
 
 UPSTREAM = {"pkg/a.py": b"def f(): return 1\ndef g(): return 1\n", "pkg/b.yaml": b"x: 1\ny: 1\n"}
 BASE: dict[str, str | bytes] = {
@@ -19,16 +19,22 @@ BASE: dict[str, str | bytes] = {
     "patches/1.patch": b"Why: base\n\ndiff --git a/pkg/b.yaml b/pkg/b.yaml\n--- a/pkg/b.yaml\n+++ b/pkg/b.yaml\n"
     b"@@ -1,2 +1,2 @@\n-x: 1\n+x: 2\n y: 1\n",
 }
-EDIT = '[[tool.overlay.edit]]\npaths = ["pkg/b.yaml"]\nfind = "y: 1"\nreplace = "y: 2"\ncount = 1\nwhy = "base"\n'
+EDIT = '[[edit]]\npaths = ["pkg/b.yaml"]\nfind = "y: 1"\nreplace = "y: 2"\ncount = 1\nwhy = "base"\n'
 
 
-def _extend(root: Path, files: dict[str, str | bytes], config: str = "") -> str:
-    base = write(root, BASE, config=EDIT)
-    return write(root, files, name="new", config=f'extends = "{base}"\n{config}')
+def drops(*names: str, key: str = "tool.overlay.drop") -> str:
+    """Return the tables that leave something out."""
+    return "".join(f'[[{key}]]\nname = "{name}"\nwhy = "w"\n' for name in names)
 
 
-def test_everything_of_the_base_is_taken_over_in_its_order(tmp_path: Path) -> None:
-    name = _extend(
+def _on(root: Path, files: dict[str, str | bytes], config: str = "") -> str:
+    """Write a layer and a pin on it."""
+    layer(root, BASE, config=EDIT)
+    return write(root, files, name="new", config=config)
+
+
+def test_everything_of_a_layer_applies_before_what_is_the_pins_own(tmp_path: Path) -> None:
+    name = _on(
         tmp_path,
         {
             "tree/pkg/a.py": "@added(why='new')\ndef h(): pass\n",
@@ -38,103 +44,109 @@ def test_everything_of_the_base_is_taken_over_in_its_order(tmp_path: Path) -> No
         },
     )
     content = load(tmp_path, name)
-    assert content.lineage == ("pkg@1111111",)
+    assert content.layers == ("pkg",)
     assert [(one.symbol, one.overlay) for one in content.operations] == [
-        ("f", "pkg@1111111"),
-        ("g", "pkg@1111111"),
+        ("f", "pkg"),
+        ("g", "pkg"),
         ("h", "pkg@2222222"),
     ]
-    assert [file.file for file in content.patches] == ["pkg@1111111/patches/1.patch", "pkg@2222222/patches/0.patch"]
+    assert [file.file for file in content.patches] == ["pkg/patches/1.patch", "pkg@2222222/patches/0.patch"]
     assert [file.path for file in content.files] == ["pkg/new.py", "pkg/run.sh", "pkg/own.py"]
     tree = apply(UPSTREAM, content).tree
     assert tree.after("pkg/b.yaml") == b"x: 3\ny: 2\n"
 
 
 def test_what_is_dropped_is_left_out_and_can_be_said_anew(tmp_path: Path) -> None:
-    drop = 'drop = ["pkg/a.py:f", "pkg/new.py", "1.patch", "pkg/b.yaml"]\n'
     own: dict[str, str | bytes] = {
         "tree/pkg/a.py": "@edited(('1', '3'), why='new')\ndef f(): ...\n",
         "tree/pkg/new.py": b"'''New.'''\n",
     }
-    content = load(tmp_path, _extend(tmp_path, own, drop))
+    content = load(tmp_path, _on(tmp_path, own, drops("pkg/a.py:f", "pkg/new.py", "1.patch", "pkg/b.yaml")))
     assert [(one.symbol, one.action) for one in content.operations] == [("g", "replaced"), ("f", "edited")]
     assert [(file.path, file.overlay) for file in content.files] == [
-        ("pkg/run.sh", "pkg@1111111"),
+        ("pkg/run.sh", "pkg"),
         ("pkg/new.py", "pkg@2222222"),
     ]
     assert not content.patches
     assert not content.edits
+    assert [one.drop.name for one in content.dropped] == ["pkg/a.py:f", "pkg/new.py", "1.patch", "pkg/b.yaml"]
 
 
 def test_a_whole_file_of_operations_is_dropped_by_its_path(tmp_path: Path) -> None:
-    content = load(tmp_path, _extend(tmp_path, {}, 'drop = ["pkg/a.py"]\n'))
+    content = load(tmp_path, _on(tmp_path, {}, drops("pkg/a.py")))
     assert content.operations == ()
 
 
 def test_a_shared_definition_is_dropped_target_by_target(tmp_path: Path) -> None:
     shared = "@replaced(why='w', targets=['pkg/a.py:f', 'pkg/a.py:g'])\ndef any(): return 2\n"
-    base = write(tmp_path, {"shared/s.py": shared})
-    name = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/a.py:g"]\n')
-    assert [one.symbol for one in load(tmp_path, name).operations] == ["f"]
+    layer(tmp_path, {"shared/s.py": shared})
+    assert [one.symbol for one in load(tmp_path, write(tmp_path, {}, config=drops("pkg/a.py:g"))).operations] == ["f"]
 
 
-def test_an_overlay_can_be_extended_over_several_steps(tmp_path: Path) -> None:
-    base = write(tmp_path, BASE)
-    new = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/new.py"]\n')
-    config = f'extends = "{new}"\ndrop = ["pkg/run.sh"]\n'
-    content = load(tmp_path, write(tmp_path, {"tree/pkg/new.py": b"x = 1\n"}, name="newest", config=config))
-    assert content.lineage == ("pkg@1111111", "pkg@2222222")
-    assert [(file.path, file.overlay) for file in content.files] == [("pkg/new.py", "pkg@3333333")]
+def test_layers_lie_on_each_other_in_the_order_they_are_named(tmp_path: Path) -> None:
+    layer(tmp_path, BASE)
+    layer(tmp_path, {}, name="middle", config=drops("pkg/new.py", key="drop"))
+    layer(tmp_path, {"tree/pkg/new.py": b"x = 1\n"}, name="top", config=drops("pkg/run.sh", key="drop"))
+    content = load(tmp_path, write(tmp_path, {}, config='layers = ["pkg", "middle", "top"]\n'))
+    assert content.layers == ("pkg", "middle", "top")
+    assert [(file.path, file.overlay) for file in content.files] == [("pkg/new.py", "top")]
+    with pytest.raises(MergeError, match="drops nothing of the layers below"):
+        load(tmp_path, write(tmp_path, {}, config='layers = ["middle", "top", "pkg"]\n'))
+
+
+def test_no_layer_is_one_too(tmp_path: Path) -> None:
+    layer(tmp_path, BASE)
+    content = load(tmp_path, write(tmp_path, {"tree/pkg/n.txt": b"n"}, config="layers = []\n"))
+    assert (content.layers, content.operations) == ((), ())
 
 
 def test_a_drop_that_drops_nothing_is_refused(tmp_path: Path) -> None:
-    name = _extend(tmp_path, {}, 'drop = ["pkg/a.py:h", "pkg/none.py", "pkg/new.py"]\n')
+    name = _on(tmp_path, {}, drops("pkg/a.py:h", "pkg/none.py", "pkg/new.py"))
     with pytest.raises(MergeError) as caught:
         load(tmp_path, name)
     where = f"{tmp_path}/pkg@2222222/pyproject.toml: tool.overlay.drop"
     assert mistakes(caught.value) == [
-        f"{where}: `pkg/a.py:h` drops nothing; delete the entry, or mend its name",
-        f"{where}: `pkg/none.py` drops nothing; delete the entry, or mend its name",
+        f"{where}: `pkg/a.py:h` drops nothing of the layers below; delete the entry, or mend its name",
+        f"{where}: `pkg/none.py` drops nothing of the layers below; delete the entry, or mend its name",
     ]
 
 
-def test_what_two_overlays_of_a_lineage_both_say_is_refused(tmp_path: Path) -> None:
+def test_what_two_layers_both_say_is_refused_with_both_named(tmp_path: Path) -> None:
     own: dict[str, str | bytes] = {
         "tree/pkg/a.py": "@edited(('1', '3'), why='new')\ndef f(): ...\n",
         "tree/pkg/new.py": b"'''New.'''\n",
     }
-    name = _extend(tmp_path, own)
+    name = _on(tmp_path, own)
     with pytest.raises(MergeError) as caught:
         load(tmp_path, name)
     assert mistakes(caught.value) == [
         (
-            "pkg@2222222/tree/pkg/new.py: the same file as pkg@1111111/tree/pkg/new.py;"
-            ' name "pkg/new.py" in tool.overlay.drop to leave out the inherited one'
+            "pkg@2222222/tree/pkg/new.py: the same file as pkg/tree/pkg/new.py;"
+            ' leave out that of pkg: a table [[drop]] of pkg@2222222 with name = "pkg/new.py" and why'
         ),
     ]
-    content = load(tmp_path, _extend(tmp_path, {"tree/pkg/a.py": own["tree/pkg/a.py"]}, 'drop = ["pkg/new.py"]\n'))
+    content = load(tmp_path, _on(tmp_path, {"tree/pkg/a.py": own["tree/pkg/a.py"]}, drops("pkg/new.py")))
     with pytest.raises(MergeError) as caught:
         apply(UPSTREAM, content)
     assert mistakes(caught.value) == [
         (
-            "pkg@2222222/tree/pkg/a.py:3: second operation on `f` of pkg/a.py; the first is"
-            ' pkg@1111111/tree/pkg/a.py:3; name "pkg/a.py:f" in tool.overlay.drop to leave out the inherited one'
+            "pkg@2222222/tree/pkg/a.py:3: second operation on `f` of pkg/a.py; the first is pkg/tree/pkg/a.py:3;"
+            ' leave out that of pkg: a table [[drop]] of pkg@2222222 with name = "pkg/a.py:f" and why'
         ),
     ]
 
 
-def test_an_operation_around_an_inherited_one_names_what_to_drop(tmp_path: Path) -> None:
+def test_an_operation_around_one_of_a_lower_layer_names_what_to_drop(tmp_path: Path) -> None:
     upstream = {"pkg/a.py": b"class A:\n    def f(self): return 1\n"}
     member = "class A:\n    @replaced(why='w')\n    def f(self): return 2\n"
-    base = write(tmp_path, {"tree/pkg/a.py": member})
-    whole = {"tree/pkg/a.py": "@replaced(why='w')\nclass A: pass\n"}
-    name = write(tmp_path, whole, name="new", config=f'extends = "{base}"\n')
+    layer(tmp_path, {"tree/pkg/a.py": member})
+    name = write(tmp_path, {"tree/pkg/a.py": "@replaced(why='w')\nclass A: pass\n"}, name="new")
     with pytest.raises(MergeError) as caught:
         apply(upstream, load(tmp_path, name))
     assert mistakes(caught.value) == [
         (
-            "pkg@2222222/tree/pkg/a.py:3: changes the same lines as pkg@1111111/tree/pkg/a.py:4;"
-            ' name "pkg/a.py:A.f" in tool.overlay.drop to leave out the inherited one'
+            "pkg@2222222/tree/pkg/a.py:3: changes the same lines as pkg/tree/pkg/a.py:4;"
+            ' leave out that of pkg: a table [[drop]] of pkg@2222222 with name = "pkg/a.py:A.f" and why'
         )
     ]
 
@@ -169,28 +181,28 @@ def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_dropping_a_whole_file_leaves_the_drops_of_the_overlays_in_between_in_effect(tmp_path: Path) -> None:
-    base = write(tmp_path, BASE)
-    new = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/a.py:f"]\n')
-    config = f'extends = "{new}"\ndrop = ["pkg/a.py"]\n'
-    assert load(tmp_path, write(tmp_path, {}, name="newest", config=config)).operations == ()
+def test_dropping_a_whole_file_leaves_the_drops_of_the_layers_in_between_in_effect(tmp_path: Path) -> None:
+    layer(tmp_path, BASE)
+    layer(tmp_path, {}, name="middle", config=drops("pkg/a.py:f", key="drop"))
+    config = f'layers = ["pkg", "middle"]\n{drops("pkg/a.py")}'
+    assert load(tmp_path, write(tmp_path, {}, config=config)).operations == ()
 
 
-def test_a_substitution_that_the_base_makes_already_says_so(tmp_path: Path) -> None:
-    name = _extend(tmp_path, {}, EDIT.replace("base", "new"))
+def test_a_substitution_that_a_layer_makes_already_says_so(tmp_path: Path) -> None:
+    name = _on(tmp_path, {}, EDIT.replace("base", "new").replace("[[edit]]", "[[tool.overlay.edit]]"))
     with pytest.raises(MergeError) as caught:
         apply({**UPSTREAM, "pkg/b.yaml": b"x: 1\ny: 1\n"}, load(tmp_path, name))
     assert mistakes(caught.value) == [
         (
             "pkg@2222222/pyproject.toml: tool.overlay.edit (pkg/b.yaml): `y: 1` occurs 0 times, expected 1;"
-            " pkg@1111111, which this extends, substitutes it already: delete it here"
+            " pkg, which lies below, substitutes it already: delete it here"
         )
     ]
 
 
 def test_a_dropped_file_need_not_be_sound(tmp_path: Path) -> None:
-    base = write(tmp_path, {**BASE, "tree/pkg/b.py": "def f(): pass\n"})
-    name = write(tmp_path, {}, name="new", config=f'extends = "{base}"\ndrop = ["pkg/b.py"]\n')
+    layer(tmp_path, {**BASE, "tree/pkg/b.py": "def f(): pass\n"})
+    name = write(tmp_path, {}, name="new", config=drops("pkg/b.py"))
     assert [one.symbol for one in load(tmp_path, name).operations] == ["f", "g"]
 
 
@@ -241,14 +253,14 @@ def test_what_tools_leave_behind_is_no_content(tmp_path: Path) -> None:
     assert content.digest == digest
 
 
-def test_the_digest_tells_of_every_file_of_the_lineage(tmp_path: Path) -> None:
-    name = _extend(tmp_path, {"tree/pkg/own.py": b"x = 1\n"})
+def test_the_digest_tells_of_every_file_of_every_layer(tmp_path: Path) -> None:
+    name = _on(tmp_path, {"tree/pkg/own.py": b"x = 1\n"})
     digests = {load(tmp_path, name).digest}
-    for path in (f"{name}/tree/pkg/own.py", "pkg@1111111/tree/pkg/new.py", "pkg@1111111/patches/1.patch"):
+    for path in (f"{name}/tree/pkg/own.py", "pkg/tree/pkg/new.py", "pkg/patches/1.patch", "pkg/layer.toml"):
         with (tmp_path / path).open("ab") as file:
             file.write(b"\n")
         digests.add(load(tmp_path, name).digest)
-    assert len(digests) == 4
+    assert len(digests) == 5
 
 
 @pytest.mark.parametrize("name", ["a\nb.txt", "a\x1b[31m.txt", "a\u202eb.txt", "a\udcff.txt", "a\\b.txt", "c\rd/x.txt"])

@@ -10,8 +10,8 @@ import pytest
 from npu_overlays.changes.reconcile import declarations
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.patches import apply_patch
-from npu_overlays.overlay.content import OverlayFile
 from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.said import OverlayFile
 from support.environment import Environment
 
 from .overlays import HEADER, apply_files, git_diff, mistakes

@@ -64,6 +64,14 @@ def write_overlay(  # noqa: PLR0913  # one argument for each part of the configu
     return folder
 
 
+def write_layer(folder: Path, *, project: str, files: Mapping[str, bytes], config: str = "") -> Path:
+    """Write a layer of a project and return its folder; `config` is the rest of its ``layer.toml``."""
+    for path, content in {"layer.toml": f'project = "{project}"\n{config}'.encode(), **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
+
+
 def write_stacks(root: Path, default: str, stacks: Mapping[str, Sequence[str]]) -> Path:
     """Write ``stacks.toml`` and return it."""
     lines = [f'default = "{default}"', "", "[stacks]"]

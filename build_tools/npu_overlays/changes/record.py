@@ -67,7 +67,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         "overlay": {
             "name": overlay.name,
             "revision": overlay.revision,
-            "extends": list(reversed(content.lineage)),
+            "layers": list(content.layers),
             "sha256": content.digest,
         },
         "requires": [pair.requirement for pair in pairs],

@@ -10,8 +10,7 @@ from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.console import Console
-from npu_overlays.lock.lockfile import load_lock
-from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.lock.lockfile import upstream_version
 from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
@@ -20,7 +19,7 @@ _DESCRIPTION = """\
 List the overlays, what each is pinned to, and the stacks they belong to. The
 names in the first column are what every other command takes.
 """
-_HEADINGS = ("overlay", "upstream", "tag", "revision", "extends", "stack")
+_HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +57,8 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _row(overlay: Overlay, stacks: Stacks) -> _Row:
-    upstream = load_lock(overlay).metadata.version if (overlay.folder / LOCK_FILE).is_file() else ""
     names = [stack for stack, members in stacks.members.items() if overlay.name in members]
-    return _Row(overlay=overlay, upstream=upstream, stacks=names)
+    return _Row(overlay=overlay, upstream=upstream_version(overlay), stacks=names)
 
 
 def _as_json(row: _Row) -> dict[str, object]:
@@ -70,14 +68,15 @@ def _as_json(row: _Row) -> dict[str, object]:
         "tag": row.overlay.pin.tag,
         "commit": row.overlay.pin.commit,
         "revision": row.overlay.revision,
-        "extends": row.overlay.extends,
+        "layers": [layer.name for layer in row.overlay.layers],
         "stacks": row.stacks,
     }
 
 
 def _cells(row: _Row) -> tuple[str, ...]:
     overlay, upstream = row.overlay, row.upstream or "not locked"
-    return overlay.name, upstream, overlay.pin.tag, str(overlay.revision), overlay.extends, ", ".join(row.stacks)
+    layers = ", ".join(layer.name for layer in overlay.layers)
+    return overlay.name, upstream, overlay.pin.tag, str(overlay.revision), layers, ", ".join(row.stacks)
 
 
 COMMAND = Command(

@@ -23,7 +23,6 @@ from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.ledger import README_FILE, write_readme
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
 from npu_overlays.pipeline import acquire, check_shape, each, joined
@@ -33,11 +32,11 @@ from npu_overlays.tree import SourceTree
 _DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel takes over from upstream's metadata. Builds hold upstream against
-it. The table of operations in the overlay's README is written as well.
+it.
 
 Run it after writing an operation or changing the pin, and review the change of
 the lock like code: it says what your operations rest on. On another pin it
-prints, beside that, what upstream changed under operations that were taken over.
+prints, beside that, what upstream changed under the operations of its layers.
 
 examples:
   npu-overlays lock verl@d62da49
@@ -80,22 +79,17 @@ def _write(made: Made, console: Console) -> None:
     overlay = made.content.overlay
     with held(f"{overlay.name} is locked"):
         changed = write_lock(overlay.folder, made.lock)
-        changed |= write_readme(made.content, write=True)
     _report(made, console, "written" if changed else "up to date")
 
 
 def _check(made: Made, console: Console) -> None:
     overlay = made.content.overlay
     file = overlay.folder / LOCK_FILE
-    stale = [] if file.is_file() and file.read_bytes() == render_lock(made.lock).encode() else [LOCK_FILE]
-    stale += [README_FILE] if write_readme(made.content, write=False) else []
-    if stale:
+    if not file.is_file() or file.read_bytes() != render_lock(made.lock).encode():
         for notice in made.notices:
             console.notice(notice)
         fix = f"run `npu-overlays lock {overlay.name}`"
-        raise ConfigError(
-            Problem(where=str(overlay.folder / name), what="is missing or out of date", fix=fix) for name in stale
-        )
+        raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
     _report(made, console, "up to date")
 
 
@@ -121,8 +115,10 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
     that differs is an error, missing and extra ones are recorded. Where only an
     archive is at hand, what an earlier lock knows of the commit is kept.
     """
-    content = load_content(overlay)
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
+    step("asking upstream's build backend for its metadata")
+    metadata = upstream_metadata(tree)
+    content = load_content(overlay, metadata.version)
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
     releases = _releases(overlay, tree)
@@ -131,10 +127,9 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
     applied = apply_overlay(content, tree, absent=absent)
     found = [*contracts(content, tree), *patch_contracts(applied.patched)]
     notices = check_contracts(found, found, content.operations, overlay=overlay.name)
-    step("asking upstream's build backend for its metadata")
     lock = Lock(
         commit=overlay.pin.identity,
-        metadata=upstream_metadata(tree),
+        metadata=metadata,
         archives=archives,
         contracts=(*found, *_kept(content, known, absent)),
     )

@@ -10,13 +10,14 @@ from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import named
 from npu_overlays.console import Console
+from npu_overlays.lock.lockfile import stated_version
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
 
 _DESCRIPTION = """\
 Show what an overlay is pinned to, and every operation with its reason, file by
-file; in brackets stands the overlay that says so. Upstream's source is not
+file; in brackets stands the layer that says so. Upstream's source is not
 read: `npu-overlays check` tells whether all of it still fits.
 
 examples:
@@ -44,7 +45,8 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    content = load_content(named(options.root, options.name))
+    overlay = named(options.root, options.name)
+    content = load_content(overlay, stated_version(overlay))
     if options.json:
         console.json(_as_json(content))
     else:
@@ -99,7 +101,8 @@ def _as_json(content: Content) -> dict[str, object]:
         "tag": overlay.pin.tag,
         "repository": overlay.pin.repository,
         "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
-        "extends": list(reversed(content.lineage)),
+        "layers": list(content.layers),
+        "dropped": [{"name": one.drop.name, "overlay": one.overlay, "why": one.drop.why} for one in content.dropped],
         "operations": [_operation(one) for one in content.operations],
         "files": [{"path": one.path, "overlay": one.overlay} for one in content.files],
         "patches": [{"path": one.path, "overlay": one.overlay} for one in content.patches],

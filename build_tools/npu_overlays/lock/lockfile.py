@@ -56,6 +56,19 @@ def load_lock(overlay: Overlay) -> Lock:
     return lock
 
 
+def upstream_version(overlay: Overlay) -> str:
+    """Return upstream's version as the lock has it, or an empty text where there is none yet; raises `ConfigError`."""
+    return load_lock(overlay).metadata.version if (overlay.folder / LOCK_FILE).is_file() else ""
+
+
+def stated_version(overlay: Overlay) -> str:
+    """Return upstream's version as the lock or a pinned archive has it; empty where neither is there for this pin."""
+    try:
+        return load_lock(overlay).metadata.version
+    except ConfigError:
+        return next((archive.version for archive in overlay.pin.archives), "")
+
+
 def load_lock_of_any_pin(overlay: Overlay) -> Lock:
     """Return the lock in an overlay's folder, whatever pin it was made for; raises `ConfigError` for none."""
     file = overlay.folder / LOCK_FILE

@@ -17,9 +17,10 @@ from npu_overlays.merging.gate import check
 from npu_overlays.merging.merge import merged_module
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.results import Applied, Declared, NotApplied, PatchedFile
-from npu_overlays.overlay.content import Content, OverlayFile, SourcedEdit, file_reason
+from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
 from npu_overlays.tree import PatchedTree, SourceTree
 
 
@@ -129,7 +130,7 @@ def _refuse_unshipped(applier: _Applier, paths: Iterable[str], where: str) -> No
 
 def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
     edit, path = sourced.edit, sourced.path
-    where = f"{sourced.overlay}/pyproject.toml: tool.overlay.edit ({path})"
+    where = sourced.where
     _refuse_unshipped(applier, [path], where)
     if path in applier.absent:
         applier.not_applied.append(NotApplied(path=path, symbol="", operation="edit", why=edit.why))
@@ -143,7 +144,7 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
         what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
         earlier = [one.overlay for one in applier.content.edits if one.path == path and one.edit.find == edit.find]
         said = [overlay for overlay in earlier[: earlier.index(sourced.overlay)] if overlay != sourced.overlay]
-        fix = f"{said[0]}, which this extends, substitutes it already: delete it here" if said else ""
+        fix = f"{said[0]}, which lies below, substitutes it already: delete it here" if said else ""
         raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
     after = before.replace(find, replace)
     applier.changed[path] = after

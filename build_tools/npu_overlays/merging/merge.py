@@ -145,7 +145,7 @@ def _declared_import(path: str, name: str, users: Sequence[Operation]) -> Declar
 
 
 def _distinct(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
-    """Return one operation for each symbol, the overlay's own before an inherited one, and a problem for each other."""
+    """Return one operation for each symbol, one of a higher layer before one of a lower, and a problem for each other."""
     chosen: dict[str, Operation] = {}
     problems = []
     for operation in operations:
@@ -171,6 +171,9 @@ def _overlapping(changes: Iterable[Change]) -> Iterator[Problem]:
 
 def _one_of(first: Operation, second: Operation) -> str:
     """Return what to do about two operations that cannot both be applied, of which the second is written later."""
-    if first.overlay == second.overlay:
+    if first.overlay != second.overlay:
+        left_out = f'a table [[drop]] of {second.overlay} with name = "{first.path}:{first.symbol}" and why'
+        return f"leave out that of {first.overlay}: {left_out}"
+    if first.symbol != second.symbol:
         return "join the two operations"
-    return f'name "{first.path}:{first.symbol}" in tool.overlay.drop to leave out the inherited one'
+    return "join the two operations, or let since= and until= say which upstream versions each is for"

@@ -34,7 +34,7 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
         annotation: of a value.
     """
     action = reader.action(call)
-    reason, targets = read_arguments(reader, call)
+    arguments = read_arguments(reader, call)
     edits = tuple(read_edits(reader, call)) if action == "edited" else ()
     for misuse in misplaced(reader, node, call, edits):
         reader.problem(*misuse)
@@ -47,13 +47,14 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
         annotation=annotation,
         upstream_name=reader.upstream_name,
         edits=edits,
-        reason=reason,
+        reason=arguments.reason,
         overlay=reader.overlay,
+        bounds=arguments.bounds,
         where=reader.where(node),
         uses=_uses(node, call, edits),
     )
     operation = dataclasses.replace(operation, imports=_needed_imports(reader, operation))
-    reader.operations.extend(_for_targets(reader, node, operation, targets))
+    reader.operations.extend(_for_targets(reader, node, operation, arguments.targets))
 
 
 def _uses(node: ast.stmt, call: ast.Call, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:

@@ -1,16 +1,17 @@
-"""Inputs: an overlay's folder in, the files a wheel follows from and their digest out."""
+"""Inputs: a pin and its layers → the files a wheel follows from, and their digest."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.project import CONFIG_FILE, LAYER_FILE, Layer, Overlay
 
 LOCK_FILE = "overlay.lock"
 LICENCE_FILES = ("LICENSE", "NOTICE")
+_OF_A_PIN = (CONFIG_FILE, LOCK_FILE, *LICENCE_FILES)
 CONTENT_FOLDERS = ("tree", "shared", "patches")
 # What tools and desktops write as they go, and editors while a file is open. Nobody means a file by such a name.
 _IGNORED = re.compile(
@@ -34,21 +35,22 @@ def is_left_over(path: Path, root: Path) -> bool:
     return any(map(_LEFT_OVER.fullmatch, path.relative_to(root).parts))
 
 
-def input_files(overlay: Overlay) -> Iterator[tuple[str, Path]]:
-    """Yield every file a wheel follows from, with its path inside the overlay's folder."""
-    paths = [overlay.folder / name for name in (CONFIG_FILE, LOCK_FILE, *LICENCE_FILES)]
-    paths += [path for folder in CONTENT_FOLDERS for path in sorted((overlay.folder / folder).rglob("*"))]
+def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
+    """Yield every file of one layer that a wheel follows from, with its path inside the layer's folder."""
+    named = (layer.settings[0], *LICENCE_FILES) if layer.settings[0] == LAYER_FILE else _OF_A_PIN
+    paths = [layer.folder / name for name in named]
+    paths += [path for folder in CONTENT_FOLDERS for path in sorted((layer.folder / folder).rglob("*"))]
     for path in paths:
-        if path.is_file() and not is_ignored(path, overlay.folder):
-            yield path.relative_to(overlay.folder).as_posix(), path
+        if path.is_file() and not is_ignored(path, layer.folder):
+            yield path.relative_to(layer.folder).as_posix(), path
 
 
-def inputs_digest(chain: Iterable[Overlay]) -> str:
-    """Return the sha256 over every input of a lineage, hex."""
+def inputs_digest(overlay: Overlay) -> str:
+    """Return the sha256 over every input of a pin and its layers, hex; the same wherever they lie."""
     digest = hashlib.sha256()
-    for overlay in chain:
-        for name, path in input_files(overlay):
+    for layer in overlay.chain:
+        for name, path in layer_files(layer):
             executable = "x" if path.stat().st_mode & 0o100 else "-"
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{overlay.name}/{name}\0{executable}\0{content}\n".encode("utf-8", "surrogateescape"))
+            digest.update(f"{layer.label(name)}\0{executable}\0{content}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()

@@ -11,12 +11,13 @@ from npu_overlays.tree import SourceTree, is_licence
 
 
 def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
-    """Return the licence files of a wheel by name: the overlay's own, and upstream's that these do not repeat.
+    """Return the licence files of a wheel by name: its layers' own, and upstream's that these do not repeat.
 
     Raises:
         MergeError: one of the overlay's own takes the place of a file of upstream's without holding its text.
     """
-    own = {name: overlay.folder / name for name in LICENCE_FILES if (overlay.folder / name).is_file()}
+    places = ((name, layer.folder / name) for layer in overlay.chain for name in LICENCE_FILES)
+    own = {name: file for name, file in places if file.is_file()}
     files = {name: file.read_bytes() for name, file in own.items()}
     ours = _words(b"\n".join(files.values()))
     problems = []
@@ -24,7 +25,7 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
         if path not in tree or _words(tree.read(path)) in ours:
             continue
         if path in own:
-            what = f"the LICENSE and NOTICE beside it do not hold upstream's {path}"
+            what = f"{own[path]} and what lies beside it do not hold upstream's {path}"
             where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.license-files"
             fix = f"delete {path}, then upstream's is taken; or copy upstream's {path} into it"
             problems.append(Problem(where=where, what=what, fix=fix))

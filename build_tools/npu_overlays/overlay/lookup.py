@@ -1,4 +1,4 @@
-"""Lookup: a folder of overlays and a name in, the overlay and those it extends out."""
+"""Lookup: a folder of overlays and a name → the pins that are meant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.project import CONFIG_FILE, Layer, Overlay
 
 
 def overlay_folders(root: Path) -> list[Path]:
@@ -72,27 +72,8 @@ def _readable_overlays(root: Path, project: str) -> list[Overlay]:
     return overlays
 
 
-def lineage(overlay: Overlay) -> tuple[Overlay, ...]:
-    """Return the overlay and those it extends, oldest first; raises `ConfigError` on a cycle or another project."""
-    chain = [overlay]
-    while chain[-1].extends:
-        where = f"{chain[-1].folder / CONFIG_FILE}: tool.overlay.extends"
-        name = chain[-1].extends
-        if name == chain[-1].name:
-            what = f"names {name}, which this one is called itself"
-            fix = f'tell two overlays on one pin apart: label = "mine" in tool.overlay, and the folder {name}-mine'
-            raise ConfigError(Problem(where=where, what=what, fix=fix))
-        if name in (known.name for known in chain):
-            circle = " → ".join([*(known.name for known in chain), name])
-            raise ConfigError(Problem(where=where, what=f"goes round in a circle: {circle}", fix="break the circle"))
-        base = find_overlay(overlay.root, name)
-        if base.pin.project != overlay.pin.project:
-            raise ConfigError(
-                Problem(
-                    where=where,
-                    what=f"{name} is an overlay of another project",
-                    fix=f"extend one of {overlay.pin.project}",
-                )
-            )
-        chain.append(base)
-    return tuple(reversed(chain))
+def pins_on(layer: Layer, *, beside: Overlay) -> list[Overlay]:
+    """Return the other pins, of those that lie beside a layer, that are made of it; passes over those with mistakes."""
+    near = _readable_overlays(layer.folder.parent, beside.pin.project)
+    made = [one for one in near if layer.folder.resolve() in [other.folder.resolve() for other in one.layers]]
+    return [one for one in made if one.folder.resolve() != beside.folder.resolve()]

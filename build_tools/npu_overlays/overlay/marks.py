@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from npu_overlays.errors import Problem
+from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.operations import ACTIONS, Action, Edit, ImportedName, Operation, Reason, unwritable
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.symbols import Module
@@ -17,7 +18,8 @@ from npu_overlays.syntax.tokens import significant
 MARKERS_MODULE = "npu_overlays.markers"
 _TOOL = "npu_overlays"
 _HALF = re.compile("[\ud800-\udfff]")
-_TEXTS = ("why", "forwarded", "drop_when")
+_REASON = ("why", "forwarded", "drop_when")
+_TEXTS = (*_REASON, *SINCE_UNTIL)
 MARKERS = (*ACTIONS, "upstream")
 
 
@@ -118,8 +120,23 @@ def nearest_marker(name: str) -> str:
     return f"nearest: `{close[0]}`" if close else ""
 
 
-def read_arguments(reader: Reader, call: ast.Call) -> tuple[Reason, object]:
-    """Return the reason a marker call gives and its ``targets``, None where it names none."""
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """What a marker says beside what it does.
+
+    Args:
+        reason: why.
+        bounds: to which versions of upstream it applies.
+        targets: its ``targets``, None where it names none.
+    """
+
+    reason: Reason
+    bounds: Bounds
+    targets: object
+
+
+def read_arguments(reader: Reader, call: ast.Call) -> Arguments:
+    """Return what a marker call says in its keywords."""
     _check_whole(reader, call)
     values: dict[str, object] = {}
     for keyword in call.keywords:
@@ -139,7 +156,15 @@ def read_arguments(reader: Reader, call: ast.Call) -> tuple[Reason, object]:
             reader.problem(call, f"`{name}` holds {found}", "write plain text")
     if not str(values.get("why", "")).strip():
         reader.problem(call, "`why` is missing", 'why="the reason, one sentence for a user of the wheel"')
-    return Reason(**{name: str(values.get(name, "")) for name in _TEXTS}), values.get("targets")
+    bounds = Bounds(**{name: str(values.get(name, "")) for name in SINCE_UNTIL})
+    for _, what, fix in bounds.faults():
+        reader.problem(call, what, fix)
+    return Arguments(reason=_reason(values, bounds), bounds=bounds, targets=values.get("targets"))
+
+
+def _reason(values: Mapping[str, object], bounds: Bounds) -> Reason:
+    reason = {name: str(values.get(name, "")) for name in _REASON}
+    return Reason(**{**reason, "drop_when": reason["drop_when"] or bounds.drop_when})
 
 
 def _check_whole(reader: Reader, call: ast.Call) -> None:

@@ -43,7 +43,7 @@ def read_operations(file: str, content: bytes, *, overlay: str, target: str = ""
         reader.problem(reader.module.tree, "holds no operation", "mark what changes, or delete the file")
     if reader.problems:
         raise MergeError(reader.problems)
-    return tuple(_with_anchors(reader.operations))
+    return tuple(anchored(reader.operations))
 
 
 def _read_statement(reader: Reader, node: ast.stmt, *, parent: str) -> None:
@@ -164,7 +164,7 @@ def _check_imports_are_used(reader: Reader) -> None:
         )
 
 
-def _with_anchors(operations: list[Operation]) -> Iterator[Operation]:
+def anchored(operations: list[Operation]) -> Iterator[Operation]:
     """Tell every addition at module level in front of which upstream symbol it stands: the next one operated on."""
     for number, operation in enumerate(operations):
         following = (

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from npu_overlays.overlay.bounds import ALWAYS, Bounds
+
 Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
 TargetKind = Literal["function", "class", "attribute"]
 
@@ -81,7 +83,8 @@ class Operation:
         shared: for a shared definition, its own name; its symbol is that of one of its targets.
         before: for `added` at module level, the upstream symbol it must stand in front of; empty: at the end.
         reason: why.
-        overlay: the overlay that says so, ``verl@796871d``.
+        overlay: the layer that says so, ``verl``, or the pin's name for what is its own.
+        bounds: to which versions of upstream it applies.
         where: file and line in the overlay, for messages.
         uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
     """
@@ -99,6 +102,7 @@ class Operation:
     before: str = ""
     reason: Reason
     overlay: str
+    bounds: Bounds = ALWAYS
     where: str
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 

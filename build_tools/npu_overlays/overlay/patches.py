@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.overlay.content import OverlayFile
+from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.operations import Reason, unwritable
 from npu_overlays.overlay.project import is_plain_path
+from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Hunk, Section, sections
 
 _HEADER = re.compile(rb"^diff --git ", re.MULTILINE)
 _FIELD = re.compile(r"^(Why|Description|Forwarded|Drop-when):\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_NO_PROSE = re.compile(r"From[ :]|Date:|---|(Since|Until):", re.IGNORECASE)
 _SYMLINK = re.compile(
     rb"^(?:new file mode|new mode|old mode|deleted file mode) 120000|^index \S+ 120000$", re.MULTILINE
 )
@@ -54,7 +56,7 @@ def read_patch(file: OverlayFile) -> PatchFile:
     strips = {section.strip() for section in listed}
     strip = 0 if strips == {0} else 1
     paths = _paths(listed, strip)
-    reason = _reason(file.content[: start.start()].decode("utf-8", errors="replace"))
+    reason = _reason(file.content[: start.start()].decode("utf-8", errors="replace"), file.bounds)
     mistakes = [*_unfit(file.content), *_misnamed(strips, paths), *_unreasoned(reason)]
     if mistakes:
         raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
@@ -94,13 +96,16 @@ def _unreasoned(reason: Reason) -> Iterator[tuple[str, str]]:
             yield f"holds {found} in its reason", "write plain text"
 
 
-def _reason(header: str) -> Reason:
+def _reason(header: str, bounds: Bounds) -> Reason:
     """Return the reason in a patch's header: named fields, else the subject, else the first line of prose."""
     fields = {name.lower(): text.strip() for name, text in _FIELD.findall(header)}
     # A long subject goes on in lines that begin with white space.
     subject = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+(?:\n[ \t].+)*)", header, re.MULTILINE)
-    prose = [line.strip() for line in header.splitlines() if line.strip() and not re.match(r"From[ :]|Date:|---", line)]
+    prose = [
+        line.strip()
+        for line in header.splitlines()
+        if line.strip() and not re.match(r"From[ :]|Date:|---|Since:|Until:", line)
+    ]
     why = fields.get("why") or fields.get("description") or (subject.group(1) if subject else "") or "".join(prose[:1])
-    return Reason(
-        why=" ".join(why.split()), forwarded=fields.get("forwarded", ""), drop_when=fields.get("drop-when", "")
-    )
+    drop_when = fields.get("drop-when") or bounds.drop_when
+    return Reason(why=" ".join(why.split()), forwarded=fields.get("forwarded", ""), drop_when=drop_when)

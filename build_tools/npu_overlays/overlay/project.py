@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.pin import Pin
 from npu_overlays.tree import Origin, OriginKind
 
 CONFIG_FILE = "pyproject.toml"
+LAYER_FILE = "layer.toml"
 STACKS_FILE = "stacks.toml"
 # In an sdist, which is one folder, the overlays it depends on lie below it under this name.
 BUNDLED = "_overlays"
@@ -24,11 +26,51 @@ class TextEdit:
     replace: str
     count: int
     why: str
+    bounds: Bounds = ALWAYS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop:
+    """What a layer leaves out of those below it: ``path`` or ``path:Symbol``, and why."""
+
+    name: str
+    why: str
+    bounds: Bounds = ALWAYS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """One folder of changes: of a project, of a site, or of a single pin.
+
+    Args:
+        name: what it is called, in messages and in the summary.
+        folder: where it lies.
+        settings: the file in which it says what no file of its own can, and the key of the table that holds it.
+        edits: substitutions in files that are not Python.
+        drops: what it leaves out of the layers below it.
+        files: to which versions added files of its ``tree/`` apply, by repository path; to all where it says nothing.
+    """
+
+    name: str
+    folder: Path
+    settings: tuple[str, str] = (LAYER_FILE, "")
+    edits: tuple[TextEdit, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    files: tuple[tuple[str, Bounds], ...] = ()
+
+    def where(self, key: str) -> str:
+        """Return the place of a setting of its, for messages."""
+        file, table = self.settings
+        return f"{self.folder / file}: {f'{table}.' if table else ''}{key}"
+
+    def label(self, path: str) -> str:
+        """Return what a file of its is called in messages, wherever the folder lies."""
+        return f"{self.name}/{path}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
-    """An overlay project.
+    """A pin, with the layers its wheel is made of.
 
     Args:
         folder: where it lies.
@@ -38,13 +80,13 @@ class Overlay:
         revision: counts releases of this overlay on this pin, from 1.
         doctor: whether its wheel has an extra of that name, with which npu-doctor is installed.
         pin: the upstream commit or release.
-        extends: name of the overlay whose files it takes over, or empty.
-        drop: what of those it leaves out: ``path`` or ``path:Symbol``.
+        layers: what it is made of, lowest first, without what lies in its own folder.
         license_files: repository paths of upstream's licence and notice.
         dependencies: requirements added to upstream's.
         not_built: globs of what upstream's build may compile or install elsewhere, and this wheel ships as it is or
             not at all.
-        edits: substitutions in non-Python files.
+        edits: substitutions in non-Python files that are this pin's own.
+        drops: what of its layers it leaves out.
     """
 
     folder: Path
@@ -54,12 +96,24 @@ class Overlay:
     revision: int = 1
     doctor: bool = False
     pin: Pin
-    extends: str = ""
-    drop: tuple[str, ...] = ()
+    layers: tuple[Layer, ...] = ()
     license_files: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     not_built: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
+    drops: tuple[Drop, ...] = ()
+
+    @property
+    def chain(self) -> tuple[Layer, ...]:
+        """Everything its wheel is made of, lowest first; the last is what lies in its own folder."""
+        own = Layer(
+            name=self.name,
+            folder=self.folder,
+            settings=(CONFIG_FILE, "tool.overlay"),
+            edits=self.edits,
+            drops=self.drops,
+        )
+        return (*self.layers, own)
 
     @property
     def name(self) -> str:

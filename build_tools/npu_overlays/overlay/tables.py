@@ -123,7 +123,8 @@ class Table:
             if isinstance(values, dict):
                 yield self._child(f"{key}[{number}]", values)
             else:
-                self.problem(f"{key}[{number}]", "must be a table", f"write [[{self._key}.{key}]]")
+                dotted = f"{self._key}.{key}" if self._key else key
+                self.problem(f"{key}[{number}]", "must be a table", f"write [[{dotted}]]")
 
     def _child(self, key: str, values: Mapping[str, Any]) -> Table:
         dotted = f"{self._key}.{key}" if self._key else key

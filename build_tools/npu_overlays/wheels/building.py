@@ -15,7 +15,6 @@ from npu_overlays.installs.stacks import constraints, constraints_name, stacks_o
 from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.inputs import inputs_digest
-from npu_overlays.overlay.lookup import lineage
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare
 from npu_overlays.progress import about, step
@@ -94,7 +93,7 @@ def _existing(loaded: Loaded, out: Path) -> Built | None:
     overlay = loaded.overlay
     try:
         mode = _mode(loaded)
-        used = inputs(loaded, inputs_digest(lineage(overlay)))
+        used = inputs(loaded, inputs_digest(overlay))
         for origin in origins(overlay.pin, mode):
             found = _found(overlay, overlay.version(loaded.lock.metadata.version, origin), out, used)
             if found is not None:

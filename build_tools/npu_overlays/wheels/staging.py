@@ -14,8 +14,8 @@ from npu_overlays.changes.record import manifest, unified_diff
 from npu_overlays.installs.stacks import DOCTOR, extras_of_overlay, without_extras
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.metadata import UpstreamMetadata, of_extras, rewritten_requires
-from npu_overlays.overlay.inputs import LOCK_FILE, input_files
-from npu_overlays.overlay.lookup import lineage
+from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
+from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
@@ -176,14 +176,15 @@ def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
 
 
 def sdist_files(loaded: Loaded) -> dict[str, str]:
-    """Return the files of an sdist by path on disk, with their place: all inputs, and the overlays they depend on."""
+    """Return the files of an sdist by path on disk, with their place: all inputs, and the overlays it belongs with."""
     overlay = loaded.overlay
     # The overlay's own as well: else a .gitignore could leave some of them out.
-    placed = {str(file): name for name, file in input_files(overlay)}
+    placed = {str(file): name for name, file in layer_files(overlay.chain[-1])}
     if overlay.root.name == BUNDLED:
         return placed  # the others are already in the sdist this is built from
-    for base in lineage(overlay)[:-1]:
-        placed |= {str(file): f"{BUNDLED}/{base.name}/{name}" for name, file in input_files(base)}
+    for number, layer in enumerate(overlay.layers):
+        place = f"{BUNDLED}/{BUNDLED_LAYERS}/{number}/{layer.folder.name}"
+        placed |= {str(file): f"{place}/{name}" for name, file in layer_files(layer)}
     for partner in loaded.partners:
         for name in (CONFIG_FILE, LOCK_FILE):
             placed[str(partner.folder / name)] = f"{BUNDLED}/{partner.name}/{name}"

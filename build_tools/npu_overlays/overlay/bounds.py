@@ -1,0 +1,72 @@
+"""Bounds: ``since`` and ``until`` as they are written → whether what says so applies to an upstream version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+SINCE_UNTIL = ("since", "until")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """From which upstream version on something applies, and which is the first to which it does not.
+
+    Versions are in the order of PEP 440 and nothing else: ``until="0.6.0"`` applies to 0.6.0.dev0 and 0.6.0rc1, which
+    come before 0.6.0, and not to 0.6.0 itself; ``since="0.6.0"`` is its counterpart, so that of two variants with the
+    same version there is always exactly one.
+
+    Args:
+        since: the first version, or empty.
+        until: the first version it does not apply to any more, or empty.
+    """
+
+    since: str = ""
+    until: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.since or self.until)
+
+    def __str__(self) -> str:
+        return " ".join(f"{name} {value}" for name, value in (("since", self.since), ("until", self.until)) if value)
+
+    @property
+    def drop_when(self) -> str:
+        """When it goes, where nothing else is said of that."""
+        return f"the pin is {self.until} or newer" if self.until else ""
+
+    def hold(self, version: Version) -> bool:
+        """Return whether it applies to an upstream version."""
+        late_enough = not self.since or Version(self.since) <= version
+        return late_enough and (not self.until or version < Version(self.until))
+
+    def faults(self) -> Iterator[tuple[str, str, str]]:
+        """Yield which of the two is wrong, how, and what to do."""
+        found = {name: _parsed(value) for name, value in (("since", self.since), ("until", self.until)) if value}
+        for name, version in found.items():
+            if version is None:
+                yield name, f"`{getattr(self, name)}` is not a version", f'{name}="0.6.0", say'
+        since, until = found.get("since"), found.get("until")
+        if since and until and since >= until:
+            what = f"no version is at least {self.since} and before {self.until}"
+            yield "until", what, "until names the first version it does not apply to any more"
+
+
+ALWAYS = Bounds()
+_HEADER = re.compile(rb"^(Since|Until):[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def patch_bounds(content: bytes) -> Bounds:
+    """Return what the lines above a patch's first ``diff --git`` say: ``Since: 0.6.0``, ``Until: 0.7.0``."""
+    header = re.split(rb"^diff --git ", content, maxsplit=1, flags=re.MULTILINE)[0]
+    return Bounds(**{name.decode().lower(): text.decode("utf-8", "replace") for name, text in _HEADER.findall(header)})
+
+
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

@@ -1,0 +1,150 @@
+"""Settings: tables that a pin's ``pyproject.toml`` and a layer's ``layer.toml`` share → what they say, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
+from npu_overlays.overlay.pins import TRANSPORTS, url_fault
+from npu_overlays.overlay.project import Drop, TextEdit, is_plain_path
+from npu_overlays.overlay.tables import Table
+
+_WORD = re.compile(r"[a-z][a-z0-9]*")
+# A label that reads as what a version says of its source would be taken for it.
+_SOURCE = re.compile(r"[ga][0-9a-f]{7}")
+Packages = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text can be part of a wheel's name and version."""
+    return bool(_WORD.fullmatch(text))
+
+
+def check_words(table: Table, values: dict[str, str]) -> None:
+    """Note what cannot become part of names, or be printed."""
+    for key in ("suffix", "label"):
+        if values.get(key) and not is_word(values[key]):
+            what = f"`{values[key]}` is not one word of lower-case letters and digits"
+            table.problem(key, what, f'{key} = "acme", say')
+    if _SOURCE.fullmatch(values.get("label", "")):
+        what = f"`{values['label']}` reads as a commit or a digest in the version"
+        table.problem("label", what, "choose another word")
+    if not values.get("purpose", "").isprintable():
+        table.problem("purpose", "holds characters that cannot be printed", "write one line of text")
+
+
+def check_paths(table: Table, key: str, paths: Iterable[str]) -> None:
+    """Note what is no path of the repository."""
+    for path in paths:
+        if not is_plain_path(path):
+            fix = "write it as git ls-files does, relative to the repository's root"
+            table.problem(key, f"`{path}` is not a plain path inside the repository", fix)
+
+
+def read_repository(upstream: Table, *, required: bool = False) -> tuple[str, tuple[str, ...]]:
+    """Return the repository's URL and its mirrors."""
+    repository = upstream.get("repository", str, None if required else "")
+    mirrors = upstream.texts("mirrors")
+    for key, urls in (("repository", (repository,)), ("mirrors", mirrors)):
+        for fault in filter(None, (url_fault(url) for url in urls if url)):
+            # Not the URL itself: it may hold a password.
+            fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
+            upstream.problem(key, fault, fix)
+    return repository, mirrors
+
+
+def read_packages(table: Table) -> Packages:
+    """Return the shipped folders, and the places of those whose path does not say how they are imported."""
+    imports: list[tuple[str, str]] = []
+    packages: list[str] = []
+    for entry in table.get("packages", list, hint='packages = ["NAME"]: folders of the repository that are shipped'):
+        name = entry.get("import") if isinstance(entry, dict) else ""
+        path = entry.get("path") if isinstance(entry, dict) else entry
+        if not isinstance(path, str) or not isinstance(name, str) or (isinstance(entry, dict) and len(entry) != 2):  # noqa: PLR2004  # path and import
+            fix = 'write "src/lib", or { path = "python/lib", import = "lib" }'
+            table.problem("packages", f"{entry!r} is no folder", fix)
+            continue
+        if name and not all(part.isidentifier() for part in name.split(".")):
+            table.problem("packages", f"`{name}` cannot be imported", 'write import = "lib", or "space.lib"')
+        packages.append(path)
+        imports += [(path, name.replace(".", "/") + (".py" if path.endswith(".py") else ""))] if name else []
+    if not packages and "packages" in table.keys():  # noqa: SIM118  # a method of Table
+        table.problem("packages", "is empty", 'packages = ["NAME"]')
+    check_paths(table, "packages", packages)
+    return tuple(packages), tuple(imports)
+
+
+def read_dependencies(table: Table) -> tuple[str, ...]:
+    """Return the requirements added to upstream's."""
+    dependencies = table.texts("dependencies")
+    for dependency in dependencies:
+        try:
+            Requirement(dependency)
+        except InvalidRequirement as error:
+            what = f"`{dependency}` is not a requirement: {error}".splitlines()[0]
+            table.problem("dependencies", what, 'write it as pip takes it: "einops>=0.7"')
+    return dependencies
+
+
+def read_bounds(table: Table) -> Bounds:
+    """Return to which versions of upstream what a table says applies."""
+    bounds = Bounds(**{key: table.get(key, str, "") for key in SINCE_UNTIL})
+    for key, what, fix in bounds.faults():
+        table.problem(key, what, fix.replace('="', ' = "'))
+    return bounds
+
+
+def read_edits(table: Table) -> tuple[TextEdit, ...]:
+    """Return the substitutions in files that are not Python."""
+    return tuple(_read_edit(edit) for edit in table.tables("edit"))
+
+
+def _read_edit(table: Table) -> TextEdit:
+    edit = TextEdit(
+        paths=table.texts("paths", required=True),
+        find=table.filled("find"),
+        replace=table.get("replace", str),
+        count=table.positive("count", 1),
+        why=table.filled("why", hint="the reason, one sentence for a user of the wheel"),
+        bounds=read_bounds(table),
+    )
+    if edit.find and edit.find == edit.replace:
+        table.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
+    check_paths(table, "paths", edit.paths)
+    for path in edit.paths:
+        if path.endswith(".py"):
+            table.problem("paths", f"`{path}` is Python", "use @edited in a merge module")
+    table.refuse_others()
+    return edit
+
+
+def read_drops(table: Table) -> tuple[Drop, ...]:
+    """Return what of the layers below is left out."""
+    return tuple(_read_drop(drop) for drop in table.tables("drop"))
+
+
+def _read_drop(table: Table) -> Drop:
+    drop = Drop(
+        name=table.filled("name", hint='name = "path/of/file.py:Class.method", or a path, or the name of a patch'),
+        why=table.filled("why", hint="the reason, one sentence"),
+        bounds=read_bounds(table),
+    )
+    table.refuse_others()
+    return drop
+
+
+def read_files(table: Table) -> tuple[tuple[str, Bounds], ...]:
+    """Return to which versions of upstream added files apply."""
+    return tuple(_read_file(file) for file in table.tables("file"))
+
+
+def _read_file(table: Table) -> tuple[str, Bounds]:
+    path, bounds = table.filled("path"), read_bounds(table)
+    if not bounds:
+        table.problem("since", "missing, and until too: it then applies to every version", "say one, or delete this")
+    check_paths(table, "path", [path])
+    table.refuse_others()
+    return path, bounds

@@ -1,0 +1,31 @@
+"""Trainers on a Ray cluster: what happens once when training starts."""
+
+from verl.utils.npu.start import start_training
+
+from npu_overlays.markers import upstream, wrapped
+
+
+@wrapped(
+    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    targets=[
+        "recipe/one_step_off_policy/ray_trainer.py:OneStepOffRayTrainer.init_workers",
+        "recipe/spin/spin_trainer.py:RaySPINTrainer.init_workers",
+        "verl/trainer/ppo/ray_trainer.py:RayPPOTrainer.init_workers",
+    ],
+)
+def init_workers(self):
+    start_training(self.config)
+    return upstream(self)
+
+
+@wrapped(
+    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    since="0.6.0",
+    targets=[
+        "recipe/fully_async_policy/ray_trainer.py:FullyAsyncRayPPOTrainer.init_workers",
+        "recipe/transfer_queue/ray_trainer.py:RayPPOTrainer.init_workers",
+    ],
+)
+def init_later_workers(self):
+    start_training(self.config)
+    return upstream(self)

@@ -1,0 +1,134 @@
+"""Model patching: what transformers-npu holds is not assigned again."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from verl.utils.npu.attention import (
+    is_sliced,
+    mark_sliced,
+    use_multimodal_attention,  # noqa: F401  # the edits use it
+    use_ulysses_attention,  # noqa: F401  # likewise
+)
+
+from npu_overlays.markers import edited, replaced, upstream, wrapped
+
+if TYPE_CHECKING:
+    from transformers.modeling_flash_attention_utils import _flash_attention_forward
+    from verl.models.transformers.monkey_patch import repeat_kv
+    from verl.utils.ulysses import (
+        gather_heads_scatter_seq,
+        gather_seq_scatter_heads,
+        get_ulysses_sequence_parallel_group,
+        get_ulysses_sequence_parallel_world_size,
+    )
+
+
+@replaced(
+    why="transformers 4.55 and newer derive sequence boundaries from query_length, which must be the gathered length; "
+    "upstream passed one rank's share and attention mixed packed sequences. Vision towers have no position ids and "
+    "run without sequence parallelism.",
+    forwarded="https://github.com/volcengine/verl/commit/9b6a07fa77654372c457bd16dc89fe3ab10310ed",
+    until="0.6.0",
+)
+def _ulysses_flash_attention_forward(
+    query_states: torch.Tensor,
+    key_states: torch.Tensor,
+    value_states: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    query_length: int,
+    *args,
+    position_ids: torch.Tensor | None = None,
+    **kwargs,
+):
+    """Run flash attention on whole sequences and a share of the heads, whatever share of the sequence is held.
+
+    Args:
+        query_states (torch.Tensor): (batch, length / sp, heads, head_dim)
+        key_states (torch.Tensor): (batch, length / sp, kv_heads, head_dim)
+        value_states (torch.Tensor): (batch, length / sp, kv_heads, head_dim)
+        attention_mask (torch.Tensor, optional): passed on
+        query_length (int): length of query_states; the gathered length is passed on
+        position_ids (torch.Tensor, optional): (batch, length / sp); without them nothing is gathered
+
+    Returns:
+        torch.Tensor: (batch, length / sp, heads, head_dim)
+    """
+    sp_size = get_ulysses_sequence_parallel_world_size()
+    if sp_size == 1 or position_ids is None:
+        return _flash_attention_forward(
+            query_states,
+            key_states,
+            value_states,
+            attention_mask,
+            query_length,
+            *args,
+            position_ids=position_ids,
+            **kwargs,
+        )
+    # Fewer key-value heads than ranks: each is given to several ranks.
+    repeats = max(sp_size // key_states.size(2), 1)
+    states = (query_states, repeat_kv(key_states, repeats), repeat_kv(value_states, repeats))
+    query, key, value = (gather_seq_scatter_heads(state, seq_dim=1, head_dim=2) for state in states)
+    shares = [torch.empty_like(position_ids) for _ in range(sp_size)]
+    torch.distributed.all_gather(shares, position_ids.contiguous(), group=get_ulysses_sequence_parallel_group())
+    output = _flash_attention_forward(
+        query, key, value, attention_mask, query.size(1), *args, position_ids=torch.cat(shares, dim=-1), **kwargs
+    )
+    return gather_heads_scatter_seq(output, seq_dim=1, head_dim=2)
+
+
+@wrapped(
+    why="transformers-npu slices the text models of Qwen2-VL and Qwen2.5-VL itself, and a model class shared by actor, "
+    "reference and critic is patched once, not three times.",
+)
+def patch_vlm_for_ulysses_input_slicing(model_class: type):
+    if not is_sliced(model_class):
+        upstream(model_class)
+        mark_sliced(model_class)
+
+
+@edited(
+    (
+        "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
+        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)",
+    ),
+    ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
+    (
+        "Qwen2_5_VLAttention.forward = ulysses_flash_attn_forward",
+        "use_multimodal_attention(Qwen2_5_VLAttention, ulysses_flash_attn_forward)",
+    ),
+    ('print("Monkey patch FlashAttention2.forward in Qwen2.5VL")', ""),
+    (
+        "Qwen2VLAttention.forward = ulysses_flash_attn_forward",
+        "use_multimodal_attention(Qwen2VLAttention, ulysses_flash_attn_forward)",
+    ),
+    ('print("Monkey patch FlashAttention2.forward in Qwen2VL")', ""),
+    why="transformers-npu runs attention under Ulysses sequence parallelism by itself and is told the group; nothing "
+    "it holds is assigned. Upstream's transformers is patched as before.",
+    until="0.6.0",
+)
+def apply_monkey_patch(): ...
+
+
+@edited(
+    (
+        "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
+        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)",
+    ),
+    ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
+    (
+        "Qwen2_5_VLAttention.forward = qwen2_vl_attn_forward",
+        "use_multimodal_attention(Qwen2_5_VLAttention, qwen2_vl_attn_forward)",
+    ),
+    (
+        (
+            "Qwen2VLAttention.forward = qwen2_vl_attn_forward\n"
+            'print(f"Monkey patch {model.__class__.__name__} attention layer")'
+        ),
+        "use_multimodal_attention(Qwen2VLAttention, qwen2_vl_attn_forward)",
+    ),
+    why="transformers-npu runs attention under Ulysses sequence parallelism by itself and is told the group; nothing "
+    "it holds is assigned. Upstream's transformers is patched as before.",
+    since="0.6.0",
+)
+def apply_monkey_patch(): ...

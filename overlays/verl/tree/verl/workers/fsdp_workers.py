@@ -1,0 +1,59 @@
+"""FSDP workers: a configurable attention implementation."""
+
+from verl.utils.npu.attention import attention_implementation  # noqa: F401  # the edits use it
+
+from npu_overlays.markers import edited
+
+
+class ActorRolloutRefWorker:
+    """Actor, reference and rollout of one rank."""
+
+    @edited(
+        (
+            'attn_implementation="flash_attention_2"',
+            'attn_implementation=attention_implementation(override_model_config.get("attn_implementation", None))',
+        ),
+        why="Key: actor_rollout_ref.model.override_config.attn_implementation chooses the attention; unset, it is "
+        "FlashAttention as before, and torch's own on the CPU.",
+        forwarded="https://github.com/volcengine/verl/pull/3978",
+        until="0.6.1",
+    )
+    def _build_model_optimizer(self): ...
+
+    @edited(
+        (
+            'override_model_config.get("attn_implementation", "flash_attention_2")',
+            'attention_implementation(override_model_config.get("attn_implementation", None))',
+        ),
+        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
+        "an error.",
+        since="0.6.1",
+    )
+    def _build_model_optimizer(self): ...
+
+
+class CriticWorker:
+    """Value model of one rank."""
+
+    @edited(
+        (
+            'attn_implementation="flash_attention_2"',
+            'attn_implementation=attention_implementation(override_config.get("attn_implementation", None))',
+        ),
+        why="Key: critic.model.override_config.attn_implementation chooses the attention; unset, it is FlashAttention "
+        "as before, and torch's own on the CPU.",
+        forwarded="https://github.com/volcengine/verl/pull/3978",
+        until="0.6.1",
+    )
+    def _build_critic_model_optimizer(self, config): ...
+
+    @edited(
+        (
+            'override_config.get("attn_implementation", "flash_attention_2")',
+            'attention_implementation(override_config.get("attn_implementation", None))',
+        ),
+        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
+        "an error.",
+        since="0.6.1",
+    )
+    def _build_critic_model_optimizer(self, config): ...

@@ -1,0 +1,33 @@
+"""Megatron workers: batches stay on the CPU until they are used."""
+
+from verl.utils.npu.transfer import moved_early  # noqa: F401  # the edits use it
+
+from npu_overlays.markers import edited
+
+
+class ActorRolloutRefWorker:
+    """Actor, reference and rollout of one rank."""
+
+    @edited(
+        ("data.batch = data.batch.to(get_device_name())", "data.batch = moved_early(data.batch, get_device_name())"),
+        why="On NPU only one mini-batch at a time is moved to the device, not the whole batch.",
+        forwarded="https://github.com/volcengine/verl/commit/bd3b7355140cc255efb89a3ac105829b427235a7",
+        until="0.6.0",
+    )
+    def update_actor(self, data): ...
+
+    @edited(
+        ("data = data.to(get_device_id())", "data = moved_early(data, get_device_id())"),
+        why="On NPU only one micro-batch at a time is moved to the device, not the whole batch.",
+        forwarded="https://github.com/volcengine/verl/commit/43cb93c8d164c5f84bc9f1b77d4a33ae93e287b2",
+        until="0.6.0",
+    )
+    def compute_ref_log_prob(self, data): ...
+
+    @edited(
+        ("data = data.to(get_device_id())", "data = moved_early(data, get_device_id())"),
+        why="On NPU only one micro-batch at a time is moved to the device, not the whole batch.",
+        forwarded="https://github.com/volcengine/verl/commit/43cb93c8d164c5f84bc9f1b77d4a33ae93e287b2",
+        until="0.6.0",
+    )
+    def compute_log_prob(self, data): ...
