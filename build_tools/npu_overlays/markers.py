@@ -11,6 +11,8 @@ Every marker takes:
 - ``why``: required, the reason, one sentence for a user of the wheel;
 - ``forwarded``: the upstream pull request or issue;
 - ``drop_when``: the condition under which the operation can be deleted;
+- ``since`` and ``until``: the first upstream version it is for, and the first
+  it is not for any more;
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
   (``path/of/file.py:Class.method``) the one definition is applied to.
 """
@@ -26,28 +28,84 @@ _NOTHING: Any = object()
 
 
 @overload
-def added(*, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> Definition[Any]: ...
-@overload
-def added(value: T, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> T: ...
 def added(
-    value: Any = _NOTHING, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
+) -> Definition[Any]: ...
+@overload
+def added(
+    value: T,
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
+) -> T: ...
+def added(
+    value: Any = _NOTHING,
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
 ) -> Any:
     """Add a symbol upstream does not have: ``@added(why=…)`` or ``NAME = added(expr, why=…)``."""
     return _unchanged if value is _NOTHING else value
 
 
 @overload
-def replaced(*, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> Definition[Any]: ...
-@overload
-def replaced(value: T, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> T: ...
 def replaced(
-    value: Any = _NOTHING, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
+) -> Definition[Any]: ...
+@overload
+def replaced(
+    value: T,
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
+) -> T: ...
+def replaced(
+    value: Any = _NOTHING,
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
 ) -> Any:
     """Replace a whole definition: ``@replaced(why=…)`` or ``NAME = replaced(expr, why=…)``."""
     return _unchanged if value is _NOTHING else value
 
 
-def wrapped(*, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> Definition[Any]:
+def wrapped(
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
+) -> Definition[Any]:
     """Wrap a function or method; its body calls ``upstream(…)``, the original with the same arguments.
 
     Upstream's decorators stay on top and apply to the wrapper; the original is
@@ -61,6 +119,8 @@ def edited(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    since: str = "",
+    until: str = "",
     targets: Sequence[str] = (),
 ) -> Any:
     """Substitute token sequences inside one symbol: ``@edited(("find", "replace"), …, why=…)``, body ``...``.
@@ -72,7 +132,16 @@ def edited(
     return _unchanged
 
 
-def deleted(name: str, *, why: str, forwarded: str = "", drop_when: str = "", targets: Sequence[str] = ()) -> None:
+def deleted(
+    name: str,
+    *,
+    why: str,
+    forwarded: str = "",
+    drop_when: str = "",
+    since: str = "",
+    until: str = "",
+    targets: Sequence[str] = (),
+) -> None:
     """Delete a symbol of the module or class in whose body this stands: ``deleted("name", why=…)``."""
 
 

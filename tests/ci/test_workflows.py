@@ -102,7 +102,7 @@ def test_every_command_is_one_a_person_can_run(workflow: Path, capsys: pytest.Ca
 
 
 def test_no_workflow_names_an_overlay_or_a_stack(workflow: Path) -> None:
-    names = [folder.name for folder in (ROOT / "overlays").iterdir() if folder.is_dir()]
+    names = [folder.name for folder in (ROOT / "overlays").glob("*@*")]
     assert names
     text = workflow.read_text("utf-8")
     assert not [name for name in names if name in text or name.partition("@")[2] in text]

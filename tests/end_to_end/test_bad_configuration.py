@@ -23,7 +23,7 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
     ):
         text = file.read_text()
         file.write_text(text.replace(old, new, 1))
-    edit(file, "[tool.overlay.upstream]\n", 'extens = "x"\ndrop = ["y"]\n[tool.overlay.upstream]\n')
+    edit(file, "[tool.overlay.upstream]\n", 'extends = "x"\ndrop = ["y"]\n[tool.overlay.upstream]\n')
     edit(file, 'find = "file://lib/config"', 'find = ""\ncount = 0')
     edit(file, 'why = "There is', 'why = "" # "There is')
     refused(
@@ -38,8 +38,8 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
         "tool.overlay.packages: `src/lib/` is not a plain path",
         "tool.overlay.packages: two of them would be installed as `lib`",
         "tool.overlay.upstream.mirrors: must be a list, not 3",
-        "tool.overlay.extens: unknown key",
-        "tool.overlay.drop: there is nothing to drop without extends",
+        "tool.overlay.extends: unknown key",
+        "tool.overlay.drop[1]: must be a table fix: write [[tool.overlay.drop]]",
         "tool.overlay.edit[1].find: is empty",
         "tool.overlay.edit[1].count: counts from 1, not 0",
         "tool.overlay.edit[1].why: is empty",

@@ -1,13 +1,14 @@
-"""Files of an overlay that cannot be used, and lineages that do not fit."""
+"""Files of an overlay that cannot be used, and layers that do not fit."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from support.overlays import edit, write_overlay
+from support.overlays import edit, write_layer, write_overlay
 
 from .refusals import build, config, refused
 from .sample import CORE, Sample
@@ -64,8 +65,8 @@ def test_files_of_the_wrong_kind_are_refused(sample: Sample) -> None:
     refused(sample, build(sample), 5, "patches/ holds *.patch files", "shared/ holds Python definitions")
 
 
-def another_commit(sample: Sample, extends: str, files: dict[str, bytes], *, more: str = "") -> Path:
-    """Write an overlay on a further, empty commit of lib."""
+def another_commit(sample: Sample, files: dict[str, bytes], *, more: str = "") -> Path:
+    """Write a pin on a further, empty commit of lib."""
     commit = sample.lib.commit({})
     sample.lib.git("reset", "--hard", "--quiet", "HEAD~1")
     return write_overlay(
@@ -75,8 +76,25 @@ def another_commit(sample: Sample, extends: str, files: dict[str, bytes], *, mor
         repository=sample.lib.url,
         packages=["src/lib"],
         files=files,
-        overlay=f'extends = "{extends}"\n{more}',
+        overlay=more,
     )
+
+
+def as_layer(sample: Sample) -> None:
+    """Make what is the own of lib's pin a layer, on which every pin of lib is then."""
+    files = {
+        str(file.relative_to(sample.lib_overlay)): file.read_bytes()
+        for folder in ("tree", "patches")
+        for file in (sample.lib_overlay / folder).rglob("*")
+        if file.is_file()
+    }
+    text = config(sample).read_text()
+    start = text.index("[[tool.overlay.edit]]")
+    write_layer(sample.overlays / "lib", project="lib", files=files, config=text[start:].replace("tool.overlay.", ""))
+    config(sample).write_text(text[:start])
+    (sample.overlays / "lib/tree/src/lib/npu.sh").chmod(0o755)
+    for folder in ("tree", "patches"):
+        shutil.rmtree(sample.lib_overlay / folder)
 
 
 @pytest.fixture
@@ -88,50 +106,82 @@ def own_upstream(sample: Sample) -> Sample:
     return replace(sample, lib=own)
 
 
-def test_a_circle_of_extends_is_shown(own_upstream: Sample) -> None:
-    sample = own_upstream
-    newer = another_commit(sample, sample.lib_name, {})
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ('"elsewhere"', "`elsewhere` is no layer: there is no such folder"),
+        ('"../nowhere/lib"', "`../nowhere/lib` is no layer: there is no such folder"),
+        ('"lib", "../lib"', "are both called lib fix: tell them apart: name ="),
+        ('{ distribution = "no-such-layers" }', "no distribution `no-such-layers` is installed"),
+        ('{ distribution = "filelock" }', "`filelock` lists no layer.toml"),
+        ('{ folder = "lib" }', "names no layer"),
+        ("3", "3 names no layer"),
+        ('"app"', "is a layer of app, not of lib"),
+    ],
+)
+def test_layers_that_cannot_be_had_are_refused(sample: Sample, layers: str, message: str) -> None:
+    as_layer(sample)
+    write_layer(sample.overlays / "app", project="app", files={})
     text = config(sample).read_text()
-    config(sample).write_text(text.replace("revision = 1\n", f'revision = 1\nextends = "{newer.name}"\n', 1))
-    circle = f"{sample.lib_name} → {newer.name} → {sample.lib_name}"
-    refused(sample, build(sample), 3, f"goes round in a circle: {circle} fix: break the circle")
+    config(sample).write_text(text.replace("revision = 1\n", f"revision = 1\nlayers = [{layers}]\n", 1))
+    refused(sample, build(sample), 3, message)
 
 
-def test_extending_itself_nothing_or_another_project_is_refused(sample: Sample) -> None:
-    text = config(sample).read_text()
-    for extends, message in (
-        (sample.lib_name, "which this one is called itself fix: tell two overlays on one pin apart: label ="),
-        ("lib@0000000", "no such overlay"),
-        (sample.app_name, "is an overlay of another project"),
-    ):
-        config(sample).write_text(text.replace("revision = 1\n", f'revision = 1\nextends = "{extends}"\n', 1))
-        refused(sample, build(sample), 3, message)
+def test_every_mistake_of_a_layer_is_told_at_once_under_its_own_name(sample: Sample) -> None:
+    as_layer(sample)
+    file = sample.overlays / "lib" / "layer.toml"
+    file.write_text(
+        'project = "lib"\nsuffix = "N"\npackages = ["/x"]\ndependencies = ["=="]\ncommit = "x"\n'
+        '[upstream]\nrepository = "https://me:pw@host/x"\n[[file]]\npath = "a.txt"\n[[file]]\npath = "b"\nsince = "x"\n'
+        '[[edit]]\npaths = ["a.yaml"]\nfind = "a"\nreplace = "b"\nwhy = "w"\nsince = "2"\nuntil = "2"\n'
+    )
+    refused(
+        sample,
+        build(sample),
+        3,
+        "layer.toml: suffix: `N` is not one word",
+        "layer.toml: packages: `/x` is not a plain path",
+        "layer.toml: dependencies: `==` is not a requirement",
+        "layer.toml: commit: unknown key",
+        "layer.toml: upstream.repository: holds a user name or password",
+        "layer.toml: file[1].since: missing, and until too",
+        "layer.toml: file[2].since: `x` is not a version",
+        "layer.toml: edit[1].until: no version is at least 2 and before 2",
+    )
 
 
-def test_duplicates_through_extends_say_how_to_drop_the_inherited_one(own_upstream: Sample) -> None:
+def test_what_a_layer_says_too_tells_how_to_leave_it_out(own_upstream: Sample) -> None:
     sample = own_upstream
+    as_layer(sample)
     again = {
         "tree/src/lib/core.py": (
             b'from npu_overlays.markers import replaced\n\n\n@replaced(why="Again.")\ndef scale(value):\n    return 4\n'
         ),
         "tree/src/lib/npu.py": b'"""Again."""\n',
     }
-    newer = another_commit(sample, sample.lib_name, again)
+    newer = another_commit(sample, again)
     done = sample.environment.cli("lock", newer.name, "--overlays", sample.overlays)
-    refused(sample, done, 5, "tree/src/lib/npu.py: the same file as", '"src/lib/npu.py" in tool.overlay.drop')
-    drop = 'drop = ["src/lib/npu.py"]\n'
+    refused(sample, done, 5, "tree/src/lib/npu.py: the same file as lib/tree", 'name = "src/lib/npu.py" and why')
+    drop = '[[tool.overlay.drop]]\nname = "src/lib/npu.py"\nwhy = "Said again."\n'
     edit(newer / "pyproject.toml", "[tool.overlay.upstream]", f"{drop}[tool.overlay.upstream]")
     done = sample.environment.cli("lock", newer.name, "--overlays", sample.overlays)
-    refused(sample, done, 5, "second operation on `scale`", '"src/lib/core.py:scale" in tool.overlay.drop')
-    edit(newer / "pyproject.toml", drop, 'drop = ["src/lib/npu.py", "src/lib/core.py:scale"]\n')
+    refused(sample, done, 5, "second operation on `scale`", 'name = "src/lib/core.py:scale" and why')
+    other = drop.replace("src/lib/npu.py", "src/lib/core.py:scale")
+    edit(newer / "pyproject.toml", drop, drop + other)
     sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
+    shown = sample.environment.ok("show", newer.name, "--overlays", sample.overlays).out
+    assert "left out of the layers below" in shown
+    assert "src/lib/core.py:scale" in shown
+    assert "Said again." in shown
 
 
-def test_locking_tells_every_time_which_inherited_definitions_changed(own_upstream: Sample) -> None:
+def test_locking_tells_every_time_which_definitions_upstream_changed(own_upstream: Sample) -> None:
     sample = own_upstream
+    as_layer(sample)
+    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
     moved = CORE.replace(b'return "stopped"', b'return "halted"').replace(b"value * 2", b"int(value * 2)")
     sample.lib.commit({"src/lib/core.py": moved.replace(b'"upstream" * times', b'times * "upstream"')})
-    newer = another_commit(sample, sample.lib_name, {})
+    newer = another_commit(sample, {})
     since = f"since {sample.lib_name} upstream changed its body"
     for options in ((), (), ("--check",)):
         done = sample.environment.ok("lock", *options, newer.name, "--overlays", sample.overlays)
@@ -147,6 +197,8 @@ def test_locking_tells_every_time_which_inherited_definitions_changed(own_upstre
 
 def test_a_drop_that_drops_nothing_is_refused(own_upstream: Sample) -> None:
     sample = own_upstream
-    newer = another_commit(sample, sample.lib_name, {}, more='drop = ["src/lib/core.py:absent"]\n')
+    as_layer(sample)
+    absent = '[[tool.overlay.drop]]\nname = "src/lib/core.py:absent"\nwhy = "w"\n'
+    newer = another_commit(sample, {}, more=absent)
     done = sample.environment.cli("show", newer.name, "--overlays", sample.overlays)
     refused(sample, done, 5, "`src/lib/core.py:absent` drops nothing")

@@ -25,7 +25,7 @@ def wheel_of(folder: Path, name: str) -> Path:
 def test_list_shows_every_overlay_with_its_stack(locked: Sample) -> None:
     done = locked.environment.ok("list", "--overlays", locked.overlays)
     lines = done.out.splitlines()
-    assert lines[0].split() == ["overlay", "upstream", "tag", "revision", "extends", "stack"]
+    assert lines[0].split() == ["overlay", "upstream", "tag", "revision", "layers", "stack"]
     assert lines[1].split() == [locked.app_name, "2.0.dev0", "1", "pair"]
     assert lines[2].split() == [locked.lib_name, "1.2.3", "v1.2.3", "1", "pair"]
     assert lines[3] == "default stack: pair"
@@ -59,7 +59,7 @@ def test_list_gives_json(locked: Sample) -> None:
         "tag": "v1.2.3",
         "commit": locked.lib.git("rev-parse", "main"),
         "revision": 1,
-        "extends": "",
+        "layers": [],
         "stacks": ["pair"],
     }
 
@@ -392,12 +392,12 @@ def test_diff_shows_an_overlay_that_is_not_locked_yet(sample: Sample) -> None:
     assert not (sample.lib_overlay / "overlay.lock").exists()
 
 
-def test_lock_check_names_each_file_that_is_out_of_date(sample: Sample) -> None:
-    (sample.lib_overlay / "README.md").unlink()
+def test_lock_check_names_each_lock_that_is_out_of_date(sample: Sample) -> None:
+    (sample.lib_overlay / "overlay.lock").unlink()
     done = sample.environment.cli("lock", "--check", "--all", "--overlays", sample.overlays)
     assert done.code == 3
-    assert f"error: {sample.lib_overlay}/README.md: is missing or out of date\n" in done.err
-    assert "overlay.lock" not in done.err
+    assert f"error: {sample.lib_overlay}/overlay.lock: is missing or out of date\n" in done.err
+    assert f"{sample.app_overlay}/overlay.lock" not in done.err
     assert f"{sample.app_name}: up to date" in done.out
 
 

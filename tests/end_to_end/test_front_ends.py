@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tarfile
 from dataclasses import replace
@@ -10,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from support.environment import Environment
-from support.overlays import edit, write_overlay
+from support.overlays import edit, write_layer, write_overlay
 from support.pythons import some_uv
 from support.upstreams import make_upstream
 from support.wheels import members, metadata
 
-from .sample import CORE, LIB_FILES, LICENCE, Sample
+from .sample import CORE, LIB_FILES, LIB_OVERLAY, LICENCE, Sample
 from .test_commands import wheel_of
 
 _UNREACHABLE = '[url "file:///nowhere/"]\n\tinsteadOf = file:///\n'
@@ -47,12 +48,31 @@ packages = ["real"]
 
 
 @pytest.fixture
-def extending(sample: Sample) -> Sample:
-    """Return the sample with lib moved on by a commit, and lib's overlay one that extends the first."""
+def layered(sample: Sample) -> Sample:
+    """Return the sample with lib moved on by a commit, and a pin of it on two layers, one of which lies elsewhere."""
     clone = sample.folder / "newer"
     sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
     upstream = replace(sample.lib, path=clone, variables=sample.environment.variables)
     commit = upstream.commit({"src/lib/core.py": CORE.replace(b"scale(value)", b"scale(value, by=1)")})
+    site = sample.folder / "site"
+    write_layer(
+        sample.overlays / "lib",
+        project="lib",
+        files={path: content for path, content in LIB_OVERLAY.items() if path.startswith(("tree/", "patches/"))},
+    )
+    (sample.overlays / "lib/tree/src/lib/npu.sh").chmod(0o755)
+    write_layer(
+        site / "lib",
+        project="lib",
+        config='name = "site"\n[[drop]]\nname = "src/lib/core.py:scale"\nwhy = "Said otherwise here."\n',
+        files={
+            "shared/both.py": (
+                b"from npu_overlays.markers import replaced\n\n\n"
+                b'@replaced(targets=["src/lib/core.py:scale"], why="Takes by.")\n'
+                b"def scale(value, by=1):\n    return value * by * 5\n"
+            ),
+        },
+    )
     folder = write_overlay(
         sample.overlays,
         project="lib",
@@ -61,14 +81,9 @@ def extending(sample: Sample) -> Sample:
         packages=["src/lib"],
         files={
             "LICENSE": LICENCE,
-            "shared/both.py": (
-                b"from npu_overlays.markers import replaced\n\n\n"
-                b'@replaced(targets=["src/lib/core.py:scale"], why="Takes by.")\n'
-                b"def scale(value, by=1):\n    return value * by * 5\n"
-            ),
             "tree/src/lib/build/kept.py": b'"""In a folder that version control ignores elsewhere."""\n',
         },
-        overlay=f'extends = "{sample.lib_name}"\ndrop = ["src/lib/core.py:scale"]\n',
+        overlay='layers = ["lib", "../../site/lib"]\n',
     )
     # Not what an overlay's own files are kept or left out by.
     (sample.folder / ".gitignore").write_text("build/\n*.yaml\n")
@@ -113,51 +128,51 @@ def test_pip_builds_it_in_isolation(sample: Sample, wheelhouse: Path, tmp_path: 
         assert "lib/extra.py" not in members(built)
 
 
-def test_build_makes_an_sdist_and_from_it_the_same_wheel(extending: Sample, tmp_path: Path) -> None:
-    expected = direct(extending, extending.lib_name, "lib_npu")
+def test_build_makes_an_sdist_and_from_it_the_same_wheel(layered: Sample, tmp_path: Path) -> None:
+    expected = direct(layered, layered.lib_name, "lib_npu")
     out = tmp_path / "out"
-    extending.environment.python("-m", "build", "--no-isolation", "--outdir", out, extending.lib_overlay)
+    layered.environment.python("-m", "build", "--no-isolation", "--outdir", out, layered.lib_overlay)
     built = wheel_of(out, "lib_npu")
     assert members(built) == members(expected)
     assert built.read_bytes() == expected.read_bytes()
 
 
-def test_the_sdist_holds_the_overlay_and_all_it_extends(extending: Sample, tmp_path: Path) -> None:
-    arguments = ("--sdist", "--no-isolation", "--outdir", tmp_path / "out", extending.lib_overlay)
-    extending.environment.python("-m", "build", *arguments)
+def test_the_sdist_holds_the_pin_and_its_layers(layered: Sample, tmp_path: Path) -> None:
+    arguments = ("--sdist", "--no-isolation", "--outdir", tmp_path / "out", layered.lib_overlay)
+    layered.environment.python("-m", "build", *arguments)
     (sdist,) = (tmp_path / "out").glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
-    top = f"lib_npu-{extending.lib_version}"
+    top = f"lib_npu-{layered.lib_version}"
     assert len(names) == len(set(names))
     assert {name.removeprefix(f"{top}/").partition("/")[0] for name in names} == {
         "LICENSE",
         "PKG-INFO",
-        "README.md",
         "_overlays",
         "overlay.lock",
         "pyproject.toml",
-        "shared",
         "tree",
         ".gitignore",
     }
-    base = next(name for name in names if "_overlays/lib@" in name).split("/")[2]
-    for file in ("pyproject.toml", "overlay.lock", "tree/src/lib/core.py", "patches/notes.patch"):
-        assert f"{top}/_overlays/{base}/{file}" in names
+    for file in ("0/lib/layer.toml", "0/lib/tree/src/lib/core.py", "0/lib/patches/notes.patch", "1/lib/shared/both.py"):
+        assert f"{top}/_overlays/layers/{file}" in names
     for file in ("pyproject.toml", "overlay.lock"):
-        assert f"{top}/_overlays/{extending.app_name}/{file}" in names
+        assert f"{top}/_overlays/{layered.app_name}/{file}" in names
     assert f"{top}/_overlays/stacks.toml" in names
     assert f"{top}/tree/src/lib/build/kept.py" in names
 
 
-def test_an_extending_overlay_takes_over_all_but_what_it_drops(extending: Sample) -> None:
-    wheel = direct(extending, extending.lib_name, "lib_npu")
+def test_a_layered_pin_has_all_but_what_a_layer_drops(layered: Sample) -> None:
+    wheel = direct(layered, layered.lib_name, "lib_npu")
     files = members(wheel)
     assert b"value * by * 5" in files["lib/core.py"]
     assert b"LIMIT = 64" in files["lib/core.py"]
     assert files["lib/notes.txt"].endswith(b"four\n")
     assert files["lib/npu.sh"].startswith(b"#!/bin/sh")
-    assert b'"overlay": "lib@' in files["lib_npu_summary/changes.json"]
+    changes = json.loads(files["lib_npu_summary/changes.json"])
+    assert changes["overlay"]["layers"] == ["lib", "site"]
+    (core,) = (file for file in changes["files"] if file["path"] == "src/lib/core.py")
+    assert {one["name"]: one["overlay"] for one in core["module_changes"]}["scale"] == "site"
 
 
 @pytest.mark.index

@@ -1,4 +1,4 @@
-"""An overlay carried to another pin: what its operations were written for is compared with what they meet."""
+"""A layer carried to another pin: what its operations were written for is compared with what they meet there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import Content
 from support.environment import Environment
 
-from .overlays import HEADER, git_diff, load, mistakes, write
+from .overlays import HEADER, git_diff, layer, load, mistakes, write
 from .pairs import source_tree, text
 
 PATH = "pkg/m.py"
@@ -41,9 +41,9 @@ OVERLAY = """
     class A:
         Z = added(1, why="a")
 """
-EXTENDS = 'extends = "pkg@1111111"\n'
+DROP = f'[[tool.overlay.drop]]\nname = "{PATH}:ready"\nwhy = "w"\n'
 EDIT = """
-[[tool.overlay.edit]]
+[[edit]]
 paths = ["pkg/a.yaml"]
 find = "1"
 replace = "2"
@@ -51,18 +51,23 @@ why = "w"
 """
 
 
-def _locked(root: Path, name: str, upstream: Mapping[str, str | bytes]) -> tuple[Content, Lock]:
-    """Return an overlay and the lock that `npu-overlays lock` would make from an upstream of the given files."""
-    content = load(root, name)
+def _locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str = "1.0") -> tuple[Content, Lock]:
+    """Return a pin and the lock that `npu-overlays lock` would make from an upstream of the given files."""
+    content = load(root, name, version)
     files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
     tree = source_tree(files)
     applied = apply_overlay(content, tree)
     found = (*contracts(content, tree), *patch_contracts(applied.patched))
-    metadata = UpstreamMetadata(version="1.0", fields={}, scripts={})
+    metadata = UpstreamMetadata(version=version, fields={}, scripts={})
     return content, Lock(commit=content.overlay.pin.commit, metadata=metadata, contracts=found)
 
 
-def _told(  # noqa: PLR0913  # the two pins and the two overlays
+def _write_locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str) -> None:
+    content, lock = _locked(root, write(root, {}, name=name), upstream, version)
+    write_lock(content.overlay.folder, lock)
+
+
+def _told(  # noqa: PLR0913  # the two pins, the layer and what is the second pin's own
     tmp_path: Path,
     before: Mapping[str, str | bytes],
     after: Mapping[str, str | bytes],
@@ -72,11 +77,11 @@ def _told(  # noqa: PLR0913  # the two pins and the two overlays
     base: str = "",
     config: str = "",
 ) -> list[str]:
-    """Return what is told of an overlay of `files` that is carried from the one upstream to the other."""
+    """Return what is told of a layer of `files` that is carried from the one upstream to the other."""
     root = tmp_path / "o"
-    content, lock = _locked(root, write(root, files, config=base), before)
-    write_lock(content.overlay.folder, lock)
-    content, lock = _locked(root, write(root, own, name="new", config=EXTENDS + config), after)
+    layer(root, files, config=base)
+    _write_locked(root, "base", before, "1.0")
+    content, lock = _locked(root, write(root, own, name="new", config=config), after, "1.1")
     write_lock(content.overlay.folder, lock)
     assert render_lock(load_lock(content.overlay)) == render_lock(lock)
     return carried_over(content, lock)
@@ -114,7 +119,7 @@ def test_what_the_overlay_says_itself_was_written_for_its_own_pin(tmp_path: Path
     now = text(BASE).replace("x > 1", "x > 2").replace("return 1", "return 3")
     own = {f"tree/{PATH}": '@wrapped(why="w")\ndef ready(x): return upstream(x)\n'}
     files = {f"tree/{PATH}": OVERLAY}
-    assert _told(tmp_path, {PATH: BASE}, {PATH: now}, files, own, config=f'drop = ["{PATH}:ready"]\n') == [
+    assert _told(tmp_path, {PATH: BASE}, {PATH: now}, files, own, config=DROP) == [
         f"pkg@2222222: look at the replaced `{PATH}:rep`: since pkg@1111111 upstream changed its body"
     ]
 
@@ -126,10 +131,11 @@ def test_a_file_that_is_not_python_and_has_a_substitution_is_compared_as_a_whole
     ]
 
 
-def test_without_a_readable_lock_of_the_base_it_is_said_how_to_get_one(tmp_path: Path) -> None:
+def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path) -> None:
     root = tmp_path / "o"
-    write(root, {f"tree/{PATH}": OVERLAY})
-    content, lock = _locked(root, write(root, {}, name="new", config=EXTENDS), {PATH: BASE})
+    layer(root, {f"tree/{PATH}": OVERLAY})
+    write(root, {})
+    content, lock = _locked(root, write(root, {}, name="new"), {PATH: BASE})
     for said in ("missing", "its layout is version 1, this is npu-overlays for version 2"):
         (notice,) = carried_over(content, lock)
         assert notice == (
@@ -139,27 +145,62 @@ def test_without_a_readable_lock_of_the_base_it_is_said_how_to_get_one(tmp_path:
         (root / "pkg@1111111/overlay.lock").write_text("lock-version = 1\n")
 
 
-def test_an_operation_the_base_was_never_locked_with_is_told_of(tmp_path: Path) -> None:
+def test_an_operation_no_other_pin_was_locked_with_is_told_of(tmp_path: Path) -> None:
     root = tmp_path / "o"
-    content, lock = _locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
+    layer(root, {f"tree/{PATH}": OVERLAY})
+    content, lock = _locked(root, write(root, {}), {PATH: BASE})
     kept = [entry for entry in lock.contracts if entry.symbol != "ed"]
     write_lock(content.overlay.folder, Lock(commit=lock.commit, metadata=lock.metadata, contracts=tuple(kept)))
-    content, lock = _locked(root, write(root, {}, name="new", config=EXTENDS), {PATH: BASE})
+    content, lock = _locked(root, write(root, {}, name="new"), {PATH: BASE}, "1.1")
     assert carried_over(content, lock) == [
         f"pkg@2222222: look at the edited `{PATH}:ed`: no lock says what it was written for"
     ]
 
 
-def test_the_nearest_base_counts(tmp_path: Path) -> None:
+def test_the_nearest_earlier_pin_counts(tmp_path: Path) -> None:
     root = tmp_path / "o"
+    layer(root, {f"tree/{PATH}": OVERLAY})
     second = text(BASE).replace("x > 1", "x > 2")
-    for name, upstream, config in (("base", BASE, ""), ("new", second, EXTENDS)):
-        files = {f"tree/{PATH}": OVERLAY} if name == "base" else {}
-        content, lock = _locked(root, write(root, files, name=name, config=config), {PATH: upstream})
-        write_lock(content.overlay.folder, lock)
-    newest = write(root, {}, name="newest", config='extends = "pkg@2222222"\n')
-    content, lock = _locked(root, newest, {PATH: second})
+    _write_locked(root, "base", {PATH: BASE}, "1.0")
+    _write_locked(root, "new", {PATH: second}, "1.10")
+    newest = write(root, {}, name="newest")
+    for version in ("1.10", "1.11"):
+        content, lock = _locked(root, newest, {PATH: second}, version)
+        assert carried_over(content, lock) == []
+    content, lock = _locked(root, newest, {PATH: second}, "1.9")
+    assert carried_over(content, lock) == [
+        f"pkg@3333333: look at the wrapped `{PATH}:ready`: since pkg@1111111 upstream changed its body"
+    ]
+
+
+def test_a_pin_older_than_all_others_is_compared_with_the_next_one_when_it_is_first_locked(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    layer(root, {f"tree/{PATH}": OVERLAY})
+    _write_locked(root, "base", {PATH: BASE}, "1.0")
+    content, lock = _locked(root, write(root, {}, name="new"), {PATH: text(BASE).replace("x > 1", "x > 0")}, "0.9")
+    assert carried_over(content, lock) == [
+        f"pkg@2222222: look at the wrapped `{PATH}:ready`: since pkg@1111111 upstream changed its body"
+    ]
+    write_lock(content.overlay.folder, lock)
     assert carried_over(content, lock) == []
+
+
+def test_an_operation_is_compared_where_it_applies(tmp_path: Path) -> None:
+    """A variant for later versions was not written for what an earlier pin holds."""
+    root = tmp_path / "o"
+    variants = """
+        @wrapped(why="old", until="2")
+        def ready(x): return upstream(x)
+        @wrapped(why="new", since="2")
+        def ready(x): return bool(upstream(x))
+    """
+    layer(root, {f"tree/{PATH}": variants})
+    _write_locked(root, "base", {PATH: BASE}, "1.0")
+    changed = {PATH: text(BASE).replace("x > 1", "x > 2")}
+    content, lock = _locked(root, write(root, {}, name="new"), changed, "2.0")
+    assert carried_over(content, lock) == []
+    content, lock = _locked(root, write(root, {}, name="new"), changed, "2.0.dev0")
+    assert len(carried_over(content, lock)) == 1
 
 
 def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_path: Path) -> None:
@@ -190,9 +231,9 @@ def test_a_patch_that_changes_another_symbol_than_it_was_written_for_is_an_error
         _told(tmp_path, {PATH: MODEL}, {PATH: twin}, patch)
     (mistake,) = mistakes(caught.value)
     assert mistake == (
-        "pkg@1111111/patches/p.patch: changes `pkg/m.py:A.forward` (replaced) here, but `pkg/m.py:B.forward` "
-        "(replaced) in pkg@1111111; name it in tool.overlay.drop and write it anew for this pin; operations name their "
-        "symbols and cannot land elsewhere"
+        "pkg/patches/p.patch: changes `pkg/m.py:A.forward` (replaced) here, but `pkg/m.py:B.forward` "
+        "(replaced) in pkg@1111111; leave it out by [[tool.overlay.drop]] and write it anew for this pin; operations "
+        "name their symbols and cannot land elsewhere"
     )
 
 

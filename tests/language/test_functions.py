@@ -527,7 +527,10 @@ def test_two_operations_on_one_symbol_are_refused() -> None:
         @edited(("return", "yield"), why="w")
         def f(): ...
         """,
-        "5: second operation on `f` of pkg/module.py; the first is o.py:3; join the two operations",
+        (
+            "5: second operation on `f` of pkg/module.py; the first is o.py:3;"
+            " join the two operations, or let since= and until= say which upstream versions each is for"
+        ),
     )
 
 

@@ -141,7 +141,10 @@ def test_a_target_named_twice_is_refused() -> None:
         @replaced(why="w", targets=["pkg/module.py:f", "pkg/module.py:f"])
         def g(): pass
         """,
-        "3: second operation on `f` of pkg/module.py; the first is o.py:3; join the two operations",
+        (
+            "3: second operation on `f` of pkg/module.py; the first is o.py:3;"
+            " join the two operations, or let since= and until= say which upstream versions each is for"
+        ),
         target="",
     )
 

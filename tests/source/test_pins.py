@@ -130,7 +130,7 @@ def test_every_mistake_of_a_pin_is_told_at_once_with_its_key(tmp_path: Path) -> 
         repository="https://me:secret@host/x",
         packages=["lib"],
         files={},
-        overlay='extends = "../elsewhere/evil"\n',
+        overlay='layers = ["../elsewhere/evil", 3]\n',
         upstream=upstream,
     )
     with pytest.raises(ConfigError) as caught:
@@ -141,7 +141,8 @@ def test_every_mistake_of_a_pin_is_told_at_once_with_its_key(tmp_path: Path) -> 
         ("upstream.mirrors", "names a program for git to run"),
         ("upstream.archive[1].distribution", "'-r x' is not a name of a distribution"),
         ("upstream.archive[1].version", "'new' is not a version"),
-        ("extends", "'../elsewhere/evil' is not the name of an overlay beside this one"),
+        ("layers", "`../elsewhere/evil` is no layer: there is no such folder"),
+        ("layers", "3 names no layer"),
     ):
         assert f"tool.overlay.{key}: {what}" in said
     assert "secret" not in said

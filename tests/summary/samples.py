@@ -137,7 +137,7 @@ def distribution(project: str, files: list[Json], not_applied: list[Json] | None
             "compared": True,
             "missing": [],
         },
-        "overlay": {"name": f"{project}@{commit[:7]}", "revision": 1, "extends": [], "sha256": "2" * 64},
+        "overlay": {"name": f"{project}@{commit[:7]}", "revision": 1, "layers": [], "sha256": "2" * 64},
         "requires": ["transformers-npu==1.0+npu.1.g8365f70"] if project == "verl" else [],
         "companion": project,
         "files": files,

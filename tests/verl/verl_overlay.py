@@ -1,4 +1,4 @@
-"""Loads files the verl overlays add, without verl: they are parts of the namespace package ``verl`` below tree/."""
+"""Loads files the layer of verl adds, without verl: they are parts of the namespace package ``verl`` below tree/."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 OVERLAYS = Path(__file__).parents[2] / "overlays"
-BASE_TREE = OVERLAYS / "verl@796871d" / "tree"
+TREE = OVERLAYS / "verl" / "tree"
 
 
 def load(name: str) -> ModuleType:
     """Return an added module by its name below ``verl``; no module it imports needs torch."""
-    if str(BASE_TREE) not in sys.path:
-        sys.path.append(str(BASE_TREE))
+    if str(TREE) not in sys.path:
+        sys.path.append(str(TREE))
     return importlib.import_module(f"verl.{name}")

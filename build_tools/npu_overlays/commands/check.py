@@ -10,8 +10,10 @@ from npu_overlays.commands.notes import count_of, plural, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import selected
 from npu_overlays.console import Console
-from npu_overlays.loading import Loader
+from npu_overlays.errors import MergeError
+from npu_overlays.loading import Loaded, Loader
 from npu_overlays.lock.carried import carried_over
+from npu_overlays.lock.idle import idle
 from npu_overlays.pipeline import Prepared, each, joined
 
 _DESCRIPTION = """\
@@ -51,11 +53,9 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.wheels.building import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
-
     overlays = selected(options.selection)
     loader = Loader(overlays, options.selection.choice)
-    prepared, errors = each(overlays, lambda overlay: rehearse(loader.load(overlay)))
+    prepared, errors = each(overlays, lambda overlay: _tried(loader.load(overlay)))
     if options.json:
         console.json([one.record for one in prepared])
     else:
@@ -64,6 +64,15 @@ def _run(options: Options, console: Console) -> int:
     if errors:
         raise joined(errors)
     return 0
+
+
+def _tried(loaded: Loaded) -> Prepared:
+    from npu_overlays.wheels.building import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
+
+    prepared = rehearse(loaded)
+    if problems := list(idle(loaded.overlay)):
+        raise MergeError(problems)
+    return prepared
 
 
 def _report(console: Console, prepared: Prepared) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import named
 from npu_overlays.console import Console
 from npu_overlays.lock.lockfile import stated_version
+from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.said import file_reason
 
 _DESCRIPTION = """\
 Show what an overlay is pinned to, and every operation with its reason, file by
@@ -58,22 +62,57 @@ def _report(console: Console, content: Content) -> None:
     overlay = content.overlay
     console.line(f"{overlay.name}: {overlay.distribution}, revision {overlay.revision}", style="bold")
     console.line(_pinned(overlay))
-    for path in dict.fromkeys(one.path for one in content.operations):
-        _heading(console, path)
-        for one in content.operations:
-            if one.path == path:
-                console.line(f"  {one.action:<9} {one.symbol}  [{one.overlay}]")
-                _reason(console, one.reason.why)
+    if content.layers:
+        console.line(f"layers, lowest first: {', '.join(content.layers)}")
+    rows = list(_rows(content))
+    for path in dict.fromkeys(row.path for row in rows):
+        console.line("")
+        console.line(path)
+        for row in rows:
+            if row.path == path:
+                versions = f", {row.bounds}" if row.bounds else ""
+                console.line(f"  {row.what:<9} {row.symbol}{'  ' if row.symbol else ''}[{row.layer}{versions}]")
+                _reason(console, row.why)
+    if content.dropped:
+        console.line("")
+        console.line("left out of the layers below")
+        for one in content.dropped:
+            console.line(f"  {one.drop.name}  [{one.overlay}]")
+            _reason(console, one.drop.why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """One thing that is done to a file: what, on which symbol if any, which layer says so, for which versions, why."""
+
+    path: str
+    what: str
+    symbol: str = ""
+    layer: str
+    bounds: Bounds
+    why: str = ""
+
+
+def _rows(content: Content) -> Iterator[_Row]:
+    for operation in content.operations:
+        yield _Row(
+            path=operation.path,
+            what=operation.action,
+            symbol=operation.symbol,
+            layer=operation.overlay,
+            bounds=operation.bounds,
+            why=operation.reason.why,
+        )
     for file in content.files:
-        _heading(console, file.path)
-        console.line(f"  file      [{file.overlay}]")
+        why = file_reason(file)
+        yield _Row(path=file.path, what="file", layer=file.overlay, bounds=file.bounds, why=why)
     for edit in content.edits:
-        _heading(console, edit.path)
-        console.line(f"  edit      [{edit.overlay}]")
-        _reason(console, edit.edit.why)
-    for patch in content.patches:
-        _heading(console, patch.path)
-        console.line(f"  patch     [{patch.overlay}]")
+        yield _Row(path=edit.path, what="edit", layer=edit.overlay, bounds=edit.bounds, why=edit.edit.why)
+    for file in content.patches:
+        patch = read_patch(file)
+        for path in patch.paths:
+            why = patch.reason.why
+            yield _Row(path=path, what="patch", symbol=file.path, layer=file.overlay, bounds=file.bounds, why=why)
 
 
 def _pinned(overlay: Overlay) -> str:
@@ -81,11 +120,6 @@ def _pinned(overlay: Overlay) -> str:
     if pin.commit:
         return f"{pin.repository} at {pin.commit} {pin.tag}".rstrip()
     return f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
-
-
-def _heading(console: Console, path: str) -> None:
-    console.line("")
-    console.line(path)
 
 
 def _reason(console: Console, why: str) -> None:
@@ -101,8 +135,6 @@ def _as_json(content: Content) -> dict[str, object]:
         "tag": overlay.pin.tag,
         "repository": overlay.pin.repository,
         "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
-        "layers": list(content.layers),
-        "dropped": [{"name": one.drop.name, "overlay": one.overlay, "why": one.drop.why} for one in content.dropped],
         "operations": [_operation(one) for one in content.operations],
         "files": [{"path": one.path, "overlay": one.overlay} for one in content.files],
         "patches": [{"path": one.path, "overlay": one.overlay} for one in content.patches],
@@ -119,6 +151,8 @@ def _operation(operation: Operation) -> dict[str, str]:
         "forwarded": operation.reason.forwarded,
         "drop_when": operation.reason.drop_when,
         "overlay": operation.overlay,
+        "since": operation.bounds.since,
+        "until": operation.bounds.until,
     }
 
 

@@ -10,6 +10,7 @@ from packaging.version import Version
 from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_overlays.lock.contracts import Contract, Difference, differences
 from npu_overlays.lock.lockfile import Lock, load_lock
+from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import pins_on

@@ -145,7 +145,7 @@ def _declared_import(path: str, name: str, users: Sequence[Operation]) -> Declar
 
 
 def _distinct(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
-    """Return one operation for each symbol, one of a higher layer before one of a lower, and a problem for each other."""
+    """Return one operation for each symbol, of the highest layer that has one, and a problem for each other."""
     chosen: dict[str, Operation] = {}
     problems = []
     for operation in operations:

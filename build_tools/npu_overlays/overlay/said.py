@@ -113,9 +113,7 @@ def _bounded(layers: Iterable[Layer], files: list[OverlayFile], problems: list[P
     for layer in layers:
         for path, _ in layer.files:
             if (layer.name, path) not in known:
-                fix = (
-                    f"name a file of {layer.label('tree')} that upstream does not have; operations say since and until"
-                )
+                fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
                 problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
 
 
@@ -143,7 +141,9 @@ def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[Overlay
             executable = bool(path.stat().st_mode & 0o100)
             content = path.read_bytes()
             bounds = patch_bounds(content) if kind == "patches" else ALWAYS
-            problems += [Problem(where=label, what=what, fix=fix) for _, what, fix in bounds.faults()]
+            if faults := [Problem(where=label, what=what, fix=fix) for _, what, fix in bounds.faults()]:
+                problems += faults
+                bounds = ALWAYS
             yield OverlayFile(
                 overlay=layer.name, path=relative, file=label, content=content, executable=executable, bounds=bounds
             )
