@@ -174,6 +174,6 @@ def _one_of(first: Operation, second: Operation) -> str:
     if first.overlay != second.overlay:
         left_out = f'a table [[drop]] of {second.overlay} with name = "{first.path}:{first.symbol}" and why'
         return f"leave out that of {first.overlay}: {left_out}"
-    if first.symbol != second.symbol:
+    if first is second or first.symbol != second.symbol:
         return "join the two operations"
     return "join the two operations, or let since= and until= say which upstream versions each is for"
