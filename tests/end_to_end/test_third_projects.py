@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import re
+import zipfile
 from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +274,35 @@ def test_no_word_of_a_plugin_that_is_none_of_its_business(built: Path, venv: Ven
     assert done.code == 1
     assert "rejected patch" in done.out
     assert not OURS.search(done.out.replace(str(venv.folder), "")), done.out
+
+
+def test_what_was_compiled_for_another_machine_is_told_where_it_is_installed(
+    environment: Environment, venv: Venv
+) -> None:
+    tag = "cp399-cp399-manylinux_2_28_aarch64"
+    here, there = EXTENSION_SUFFIXES[0], ".cpython-399-aarch64-linux-gnu.so"
+    names = (f"fast{there}", f"both{there}", f"both{here}", "libother.2.so")
+    files = {**FILES, **{f"space/core/{name}": b"\x7fELF" for name in names}}
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", files, tag=tag)
+    name = overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
+    environment.ok("lock", name)
+    environment.ok("build", name, "--out", "out")
+    for wheel in (environment.folder / "out").glob("*.whl"):  # no installer would take it: copied, as folders are
+        with zipfile.ZipFile(wheel) as opened:
+            opened.extractall(venv.site)
+    done = venv.python("-m", "demo_acme_summary", "--verify")
+    assert done.code == 1
+    assert "another platform: 1 compiled file that this Python cannot import" in done.out
+    assert f"space/core/fast{there}\n    cause: installed for another Python or machine ({tag})" in done.out
+    assert "wrong tag" not in done.out
+    (info,) = venv.site.glob("demo_acme-*.dist-info")
+    before = (info / "WHEEL").read_bytes()
+    after = before.replace(tag.encode(), b"py3-none-any")
+    (info / "WHEEL").write_bytes(after)
+    digests = [base64.urlsafe_b64encode(hashlib.sha256(one).digest()).rstrip(b"=").decode() for one in (before, after)]
+    edit(info / "RECORD", f"{digests[0]},{len(before)}", f"{digests[1]},{len(after)}")
+    done = venv.python("-m", "demo_acme_summary", "--verify")
+    assert "wrong tag: 4 compiled files, and its WHEEL file says that it is for any platform" in done.out, done.out
 
 
 def test_statements_are_verified_against_their_wheels(environment: Environment, built: Path) -> None:

@@ -59,7 +59,7 @@ def test_printed_commands_put_it_right(site: Site, damage: Damage) -> None:
 
 def test_every_kind_is_tried_here_or_where_a_process_is_needed() -> None:
     tried = set().union(*(one.kinds for one in DAMAGES))
-    assert KINDS.keys() - tried == {"unreadable", "shadowed", "second copy"}
+    assert KINDS.keys() - tried == {"unreadable", "shadowed", "second copy", "wrong tag", "another platform"}
     assert len(DAMAGES) >= 30
     assert len({one.name for one in DAMAGES}) == len(DAMAGES)
 

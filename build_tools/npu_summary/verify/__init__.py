@@ -1,15 +1,15 @@
 """Verify: an installation in, everything that is not as it was built out, each with its cause and its repair.
 
 Data flows ``distributions`` and ``subjects`` (what is installed and what was
-built) -> ``surveys`` (what lies there) -> ``files``, ``bytecode``, ``leftovers``, ``ownership``, ``origins``
-(the checks, each a function from a subject to findings) -> ``report`` (text,
+built) -> ``surveys`` (what lies there) -> ``files``, ``platforms``, ``bytecode``, ``leftovers``,
+``ownership``, ``origins`` (the checks, each a function from a subject to findings) -> ``report`` (text,
 JSON and the exit code). Nothing of the patched packages is imported.
 """
 
 from __future__ import annotations
 
 from .. import installed
-from . import bytecode, distributions, files, leftovers, origins, ownership, subjects
+from . import bytecode, distributions, files, leftovers, origins, ownership, platforms, subjects
 from .report import Report
 from .surveys import survey
 
@@ -55,4 +55,5 @@ def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[s
     seen = survey(subject)
     yield from leftovers.check(subject, seen)
     yield from files.check(subject, seen)
+    yield from platforms.check(subject)
     yield from bytecode.check(subject, seen)

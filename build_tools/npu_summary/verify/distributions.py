@@ -69,6 +69,12 @@ class Dist:
         return tuple(line.partition(":")[2].strip() for line in headers if line.startswith("Requires-Dist:"))
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """For which Pythons and platforms its wheel says it is."""
+        lines = self._text("WHEEL").splitlines()
+        return tuple(line.partition(":")[2].strip() for line in lines if line.startswith("Tag:"))
+
+    @property
     def installer(self) -> str:
         """What installed it: ``pip``, ``uv``; empty where it does not say."""
         return self._text("INSTALLER").strip().lower()

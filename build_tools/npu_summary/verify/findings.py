@@ -30,6 +30,8 @@ KINDS = {
     "companion alone": "an empty distribution whose patched one is not there",
     "pair missing": "the patched distribution this one was built for is not there",
     "pair of another build": "the patched distribution this one was built for has another version",
+    "wrong tag": "compiled files in a distribution that says it is for any platform",
+    "another platform": "compiled files that this Python cannot import",
     "unregistered": "no metadata beside the files, so installers do not know them",
     "registered twice": "several versions in one folder",
     "registered as another build": "metadata and files are of different versions",
