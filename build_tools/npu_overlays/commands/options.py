@@ -11,6 +11,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from, clone_variable
+from npu_overlays.commands.completion import offer, overlays, stacks
 from npu_overlays.source import Mode
 
 
@@ -42,12 +43,17 @@ def folder(text: str) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
+def add_overlay(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
+    """Add the name of an overlay, or of several."""
+    text = "verl@796871d, with a tag verl@v0.6.1, or a folder"
+    offer(parser.add_argument("overlay", nargs=nargs, metavar="OVERLAY", help=text), overlays)
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add what says which overlays are meant, and where their upstreams are to come from."""
-    parser.add_argument(
-        "overlay", nargs="*", metavar="OVERLAY", help="verl@796871d, with a tag verl@v0.6.1, or a folder"
-    )
-    parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
+    add_overlay(parser, nargs="*")
+    stack = parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
+    offer(stack, stacks)
     parser.add_argument("--all", action="store_true", help="every overlay, whatever is named")
     parser.add_argument("--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive")
     parser.add_argument(

@@ -9,14 +9,15 @@ from typing import Any, NoReturn
 
 from npu_overlays import __version__
 from npu_overlays.commands import build, cache, check, diff, listing, lock, matrix, show, summary, verify_wheel
+from npu_overlays.commands.completion import answer
 from npu_overlays.commands.options import folder
 
 _DESCRIPTION = """\
-Build verl-npu and transformers-npu: a pinned upstream commit with an overlay
-merged in at packaging time. Nothing is patched at run time.
+Build wheels from overlays: a pinned upstream commit or release, with what an
+overlay changes merged in at packaging time. Nothing is patched at run time.
 """
 _EPILOG = """\
-examples:
+examples, with the overlays of verl and transformers:
   npu-overlays build                          the default stack, into wheels/
   npu-overlays build --stack mindspeed-rl-2.3
   npu-overlays build verl@v0.6.1 --source archive --out /tmp/w
@@ -40,7 +41,7 @@ environment:
   NPU_OVERLAYS_CACHE       where upstream sources are kept
   NPU_OVERLAYS_PATIENCE    seconds to wait for a connection that nobody answers (20)
   NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
-  VERL_PATH, TRANSFORMERS_PATH   a local clone, like --upstream
+  <PROJECT>_PATH           a local clone of that project, VERL_PATH say, like --upstream
   NO_COLOR                 no colours
 """
 _COMMANDS = (
@@ -99,6 +100,7 @@ def parser() -> argparse.ArgumentParser:
         )
         command.arguments(own)
         own.set_defaults(command=command)
+    answer(root)
     return root
 
 

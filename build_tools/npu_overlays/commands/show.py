@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import add_json
+from npu_overlays.commands.options import add_json, add_overlay
 from npu_overlays.commands.selection import named
 from npu_overlays.console import Console
 from npu_overlays.lock.lockfile import stated_version
@@ -40,7 +40,7 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("overlay", metavar="OVERLAY", help="verl@796871d, with a tag verl@v0.6.1, or a folder")
+    add_overlay(parser)
     add_json(parser)
 
 
