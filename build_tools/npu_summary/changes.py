@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypedDict
 
-    Field = Literal["why", "forwarded", "drop_when"]
+    Field = Literal["why", "forwarded", "drop_when", "layer"]
 
     class Reasons(TypedDict, total=False):
         """Why something was changed; every field may be absent or empty."""
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         why: str
         forwarded: str
         drop_when: str
+        layer: str
 
     class Part(Reasons, total=False):
         """Who changed it."""
@@ -192,13 +193,28 @@ def shown_action(change: Change) -> str:
 
 def reasons(entry: Reasons) -> list[tuple[Field, str]]:
     """Return the reasons that are given, as ``(field, one line of text)`` in a fixed order."""
-    fields: tuple[Field, ...] = ("why", "forwarded", "drop_when")
+    fields: tuple[Field, ...] = ("why", "forwarded", "drop_when", "layer")
     return [(field, value) for field in fields if (value := " ".join(entry.get(field, "").split()))]
 
 
 def all_reasons(entry: Ledger) -> list[tuple[Field, str]]:
     """Return the reasons given for a change, and those of what else had a part in it."""
     return [pair for one in (entry, *entry.get("also", [])) for pair in reasons(one)]
+
+
+def with_layers(files: list[FileChange]) -> list[FileChange]:
+    """Return changed files with the layer beside the reasons of each change, where more than one layer made them."""
+    named: set[str] = set()
+    told = json.loads(json.dumps(files), object_hook=lambda entry: _with_layer(entry, named))
+    return told if len(named) > 1 else files
+
+
+def _with_layer(entry: dict[str, object], named: set[str]) -> dict[str, object]:
+    layer = entry.get("overlay")
+    if not isinstance(layer, str):
+        return entry
+    named.add(layer)
+    return {**entry, "layer": layer}
 
 
 def joined_reasons(entry: Ledger) -> list[tuple[Field, str]]:

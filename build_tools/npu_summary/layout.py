@@ -49,7 +49,7 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     repo = printable(changes["upstream"]["project"])
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
     yield from (*_made_of(changes), "")
-    for number, file in enumerate(changes["files"], 1):
+    for number, file in enumerate(model.with_layers(changes["files"]), 1):
         yield f"Patch File{number}: {_dotted(file['path'])}"
         yield from _file(file, why=why)
         yield ""

@@ -158,7 +158,7 @@ def test_reasons_stand_below_their_change_each_on_one_line() -> None:
 
 
 def test_every_reason_of_a_change_stands_below_it_and_another_order_fills_the_columns() -> None:
-    also = [{"operation": "edited", "why": "second", "forwarded": "#2", "drop_when": "", "overlay": "o"}]
+    also = [{"operation": "edited", "why": "second", "forwarded": "#2", "drop_when": "", "overlay": "verl@796871d"}]
     inner = change("replaced", "order", "__order__", why="first", also=also)
     gone = klass("Gone", [], "deleted", why="one", also=also)
     text = render(typed(distribution("verl", [file("verl/x.py", [klass("A", [inner]), gone], [])])), why=True)

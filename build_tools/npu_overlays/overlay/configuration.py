@@ -61,7 +61,7 @@ def load_overlay(folder: Path) -> Overlay:
 
 
 def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
-    table.get("layers", list, [])
+    named = table.get("layers", list, [])
     pin = _read_pin(table)
     overlay = Overlay(
         folder=folder,
@@ -80,7 +80,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
     )
     check_words(table, {"suffix": overlay.suffix, "label": overlay.label, "purpose": overlay.purpose})
     _check_folder(overlay, table)
-    if overlay.drops and not overlay.layers:
+    if overlay.drops and not overlay.layers and not named:
         table.problem("drop", "there is nothing to drop without layers", "name layers, or delete it")
     check_paths(table, "license-files", overlay.license_files)
     homes = [home for _, home in pin.homes]
