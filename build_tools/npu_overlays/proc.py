@@ -1,4 +1,4 @@
-"""Subprocesses: one place that runs them, with a scrubbed environment, captured output and an end to every wait."""
+"""Subprocesses: one place that runs them, with captured output and an end to every wait."""
 
 from __future__ import annotations
 
@@ -12,23 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-# Of git's variables those that say how a repository is reached, or configure it as the user wants it. All others are
-# dropped: they point git at another repository, as its hooks' environment does, or change what its commands do.
-_GIT_KEPT = re.compile(
-    r"GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|PARAMETERS|COUNT|KEY_\d+|VALUE_\d+)|SSH(_COMMAND|_VARIANT)?|ASKPASS|SSL_\w+"
-    r"|TERMINAL_PROMPT|HTTP_\w+|PROXY_\w+|CURL_\w+|TRACE\w*|EXEC_PATH|ALLOW_PROTOCOL|DISCOVERY_ACROSS_FILESYSTEM)"
-)
-# For git commands in which the user's configuration has no part.
-NO_CONFIGURATION = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_COUNT": "0",
-    "GIT_CONFIG_PARAMETERS": "",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-}
 _TICK = 1.0
 
 
@@ -54,7 +37,7 @@ def run(
     command: Sequence[str],
     *,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     stdin: bytes | None = None,
     timeout: float | None = None,
 ) -> bytes:
@@ -63,7 +46,7 @@ def run(
     Args:
         command: argument list; no shell is involved.
         cwd: working folder.
-        env: variables to add to the inherited environment.
+        env: variables to add to the inherited environment; None takes one away.
         stdin: bytes for standard input; nothing is inherited.
         timeout: seconds after which the command is killed.
 
@@ -93,7 +76,7 @@ def run(
 def watch(
     command: Sequence[str],
     *,
-    env: Mapping[str, str],
+    env: Mapping[str, str | None],
     patience: float,
     timeout: float,
     heard: Callable[[str, float], None],
@@ -102,7 +85,7 @@ def watch(
 
     Args:
         command: argument list; no shell is involved.
-        env: variables to add to the inherited environment.
+        env: variables to add to the inherited environment; None takes one away.
         patience: seconds of silence after which the command and what it started are killed.
         timeout: seconds after which they are killed in any case.
         heard: called about once a second with the last line and the seconds since.
@@ -170,11 +153,9 @@ def _without_progress(said: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _GIT_KEPT.fullmatch(name)
-    }
-    return {**kept, "LC_ALL": "C.UTF-8", **(env or {})}
+def _environment(env: Mapping[str, str | None] | None) -> dict[str, str]:
+    changed = {**os.environ, "LC_ALL": "C.UTF-8", **(env or {})}
+    return {name: value for name, value in changed.items() if value is not None}
 
 
 def _not_started(command: Sequence[str], error: OSError, cwd: Path | None) -> ProcessError:

@@ -86,6 +86,14 @@ def in_manifest(path: str, content: bytes) -> Callable[[Members], object]:
     return change
 
 
+def test_how_the_user_has_configured_git_makes_no_difference(patched: Patched, wheels: Path, tmp_path: Path) -> None:
+    attributes, config = tmp_path / "attributes", tmp_path / "config"
+    attributes.write_text("* text eol=crlf\n")
+    config.write_text(f"[core]\n\tattributesFile = {attributes}\n[apply]\n\tignoreWhitespace = change\n")
+    done = patched.environment.cli("verify-wheel", *sorted(wheels.iterdir()), GIT_CONFIG_GLOBAL=str(config))
+    assert (done.code, done.err) == (0, "")
+
+
 def test_built_wheels_and_companions_pass(patched: Patched, wheels: Path) -> None:
     done = verify(patched, *sorted(wheels.glob("*.whl")))
     assert (done.code, done.err) == (0, "")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from npu_overlays import proc
+from npu_overlays import git
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.patches import PatchFile
 from npu_overlays.overlay.sections import Hunk
+from npu_overlays.proc import ProcessError
 from npu_overlays.tree import PatchedTree
 
 
@@ -71,20 +71,14 @@ def _places(hunk: Hunk, lines: list[bytes]) -> list[int]:
 
 
 def _git_apply(patch: PatchFile, root: Path, excluded: list[str]) -> None:
-    # The user's configuration, whether in files, attributes or variables, could make git ignore white space
-    # (apply.ignoreWhitespace) or convert line ends, so none is read.
-    # Without a ceiling git would take a repository around the temporary folder for its own.
-    env = {**proc.NO_CONFIGURATION, "GIT_CEILING_DIRECTORIES": str(root.parent)}
-    settings = [f"core.attributesFile={os.devnull}", "core.autocrlf=false", "core.fileMode=false"]
-    options = [f"-p{patch.strip}", "--whitespace=nowarn", *excluded]
-    command = ["git", *(word for setting in settings for word in ("-c", setting)), "apply", *options, "-"]
+    content, options = patch.source.content, (f"-p{patch.strip}", *excluded)
     try:
-        proc.run(command, cwd=root, env=env, stdin=patch.source.content)
-    except proc.ProcessError as error:
+        git.apply(content, root, *options)
+    except ProcessError as error:
         what, fix = f"does not apply: {error.output}", "refresh it on the pinned commit (npu-overlays show names it)"
         try:
-            proc.run([*command[:-1], "--reverse", "--check", "-"], cwd=root, env=env, stdin=patch.source.content)
-        except proc.ProcessError:
+            git.apply(content, root, *options, "--reverse", "--check")
+        except ProcessError:
             pass
         else:
             what, fix = "is already upstream", "delete it"

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import Problem, SourceError
 from npu_overlays.source import archive as archives
-from npu_overlays.source import git
+from npu_overlays.source import commit
 from npu_overlays.source import local as clones
 from npu_overlays.source.cache import Progress, cache_root
 from npu_overlays.source.fetch import Route, UnreachableError
@@ -68,18 +68,18 @@ def acquire(
         return _release(pin, mode, local, folder, progress)
     if local is not None and mode == "archive":
         what = f"a local clone ({local}) and release archives are both asked for"
-        raise SourceError(Problem(where=git.where(pin), what=what, fix="drop one of the two"))
+        raise SourceError(Problem(where=commit.where(pin), what=what, fix="drop one of the two"))
     if local is not None:
         return clones.acquire(pin, local, cache=folder, progress=progress)
     if mode == "archive":
         return _from_archives(pin, folder, progress, ())
     try:
-        return git.acquire(pin, cache=folder, progress=progress, route=_route(pin, mode))
+        return commit.acquire(pin, cache=folder, progress=progress, route=_route(pin, mode))
     except UnreachableError as error:
         if mode == "git" or not pin.archives:
             raise SourceError((*error.problems, _next(pin))) from error
         said = error.problems[0]
-        progress(f"{git.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
+        progress(f"{commit.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
         return _from_archives(pin, folder, progress, error.problems)
 
 
@@ -97,7 +97,9 @@ def git_answers(pin: Pin, *, cache: Path | None = None, progress: Progress = _si
     """
     folder = (cache or cache_root()).absolute()
     try:
-        return bool(pin.commit) and bool(git.acquire(_checked(pin), cache=folder, progress=progress, route=_route(pin)))
+        return bool(pin.commit) and bool(
+            commit.acquire(_checked(pin), cache=folder, progress=progress, route=_route(pin))
+        )
     except UnreachableError:
         return False
 
@@ -117,7 +119,7 @@ def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: P
     if local is not None or mode == "git":
         what = "only a release archive is pinned, no commit that a repository could be asked for"
         fix = f"leave out {'--upstream' if local else '--source git'}, or pin the commit: tool.overlay.upstream.commit"
-        raise SourceError(Problem(where=git.where(pin), what=what, fix=fix))
+        raise SourceError(Problem(where=commit.where(pin), what=what, fix=fix))
     return _from_archives(pin, folder, progress, ())
 
 
@@ -138,7 +140,7 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
             problems.extend(error.problems)
     if not pin.archives:
         what, fix = "no release archive is pinned", "leave out --source archive"
-        problems.append(Problem(where=git.where(pin), what=what, fix=fix))
+        problems.append(Problem(where=commit.where(pin), what=what, fix=fix))
     # Where a release is all that is pinned, there is no other way than to mend what was said.
     raise SourceError((*problems, _next(pin, archives_failed=True)) if pin.commit else problems)
 
@@ -150,7 +152,7 @@ def _next(pin: Pin, *, archives_failed: bool = False) -> Problem:
     elif not archives_failed:
         ways.append("--source archive")
     ways.append("git's and pip's proxy settings")
-    return Problem(where=git.where(pin), what="could not be had from any source", fix=f"try {', '.join(ways)}")
+    return Problem(where=commit.where(pin), what="could not be had from any source", fix=f"try {', '.join(ways)}")
 
 
 def _checked(pin: Pin) -> Pin:

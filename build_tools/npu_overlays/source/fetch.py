@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from npu_overlays import proc
+from npu_overlays import git, proc
 from npu_overlays.errors import Problem, SourceError
 from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
@@ -23,12 +23,7 @@ from npu_overlays.source.patience import REMEMBERED, longer, remember, silent_fo
 _TIMEOUT = 30 * 60
 _TOLD = 2.0
 _SETTINGS = (
-    "core.hooksPath=/dev/null",
     "fetch.unpackLimit=1",  # one pack, however small the commit
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "protocol.ext.allow=never",
-    "protocol.fd.allow=never",
     # GIT_HTTP_LOW_SPEED_LIMIT and _TIME, where the user has set them, win over these.
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=30",
@@ -129,7 +124,7 @@ class _Told:
 
 def _init(repository: Path, cache: Path) -> None:
     try:
-        proc.run(["git", "init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(repository)])
+        git.alone("init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(repository))
     except proc.ProcessError as error:
         _refuse_full_disk(cache, error.output)
         problem = Problem(where="git init", what=headline(error.output), fix="install git 2.29 or newer")
@@ -158,15 +153,15 @@ def _check_tag(repository: Path, pin: Pin) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> bytes:
-    return proc.run(["git", f"--git-dir={repository}", *arguments], env=proc.NO_CONFIGURATION, timeout=_TIMEOUT)
+    return git.alone(f"--git-dir={repository}", *arguments)
 
 
 def _git_fetch(repository: Path, url: str, wanted: str, route: Route, told: _Told) -> None:
-    settings = [part for setting in (*_SETTINGS, *route.settings) for part in ("-c", setting)]
     options = ("--progress", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
-    proc.watch(
-        ["git", f"--git-dir={repository}", *settings, "fetch", *options, "--", url, wanted],
-        env={"GIT_TERMINAL_PROMPT": "0", **route.env},
+    git.watched(
+        *(f"--git-dir={repository}", "fetch", *options, "--", url, wanted),
+        settings=(*_SETTINGS, *route.settings),
+        env=route.env,
         patience=told.patience,
         timeout=_TIMEOUT,
         heard=told,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from npu_overlays.pin import Pin
-from npu_overlays.source import archive, git
+from npu_overlays.source import archive, commit
 from npu_overlays.source import cache as caching
 from npu_overlays.source.guard import check
 
@@ -55,8 +55,8 @@ def holdings(cache: Path) -> list[Holding]:
 
 def places(pin: Pin, cache: Path) -> set[Path]:
     """Return where the cache keeps what a pin names, whether it is there or not."""
-    commit = {git.kept(cache, pin.commit)} if pin.commit else set()
-    return {*commit, *(archive.kept(cache, one.sha256) for one in pin.archives)}
+    commits = {commit.kept(cache, pin.commit)} if pin.commit else set()
+    return {*commits, *(archive.kept(cache, one.sha256) for one in pin.archives)}
 
 
 def give_back(cache: Path, gone: Iterable[Holding]) -> None:

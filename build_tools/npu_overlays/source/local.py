@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays import proc
+from npu_overlays import git
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.proc import ProcessError
 from npu_overlays.source import cache as caching
-from npu_overlays.source import git
+from npu_overlays.source import commit
 from npu_overlays.source.fetch import Route, headline
 from npu_overlays.source.paths import listing
 
@@ -33,13 +34,13 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress) -> SourceT
     """
     top, bare = _repository(path.expanduser().absolute())
     if not _holds(top, pin.commit):
-        what = f"the repository at {top} does not hold {git.where(pin)}"
+        what = f"the repository at {top} does not hold {commit.where(pin)}"
         raise SourceError(Problem(where=str(path), what=what, fix=f"git -C {top} fetch {pin.repository} {pin.commit}"))
     if not bare:
         _check_work_tree(pin, top, cache)
     # Version 2 gives out any commit; a partial clone may have to get blobs it lacks while it serves us.
     route = Route(urls=(str(top),), settings=("protocol.version=2",), env={"GIT_NO_LAZY_FETCH": "0"})
-    return git.acquire(pin, cache=cache, progress=progress, route=route)
+    return commit.acquire(pin, cache=cache, progress=progress, route=route)
 
 
 def _repository(path: Path) -> tuple[Path, bool]:
@@ -49,7 +50,7 @@ def _repository(path: Path) -> tuple[Path, bool]:
     try:
         bare = _git(path, "rev-parse", "--is-bare-repository") == "true"
         top = _git(path, "rev-parse", *(["--absolute-git-dir"] if bare else ["--show-toplevel"]))
-    except proc.ProcessError as error:
+    except ProcessError as error:
         said = headline(str(error))
         problem = Problem(where=str(path), what=f"not a git repository: {said}", fix="name the folder of a git clone")
         raise SourceError(problem) from error
@@ -59,7 +60,7 @@ def _repository(path: Path) -> tuple[Path, bool]:
 def _holds(top: Path, commit: str) -> bool:
     try:
         _git(top, "cat-file", "-e", f"{commit}^{{commit}}")
-    except proc.ProcessError:
+    except ProcessError:
         return False
     return True
 
@@ -67,7 +68,7 @@ def _holds(top: Path, commit: str) -> bool:
 def _check_work_tree(pin: Pin, top: Path, cache: Path) -> None:
     try:
         head = _git(top, "rev-parse", "--verify", "HEAD")
-    except proc.ProcessError:
+    except ProcessError:
         head = "no commit"
     differing = _differing(pin, top, cache)
     if head == pin.commit and not differing:
@@ -95,7 +96,5 @@ def _differing(pin: Pin, top: Path, cache: Path) -> list[str]:
 
 
 def _git(path: Path, *arguments: str, env: dict[str, str] | None = None) -> str:
-    settings = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.sparseCheckout=false")
-    fixed = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_LITERAL_PATHSPECS": "1"}
-    output = proc.run(["git", *settings, *arguments], cwd=path, env={**fixed, **(env or {})}, timeout=600)
+    output = git.configured(*arguments, cwd=path, settings=("core.sparseCheckout=false",), env=env)
     return output.decode(errors="replace").strip("\n")

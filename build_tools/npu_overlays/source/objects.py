@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays import proc
+from npu_overlays import git
+from npu_overlays.proc import ProcessError
 
 _BATCH = 1000  # blobs read at a time: bounds memory, costs a few processes per commit
 _TREE = "40000"
@@ -109,10 +110,9 @@ def _object_id(kind: str, content: bytes) -> str:
 
 
 def _git(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
-    command = ["git", f"--git-dir={repository}", *arguments]
     try:
-        return proc.run(command, stdin=stdin, env=proc.NO_CONFIGURATION, timeout=600)
-    except proc.ProcessError as error:
+        return git.alone(f"--git-dir={repository}", *arguments, stdin=stdin)
+    except ProcessError as error:
         raise DamagedError(error.output) from error
 
 

@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from npu_overlays import proc
+from npu_overlays import git
 from npu_overlays.errors import Problem, UsageError
+from npu_overlays.proc import ProcessError
 from npu_overlays.source import cache as caching
 
 VARIABLE = "NPU_OVERLAYS_PATIENCE"
@@ -94,6 +95,6 @@ def _host(url: str) -> str:
 def _said(*arguments: str) -> str:
     """Return what git, configured as the user has it, answers without asking any server."""
     try:
-        return proc.run(["git", *arguments], cwd=Path(os.sep), timeout=60).decode(errors="replace").strip()
-    except proc.ProcessError:  # for a setting that is not set as well
+        return git.configured(*arguments, cwd=Path(os.sep)).decode(errors="replace").strip()
+    except ProcessError:  # for a setting that is not set as well
         return ""

@@ -18,10 +18,11 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from npu_overlays import git
 from npu_overlays.changes.record import MANIFEST_SCHEMA
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.compiled import BINARY, names
-from npu_overlays.proc import ProcessError, run
+from npu_overlays.proc import ProcessError
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 from npu_summary import changes, provenance
 from npu_summary.verify.ownership import suffix_of
@@ -147,13 +148,9 @@ def _diff(wheel: WheelContents, package: str, record: Any) -> Iterator[Problem]:
                 path = Path(folder, one["path"])
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-        diff = Path(folder, "shipped.diff")
-        diff.write_bytes(wheel.members.get(f"{package}/changes.diff", b""))
-        include = [f"--include={one['path']}" for one in shipped]
-        command = ["git", "apply", "--reverse", "--whitespace=nowarn", *include, diff.name]
+        diff = wheel.members.get(f"{package}/changes.diff", b"")
         try:
-            # Above a repository git would take the paths for that repository's.
-            run(command, cwd=Path(folder), env={"GIT_CEILING_DIRECTORIES": str(Path(folder).parent)})
+            git.apply(diff, Path(folder), "--reverse", *(f"--include={one['path']}" for one in shipped))
         except ProcessError as error:
             yield wheel.problem("changes.diff", f"cannot be taken back: {error}")
             return
