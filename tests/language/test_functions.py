@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .pairs import check, refused
+from .pairs import check, merged, refused
 
 BEFORE = """
     import os
@@ -550,3 +550,41 @@ def test_operations_on_a_class_and_inside_it_are_refused_where_they_meet() -> No
         "7: changes the same lines as o.py:3; join the two operations",
         "9: changes the same lines as o.py:3; join the two operations",
     )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "own", "what"),
+    [
+        ("x, y", "y, x", "does not take upstream's parameter `x` in its place"),
+        ("x, y", "x", "does not take upstream's parameter `y` in its place"),
+        ("x, y", "x, z", "does not take upstream's parameter `y` in its place"),
+        ("x, y", "x, *args", "does not take upstream's parameter `y` in its place"),
+        ("x, *, y", "x", "does not take upstream's parameter `y`"),
+        ("x, *args", "x", "does not take upstream's `*args`"),
+        ("x, **kwargs", "x, y=1", "does not take upstream's `**kwargs`"),
+        ("x, y=1", "x, y", "requires `y`, which upstream's callers may leave out"),
+        ("x", "x, y", "requires `y`, which upstream's callers may leave out"),
+        ("x, /, y=1", "z, y, /", "does not take upstream's parameter `y` in its place"),
+    ],
+)
+def test_a_replacement_that_callers_would_misuse_is_refused(theirs: str, own: str, what: str) -> None:
+    fix = f"keep upstream's parameters, ({theirs}); where no caller is left that gives them, use @edited"
+    message = f"3: the replacement of `f` {what}; {fix}"
+    refused(f"def f({theirs}): pass\n", f"@replaced(why='w')\ndef f({own}): return 1\n", message)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "own"),
+    [
+        ("x, y", "x, y, z=1, *args, w=2, **kwargs"),
+        ("x, y=1", "x=2, y=3"),
+        ("x, y", "*args, **kwargs"),
+        ("x, /, y", "z, y"),
+        ("x, *, y", "x, y"),
+        ("x, *args, y=1", "x, mask, length, *args, y=None"),
+        ("x, **kwargs", "x, y=1, **rest"),
+    ],
+)
+def test_a_replacement_takes_what_upstream_takes(theirs: str, own: str) -> None:
+    content, _ = merged(f"def f({theirs}): pass\n", f"@replaced(why='w')\ndef f({own}): return 1\n")
+    assert f"def f({own}): return 1" in content.decode()

@@ -199,7 +199,7 @@ def test_imports_nobody_uses_are_refused() -> None:
     "definition",
     [
         "@replaced(why='w')\ndef f(x=re): pass",
-        "@replaced(why='w')\ndef f(x: re): pass",
+        "@replaced(why='w')\ndef f(x: re = 1): pass",
         "@replaced(why='w')\n@re\ndef f(): pass",
         "@replaced(why='w')\ndef f(): return f'{re}'",
         "@replaced(why='w')\ndef f():\n    def g(): return re\n    return g",

@@ -337,7 +337,7 @@ def test_an_edit_may_bind_and_use_names_of_its_own() -> None:
         "D = replaced(device, why='w')",
         "E = added([device], why='w')",
         "@replaced(why='w')\n    def f(self, x=device): return x",
-        "@replaced(why='w')\n    def f(self, x: device): return x",
+        "@replaced(why='w')\n    def f(self, x: device = 1): return x",
         "@edited(('self', 'self, x=device'), why='w')\n    def f(self): ...",
     ],
 )
@@ -450,11 +450,11 @@ def test_an_addition_that_is_needed_before_it_is_defined_is_refused() -> None:
 def test_a_value_that_reads_what_comes_later_is_refused() -> None:
     before = "def f(x=0): return 1\nLIMIT = 1\ndef g(): return LIMIT\n"
     what = "is read while the module is imported, before it is bound; write it in front of an operation further down"
-    overlay = "N = added([LIMIT for _ in 'a'], why='1')\n@replaced(why='2')\ndef {}(): return N, LIMIT\n"
-    refused(before, overlay.format("f"), f"2: `LIMIT` {what}")
-    assert run(before, overlay.format("g")).g() == ([1], 1)
+    overlay = "N = added([LIMIT for _ in 'a'], why='1')\n@replaced(why='2')\ndef {}: return N, LIMIT\n"
+    refused(before, overlay.format("f(x=0)"), f"2: `LIMIT` {what}")
+    assert run(before, overlay.format("g()")).g() == ([1], 1)
     refused(before, "@edited(('0', 'LIMIT'), why='w')\ndef f(): ...\n", f"3: `LIMIT` {what}")
-    assert run(before, "@replaced(why='w')\ndef f(): return LIMIT\n").f() == 1
+    assert run(before, "@replaced(why='w')\ndef f(x=0): return LIMIT\n").f() == 1
 
 
 @pytest.mark.parametrize("setting", ["self.f = 1", "setattr(self, 'f', 1)", "self.x = self.f = self.g"])

@@ -28,6 +28,7 @@ def _moves(*heirs: str, line: int = 3) -> list[str]:
     ("files", "heirs"),
     [
         ({"a.py": BASE + OWN_HEIR}, ["`Heir` (pkg/a.py)"]),
+        ({"a.py": BASE + OWN_HEIR.replace("(Base)", "(Base[int])")}, ["`Heir` (pkg/a.py)"]),
         ({"b.py": f"from dataclasses import dataclass\nfrom .a import Base\n{OWN_HEIR}"}, ["`Heir` (pkg/b.py)"]),
         (
             {

@@ -80,12 +80,16 @@ class _Run:
 
 def report_circles(examined: Examined, report: Report) -> None:
     """Report imports of the overlay's by which a module can no longer be the first that is imported."""
+    told = set()
     for entry in _entries(examined):
         run = _Run(shipped=examined.after)
         failure = next(run.failures(entry), None)
         own = _own_import(examined, run) if failure else None
         if failure is None or own is None or next(_Run(shipped=examined.before).failures(entry), None):
             continue
+        if own in told:
+            continue
+        told.add(own)
         path, node = own
         place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
         what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"

@@ -69,7 +69,8 @@ class Records:
     def bases(self, place: Place) -> Iterator[Place]:
         """Yield the bases of a class that are classes of this tree, in order."""
         node, module = self.node(place), self.module(place[0])
-        for base in node.bases if node and module else ():
+        for given in node.bases if node and module else ():
+            base = given.value if isinstance(given, ast.Subscript) else given
             found = self._resolved(place[0], ast.unparse(base), 0) if module else None
             names = sorted(full_names(module, base)) if module and not found else []
             for name in names:

@@ -8,6 +8,7 @@ from npu_overlays.merging.sites import Site
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition
 from npu_overlays.syntax.functions import a_kind, function_kind
 from npu_overlays.syntax.meanings import decorators
+from npu_overlays.syntax.signatures import unaccepted, written
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
@@ -38,6 +39,10 @@ def _check_kind(site: Site, original: ast.stmt) -> None:
     if kinds[0] != kinds[1]:
         what = f"the replacement of {site.named} is {a_kind(kinds[0])}, upstream's is {a_kind(kinds[1])}"
         raise site.error(what, "keep the kind its callers expect")
+    if differs := unaccepted(own.args, original.args):
+        wanted = written(original.args)
+        fix = f"keep upstream's parameters, {wanted}; where no caller is left that gives them, use @edited"
+        raise site.error(f"the replacement of {site.named} {differs}", fix)
 
 
 def _replaced_value(site: Site, definition: Definition) -> list[Splice]:

@@ -46,6 +46,41 @@ def mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
     return reasons[0] if reasons else ""
 
 
+def unaccepted(replacement: ast.arguments, original: ast.arguments) -> str:
+    """Return which of the original's calls a replacement would not take as they are meant, or an empty text.
+
+    It may take more, and have other defaults.
+    """
+    own, theirs = parameters(replacement), parameters(original)
+    kinds = {one.kind for one in own}
+    positional = [one for one in own if one.kind in ("/", "|")]
+    named = {one.name for one in own if one.kind in ("|", "kw")}
+    for place, wanted in enumerate(one for one in theirs if one.kind in ("/", "|")):
+        here = positional[place] if place < len(positional) else None
+        by_name = wanted.kind == "/" or wanted.name in named or "**" in kinds
+        fits = "*" in kinds if here is None else wanted.kind == "/" or here.name == wanted.name
+        if not fits or not by_name:
+            return f"does not take upstream's parameter `{wanted.name}` in its place"
+    for wanted in theirs:
+        if wanted.kind == "kw" and wanted.name not in named and "**" not in kinds:
+            return f"does not take upstream's parameter `{wanted.name}`"
+        if wanted.kind in ("*", "**") and wanted.kind not in kinds:
+            return f"does not take upstream's `{wanted.kind}{wanted.name}`"
+    required = (one for place, one in enumerate(own) if one.default is None and not _is_given(place, one, theirs))
+    return next((_required(one) for one in required if one.kind not in ("*", "**")), "")
+
+
+def _is_given(place: int, parameter: Parameter, theirs: list[Parameter]) -> bool:
+    """Return whether every caller of the original gives a parameter, as far as that can be told of ``*args``."""
+    positional = [one for one in theirs if one.kind in ("/", "|")]
+    wanted = next((one for one in theirs if one.name == parameter.name), None)
+    if place < len(positional) and "/" in (parameter.kind, positional[place].kind):
+        wanted = positional[place]
+    if wanted is None and parameter.kind != "kw":
+        return any(one.kind == "*" for one in theirs)
+    return wanted is not None and wanted.default is None
+
+
 def written(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
     """Return parameters as they can be written, without their annotations: ``(x, y=1, **kwargs)``.
 
