@@ -122,6 +122,35 @@ def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
     return found
 
 
+def keep(content: bytes, sha256: str, cache: Path) -> None:
+    """Put an archive into the cache; raises `OutputError` where that cannot be written."""
+    with caching.using(cache), caching.workspace(cache) as work:
+        (work / "archive").write_bytes(content)
+        caching.publish(cache, work / "archive", kept(cache, sha256))
+
+
+def list_files(archive: bytes, name: str) -> dict[str, bytes]:
+    """Return what an archive holds: of a wheel all it installs among packages, of an sdist what its one folder holds.
+
+    Raises:
+        SourceError: it cannot be read, or holds what cannot be unpacked.
+    """
+    try:
+        members = read_archive(archive, name)
+        _refuse([member.path for member in members])
+        found = _sort_everything(name, members) if name.endswith(".whl") else _sort_sdist(members).files
+    except UnpackError as error:
+        raise SourceError(Problem(where=name, what=str(error), fix="pin another release")) from error
+    return {path: member.content for path, member in found.items()}
+
+
+def _sort_everything(name: str, members: list[Member]) -> dict[str, Member]:
+    """Return the files of a wheel that ships all it has."""
+    tops = {path.partition("/")[0] for path in _sort_wheel(name, members, ()).beside}
+    found = _sort_wheel(name, members, tuple((top, top) for top in sorted(tops)))
+    return {path: member for path, member in found.files.items() if path.partition("/")[0] in tops}
+
+
 def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
     file = kept(cache, archive.sha256)
     check(cache, file)

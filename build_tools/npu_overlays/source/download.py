@@ -25,7 +25,7 @@ from npu_overlays.source.patience import longer
 if TYPE_CHECKING:
     from unearth import Link
 
-_FIX = "see that `pip config list` names an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS, a proxy)"
+FIX = "see that `pip config list` names an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS, a proxy)"
 _TOLD = 2.0
 _CHUNK = 1 << 16
 
@@ -47,10 +47,10 @@ def download(archive: Archive, progress: Progress) -> bytes:
         for index in places:
             progress(f"{archive.distribution} {archive.version}: looking for {archive.file} in {index.shown}")
             try:
-                with _noted() as notes:
+                with noted() as notes:
                     content, others = _from(index, archive, progress)
-            except _failures() as error:
-                found.append(f"{index.shown}: {_explained(error)}")
+            except failures() as error:
+                found.append(f"{index.shown}: {explained(error)}")
                 continue
             if content is not None:
                 return content
@@ -64,9 +64,9 @@ def _problem(archive: Archive, found: list[str], wrong: list[str]) -> Problem:
         what = f"sha256 {archive.sha256} is pinned, but {', '.join(wrong)}"
         return Problem(where=archive.file, what=what, fix="use an index with upstream's own file, or correct the pin")
     if not found:
-        return Problem(where=archive.file, what="pip is told to use no index and no folder (no-index)", fix=_FIX)
+        return Problem(where=archive.file, what="pip is told to use no index and no folder (no-index)", fix=FIX)
     silent = any("no answer" in line for line in found)
-    return Problem(where=archive.file, what="; ".join(found), fix=f"{_FIX}; {longer()}" if silent else _FIX)
+    return Problem(where=archive.file, what="; ".join(found), fix=f"{FIX}; {longer()}" if silent else FIX)
 
 
 def _from(index: Index, archive: Archive, progress: Progress) -> tuple[bytes | None, list[str]]:
@@ -77,7 +77,7 @@ def _from(index: Index, archive: Archive, progress: Progress) -> tuple[bytes | N
         if link.filename != archive.file:
             continue
         if archive.sha256 in known:
-            content = _fetched(index, link, archive, progress)
+            content = fetched(index, link, archive, progress)
             known = [hashlib.sha256(content).hexdigest()]
             if known == [archive.sha256]:
                 return content, []
@@ -85,7 +85,8 @@ def _from(index: Index, archive: Archive, progress: Progress) -> tuple[bytes | N
     return None, others
 
 
-def _fetched(index: Index, link: Link, archive: Archive, progress: Progress) -> bytes:
+def fetched(index: Index, link: Link, archive: Archive, progress: Progress) -> bytes:
+    """Return the bytes behind a link; raises one of `failures`."""
     progress(f"{archive.distribution} {archive.version}: downloading {archive.file} from {index.shown}")
     content = bytearray()
     last = time.monotonic()
@@ -99,13 +100,15 @@ def _fetched(index: Index, link: Link, archive: Archive, progress: Progress) -> 
     return bytes(content)
 
 
-def _failures() -> tuple[type[Exception], ...]:
+def failures() -> tuple[type[Exception], ...]:
+    """Return what asking an index may raise."""
     import httpx2  # noqa: PLC0415  # 0.2 s, and of use only for what is not in the cache
 
     return (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
 
 
-def _explained(error: Exception) -> str:
+def explained(error: Exception) -> str:
+    """Return what an index that failed said, without credentials."""
     import httpx2  # noqa: PLC0415  # as above
 
     if isinstance(error, httpx2.TimeoutException):
@@ -115,7 +118,7 @@ def _explained(error: Exception) -> str:
 
 
 @contextmanager
-def _noted() -> Iterator[list[str]]:
+def noted() -> Iterator[list[str]]:
     """Collect what `unearth` says in its log of pages it could not read."""
     notes: list[str] = []
 

@@ -149,6 +149,9 @@ def _diff(wheel: WheelContents, package: str, record: Any) -> Iterator[Problem]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
         diff = wheel.members.get(f"{package}/changes.diff", b"")
+        # What changes nothing has an empty diff, which git refuses.
+        if not shipped and not diff:
+            return
         try:
             git.apply(diff, Path(folder), "--reverse", *(f"--include={one['path']}" for one in shipped))
         except ProcessError as error:

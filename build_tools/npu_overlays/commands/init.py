@@ -1,0 +1,177 @@
+"""`init`: a project's name → a new overlay of it, complete and minimal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npu_overlays.choice import choice_from
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.options import add_json, folder
+from npu_overlays.console import Console
+from npu_overlays.errors import ConfigError, Problem, UsageError
+from npu_overlays.overlay.project import CONFIG_FILE
+from npu_overlays.progress import about
+from npu_overlays.starting.layered import Layered, missing, read_layered
+from npu_overlays.starting.request import Request, faults
+from npu_overlays.starting.writing import Started, write_overlay
+
+_DESCRIPTION = """\
+Start an overlay of any project: a folder that is an ordinary Python project and
+builds at once, into a wheel that is upstream's under another name until you
+write a change. Its pyproject.toml ends with a first change to a real function
+of that project, in a comment.
+
+What is pinned is the newest release, as your package index has it (pip's own
+settings say which that is), or the one that --release names, by the sha256 of
+its archive; or, with --commit, a commit of a repository. The folder is called
+after it, attrs@25.3.0 say, and lies in the folder of overlays where there is
+one, else here. Nothing that is there already is written over.
+
+With --layer it is put on top of what others have: of a layer, which says what
+is shipped, or of an overlay, whose pin and layers it takes over. What lies in
+the new folder is then yours alone; --label tells its wheels from theirs.
+
+examples:
+  npu-overlays init attrs --suffix acme
+  npu-overlays init attrs --suffix acme --release 25.3.0 my-attrs
+  npu-overlays init verl --suffix acme --repository https://github.com/volcengine/verl --commit 796871d…
+  npu-overlays init verl --layer ../npu-overlays/overlays/verl@d62da49 --label acme
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the new overlay, and whether the report is JSON."""
+
+    request: Request
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("project", metavar="PROJECT", help="its name on the package index, e.g. attrs")
+    parser.add_argument("folder", nargs="?", type=folder, metavar="DIR", help="where to write (default: PROJECT@PIN)")
+    parser.add_argument("--suffix", metavar="WORD", help="the wheel is called PROJECT-WORD; asked for on a terminal")
+    parser.add_argument("--release", metavar="VERSION", help="the release to pin (default: the newest)")
+    parser.add_argument("--commit", metavar="ID", help="the commit to pin instead, all 40 digits")
+    parser.add_argument("--repository", metavar="URL", help="where git has that commit")
+    parser.add_argument(
+        "--layer",
+        action="append",
+        default=[],
+        metavar="LAYER",
+        help="put it on top of this: the folder of a layer or of an overlay, or an installed layer's name",
+    )
+    parser.add_argument("--label", metavar="WORD", help="tells it from others on that pin; part of the version")
+    parser.add_argument(
+        "--package",
+        action="append",
+        default=[],
+        metavar="PATH[=NAME]",
+        help="ship this folder or module, imported as NAME (default: what upstream installs)",
+    )
+    parser.add_argument(
+        "--not-built",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="what upstream compiles or installs besides, and this wheel may lack",
+    )
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    root: Path = parsed.overlays
+    request = Request(
+        name=parsed.project,
+        release=parsed.release or "",
+        commit=parsed.commit or "",
+        repository=parsed.repository or "",
+        suffix=parsed.suffix or "",
+        label=parsed.label or "",
+        layers=tuple(parsed.layer),
+        packages=tuple((path, name) for path, _, name in (text.partition("=") for text in parsed.package)),
+        not_built=tuple(parsed.not_built),
+        parent=parsed.folder.parent if parsed.folder else root if root.is_dir() else Path.cwd(),
+        folder=parsed.folder,
+        choice=choice_from(os.environ),
+    )
+    return Options(request=request, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    request, layered = options.request, Layered()
+    problems: list[Problem] = []
+    try:
+        layered = read_layered(request.layers, request.project, request.parent)
+    except ConfigError as error:
+        problems += error.problems
+    if not (request.suffix or problems or options.json or "suffix" in layered.settings):
+        request = replace(request, suffix=_ask(request.project))
+    problems = [*faults(request), *(problems or missing(request, layered))]
+    if problems:
+        raise UsageError(problems)
+    with about(request.project):
+        started = write_overlay(request, layered)
+    if options.json:
+        console.json(_as_json(started))
+    else:
+        _report(console, started)
+    return 0
+
+
+def _ask(project: str) -> str:
+    """Return the suffix that a person types, or an empty text where nobody is there to be asked."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+        return ""
+    sys.stderr.write(f"What is the wheel to be called? {project}-")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()
+
+
+def _report(console: Console, started: Started) -> None:
+    overlay, pin = started.overlay, started.overlay.pin
+    console.line(f"{overlay.folder}", style="green")
+    pinned = f"commit {pin.commit}" if pin.commit else f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
+    console.line(f"  pins {pinned}")
+    if overlay.layers:
+        console.line(f"  lies on the layers {', '.join(layer.name for layer in overlay.layers)}")
+    console.line(f"  ships {', '.join(pin.packages)} as {overlay.distribution}")
+    name = _short(overlay.folder)
+    console.line(f"next: write a change, as the end of {name}/{CONFIG_FILE} shows, then")
+    for command in ("lock", "check", "build"):
+        console.line(f"  npu-overlays {command} {shlex.quote(name)}")
+
+
+def _as_json(started: Started) -> dict[str, object]:
+    overlay = started.overlay
+    return {
+        "overlay": overlay.name,
+        "folder": str(overlay.folder),
+        "distribution": overlay.distribution,
+        "commit": overlay.pin.commit,
+        "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "layers": [layer.name for layer in overlay.layers],
+        "packages": list(overlay.pin.packages),
+        "license-files": list(overlay.license_files),
+        "files": list(started.files),
+    }
+
+
+def _short(folder: Path) -> str:
+    """Return a folder as it is typed here."""
+    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
+
+
+COMMAND = Command(
+    name="init",
+    summary="start an overlay of any project, in a folder of its own",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

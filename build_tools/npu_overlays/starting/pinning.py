@@ -1,0 +1,69 @@
+"""Pinning: a request and what is below it → what the configuration of a new overlay says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from npu_overlays import source
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.pin import Pin
+from npu_overlays.progress import step
+from npu_overlays.source.archive import list_files
+from npu_overlays.source.releases import find_release
+from npu_overlays.starting.layered import Layered
+from npu_overlays.starting.project import Start
+from npu_overlays.starting.request import Request
+from npu_overlays.starting.shipped import of_source, of_wheel
+
+
+def start_of(request: Request, layered: Layered) -> Start:
+    """Return what the configuration is to say; what the layers say is left to them.
+
+    Raises:
+        SourceError: the release or commit cannot be had.
+        UsageError: it does not show what is shipped.
+    """
+    if request.commit:
+        pin = _of_commit(request, layered)
+    elif request.release or layered.base is None:
+        pin = _of_release(request, layered)
+    else:
+        pin = _with_packages(request, layered, layered.base.pin, (), ())
+    taken_over = layered.base.not_built if layered.base else ()
+    return Start(
+        pin=pin,
+        layers=layered.entries,
+        suffix=request.suffix,
+        label=request.label,
+        not_built=tuple(dict.fromkeys([*taken_over, *request.not_built])),
+    )
+
+
+def _of_release(request: Request, layered: Layered) -> Pin:
+    cache = source.cache_root().absolute()
+    archive, content = find_release(request.project, request.release, cache=cache, progress=step)
+    files = list_files(content, archive.file)
+    found = of_wheel(files) if archive.file.endswith(".whl") else of_source(files, request.project)
+    pin = Pin(project=request.project, archives=(archive,), packages=())
+    return _with_packages(request, layered, pin, found, files)
+
+
+def _of_commit(request: Request, layered: Layered) -> Pin:
+    repository = request.repository or layered.repository
+    pin = Pin(project=request.project, repository=repository, commit=request.commit, packages=())
+    tree = source.acquire(pin, mode="git", local=request.choice.clone(request.project), progress=step)
+    return _with_packages(request, layered, pin, of_source(tree.content, request.project), tree.entries)
+
+
+def _with_packages(request: Request, layered: Layered, pin: Pin, found: Iterable[str], files: Iterable[str]) -> Pin:
+    """Return a pin with what it ships: as it was asked for, else nothing where the layers say it, else as found."""
+    imports = tuple((path, name.replace(".", "/")) for path, name in request.packages if name)
+    packages = tuple(path for path, _ in request.packages)
+    if not packages and "packages" not in layered.settings:
+        packages = tuple(found)
+        if not packages:
+            tops = sorted({path.partition("/")[0] for path in files if path.endswith(".py")})
+            what = f"which of its folders are shipped does not show; it has {', '.join(tops) or 'no Python module'}"
+            raise UsageError(Problem(where=pin.project, what=what, fix="name each with --package PATH"))
+    return replace(pin, packages=packages, imports=imports)

@@ -1,0 +1,114 @@
+"""Request: what a user asks a new overlay to be, and what is wrong with that before anybody is asked for upstream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.utils import InvalidName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from npu_overlays.choice import Choice
+from npu_overlays.errors import Problem
+from npu_overlays.overlay.pins import url_fault
+from npu_overlays.overlay.project import is_plain_path
+from npu_overlays.overlay.settings import check_words
+from npu_overlays.overlay.tables import Table
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_OTHER = "name another folder, behind PROJECT"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a new overlay is to be.
+
+    Args:
+        name: upstream's distribution name, as it was typed.
+        release: version of the release to pin; empty for the newest.
+        commit: the commit to pin instead.
+        repository: where that is had.
+        suffix: what the wheel's name adds to upstream's; empty where its layers are to say it.
+        label: tells overlays on one pin apart.
+        layers: layers, or an overlay on whose pin and layers to start.
+        packages: what is shipped, and as what each is imported where its path does not say so; empty to find out.
+        not_built: what of upstream is not built or left out.
+        parent: the folder to write into.
+        folder: the folder to write; None for one in `parent` that is called after what is pinned.
+        choice: where upstream is to come from.
+    """
+
+    name: str
+    release: str = ""
+    commit: str = ""
+    repository: str = ""
+    suffix: str = ""
+    label: str = ""
+    layers: tuple[str, ...] = ()
+    packages: tuple[tuple[str, str], ...] = ()
+    not_built: tuple[str, ...] = ()
+    parent: Path
+    folder: Path | None = None
+    choice: Choice
+
+    @property
+    def project(self) -> str:
+        """Upstream's distribution name, normalised."""
+        return canonicalize_name(self.name)
+
+
+def faults(request: Request) -> Iterator[Problem]:
+    """Yield everything that is wrong with a request by itself."""
+    try:
+        canonicalize_name(request.name, validate=True)
+    except InvalidName:
+        what = f"`{request.name}` is no name of a project"
+        yield Problem(where="PROJECT", what=what, fix="write it as the package index does: attrs")
+    yield from _word_faults(request)
+    yield from _pin_faults(request)
+    for path, name in request.packages:
+        if not is_plain_path(path) or (name and not all(part.isidentifier() for part in name.split("."))):
+            fix = "a path inside the repository, e.g. src/lib, or python/lib=lib"
+            yield Problem(where="--package", what=f"`{path}` cannot be shipped as `{name or path}`", fix=fix)
+    if request.folder:
+        yield from presence(request.folder)
+
+
+def presence(folder: Path) -> Iterator[Problem]:
+    """Yield a problem where a folder holds something already, which would be written over."""
+    if folder.is_dir() and not folder.is_symlink():
+        if any(folder.iterdir()):
+            yield Problem(where=str(folder), what="is there already, and not empty", fix=_OTHER)
+    elif folder.exists() or folder.is_symlink():
+        yield Problem(where=str(folder), what="is there already", fix=_OTHER)
+
+
+def _word_faults(request: Request) -> list[Problem]:
+    """Return what is wrong with the words that become part of names, by the rules of configurations."""
+    words = {"suffix": request.suffix, "label": request.label}
+    table = Table(words, where="", key="", problems=[])
+    check_words(table, words)
+    return [Problem(where=f"--{one.where[2:]}", what=one.what, fix=one.fix) for one in table.problems]
+
+
+def _pin_faults(request: Request) -> Iterator[Problem]:
+    if request.commit and request.release:
+        fix = "leave one of them out: a release is pinned by its archive, a commit by its id"
+        yield Problem(where="--commit, --release", what="are both given", fix=fix)
+    if request.release:
+        try:
+            Version(request.release)
+        except InvalidVersion:
+            fix = "write it as the package index does: 25.3.0"
+            yield Problem(where="--release", what=f"`{request.release}` is not a version", fix=fix)
+    if request.commit and not _COMMIT.fullmatch(request.commit):
+        fix = "write all 40 hex digits, lower case: git rev-parse gives them"
+        yield Problem(where="--commit", what=f"`{request.commit}` is not a full commit id", fix=fix)
+    if request.repository and not request.commit:
+        what, fix = "missing: --repository is given", "give both, or neither for a release"
+        yield Problem(where="--commit", what=what, fix=fix)
+    if request.repository and (fault := url_fault(request.repository)):
+        # Not the URL itself: it may hold a password.
+        yield Problem(where="--repository", what=fault, fix="a URL that git takes, e.g. https://github.com/x/y")

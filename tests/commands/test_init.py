@@ -1,0 +1,263 @@
+"""`init`: what it writes locks, builds and installs at once, and nothing is left of what it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.environment import Done, Environment
+from support.upstreams import METADATA, make_upstream
+from support.venvs import Venv
+from support.wheels import members, write_wheel
+
+DEMO = {
+    "space/core/__init__.py": b"from space.core.tools import answer\n",
+    "space/core/tools.py": b"def answer(question, *rest, loud: bool = False, **more) -> int:\n    return 41\n",
+    "demo-1.5.dist-info/licenses/LICENSE": b"Free for all.\n",
+    "demo-1.5.dist-info/licenses/NOTICE": b"Made by nobody.\n",
+}
+
+
+def init(environment: Environment, *arguments: str, **more: str | None) -> Done:
+    """Start an overlay in a folder of its own, beside the index and the caches."""
+    here = environment.folder / "here"
+    here.mkdir(exist_ok=True)
+    return environment.cli("init", *arguments, cwd=here, **more)
+
+
+def started(environment: Environment, *arguments: str) -> Path:
+    """Return the folder of an overlay that was started."""
+    done = init(environment, *arguments, "--json")
+    assert (done.code, done.err) == (0, ""), done.err
+    return Path(done.json()["folder"])
+
+
+def refused(environment: Environment, code: int, *arguments: str) -> str:
+    """Return what is said of a command line that is refused; nothing must be left of it."""
+    (environment.folder / "here").mkdir(exist_ok=True)
+    before = sorted((environment.folder / "here").rglob("*"))
+    done = init(environment, *arguments)
+    assert done.code == code, done.out + done.err
+    assert sorted((environment.folder / "here").rglob("*")) == before
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    return " ".join(done.err.split())
+
+
+def write_example(folder: Path, old: str, new: str) -> None:
+    """Write the change that stands in the comment of an overlay, with one part of it changed."""
+    text = (folder / "pyproject.toml").read_text("utf-8")
+    comment = text[text.index("# A first change") :]
+    lines = [re.sub("^# ?", "", line) for line in comment.splitlines()]
+    (path,) = re.findall(r"is (tree/\S+\.py)\.", " ".join(lines[:2]))
+    change = "\n".join(lines[3:])
+    assert old in change, change
+    (folder / path).parent.mkdir(parents=True)
+    (folder / path).write_text(change.replace(old, new) + "\n", "utf-8")
+
+
+def build(environment: Environment, folder: Path) -> Path:
+    """Lock, check, build and verify an overlay, and return the folder of its wheels."""
+    out = environment.folder / "out"
+    environment.ok("lock", folder)
+    environment.ok("check", folder)
+    environment.ok("build", folder, "--out", out)
+    environment.ok("verify-wheel", *sorted(out.iterdir()))
+    return out
+
+
+def write_sdist(folder: Path, name: str, version: str, files: Mapping[str, bytes]) -> Path:
+    """Write an sdist and return it."""
+    folder.mkdir(exist_ok=True)
+    info = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+    path = folder / f"{name}-{version}.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for place, content in {"PKG-INFO": info, **files}.items():
+            member = tarfile.TarInfo(f"{name}-{version}/{place}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_what_it_writes_builds_at_once_and_the_change_in_the_comment_applies(
+    environment: Environment, venv: Venv
+) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.4", DEMO)
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    write_wheel(environment.folder / "index", "demo", "1.6rc1", DEMO)
+    folder = started(environment, "demo", "--suffix", "acme")
+    assert folder == environment.folder / "here" / "demo@1.5"
+    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "README.md", "pyproject.toml"]
+    config = (folder / "pyproject.toml").read_text()
+    for line in (
+        'packages = ["space/core"]',
+        'license-files = ["LICENSE", "NOTICE"]',
+        f'sha256 = "{hashlib.sha256(archive.read_bytes()).hexdigest()}"',
+    ):
+        assert line in config
+    build(environment, folder)
+    write_example(folder, "return upstream(", "return 1 + upstream(")
+    wheels = sorted(build(environment, folder).glob("*.whl"))
+    venv.install("--no-deps", *wheels)
+    asked = "import space.core as c; print(c.answer('what', 1, loud=True, so='what'))"
+    assert venv.python("-c", asked).out == "42\n"
+    assert venv.python("-m", "demo_acme_summary", "--verify").code == 0
+
+
+def test_a_commit_is_pinned_from_its_repository(environment: Environment) -> None:
+    files = {
+        METADATA: b"Metadata-Version: 2.1\nName: lib\nVersion: 1.0\n",
+        "LICENSE": b"Free for all.\n",
+        "src/lib/__init__.py": b"def f(x):\n    return x\n",
+        "src/lib_more/__init__.py": b"",
+        "tests/__init__.py": b"",
+        "setup.py": b"",
+    }
+    upstream, commit = make_upstream(environment.folder / "upstream", environment, files)
+    folder = started(environment, "lib", "--suffix", "acme", "--commit", commit, "--repository", upstream.url)
+    assert folder.name == f"lib@{commit[:7]}"
+    config = (folder / "pyproject.toml").read_text()
+    assert f'commit = "{commit}"' in config
+    assert 'packages = ["src/lib", "src/lib_more"]' in config
+    write_example(folder, "upstream(x)", "upstream(x) + 1")
+    (wheel,) = build(environment, folder).glob("lib_acme-*.whl")
+    assert "+ 1" in members(wheel)["lib/__init__.py"].decode()
+
+
+def test_an_sdist_and_a_single_module_will_do(environment: Environment) -> None:
+    index = environment.folder / "index"
+    write_sdist(index, "one", "2.0", {"one.py": b"def f():\n    return 1\n", "setup.py": b"", "tests/t.py": b""})
+    listed = {"lib.egg-info/top_level.txt": b"two\n", "src/two/__init__.py": b"X = 1\n", "src/x.txt": b""}
+    write_sdist(index, "lib", "3.0", listed)
+    folder = started(environment, "one", "--suffix", "acme")
+    assert 'packages = ["one.py"]' in (folder / "pyproject.toml").read_text()
+    folder = started(environment, "lib", "--suffix", "acme")
+    config = (folder / "pyproject.toml").read_text()
+    assert 'packages = ["src/two"]' in config
+    assert "A first change" not in config  # there is no function
+
+
+def test_the_release_that_is_named_is_pinned_in_the_folder_that_is_named(environment: Environment) -> None:
+    for version in ("1.4", "1.5"):
+        write_wheel(environment.folder / "index", "demo", version, DEMO)
+    folder = started(environment, "Demo", "mine", "--suffix", "acme", "--release", "1.4")
+    assert folder == environment.folder / "here" / "mine"
+    assert 'version = "1.4"' in (folder / "pyproject.toml").read_text()
+    done = init(environment, "demo", "--suffix", "acme")
+    name = "demo@1.5"
+    assert [line.strip() for line in done.out.splitlines()[-3:]] == [
+        f"npu-overlays {command} {name}" for command in ("lock", "check", "build")
+    ]
+    # As it was said, from where it was said.
+    assert environment.cli("lock", name, cwd=environment.folder / "here").code == 0
+
+
+def test_inside_a_repository_with_overlays_it_lies_among_them(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    (environment.folder / "here" / "overlays").mkdir(parents=True)
+    environment.succeed("git", "init", "--quiet", cwd=environment.folder / "here")
+    folder = started(environment, "demo", "--suffix", "acme")
+    assert folder == environment.folder / "here" / "overlays" / "demo@1.5"
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "pyproject.toml"]
+    assert "demo@1.5" in environment.ok("list", cwd=environment.folder / "here").out
+
+
+def test_all_mistakes_of_a_command_line_are_told_at_once(environment: Environment) -> None:
+    (environment.folder / "here").mkdir()
+    (environment.folder / "here" / "mine").write_text("")
+    told = refused(
+        environment,
+        2,
+        *("_x", "mine", "--suffix", "A-b", "--release", "one", "--commit", "0123", "--package", "../x"),
+    )
+    for text in (
+        "`_x` is no name of a project",
+        "`A-b` is not one word",
+        "`one` is not a version",
+        "`0123` is not a full commit id",
+        "--commit, --release: are both given",
+        "--repository: missing",
+        "--package: `../x`",
+        "mine: is there already",
+    ):
+        assert text in told
+    assert told.count(" fix: ") == told.count("error: ") == 8
+    assert "--suffix: missing" in refused(environment, 2, "demo")
+
+
+def test_what_is_there_is_not_written_over(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    folder = started(environment, "demo", "--suffix", "acme")
+    (folder / "pyproject.toml").write_text("mine")
+    assert "demo@1.5: is there already, and not empty" in refused(environment, 2, "demo", "--suffix", "acme")
+    assert (folder / "pyproject.toml").read_text() == "mine"
+    (environment.folder / "here" / "empty").mkdir()
+    assert (started(environment, "demo", "empty", "--suffix", "acme") / "pyproject.toml").is_file()
+
+
+def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    told = refused(environment, 4, "demo", "--suffix", "acme", "--release", "9")
+    assert "demo 9: there is no such release that could be pinned fix: one of: 1.5" in told
+    told = refused(environment, 4, "nosuch", "--suffix", "acme")
+    assert "has no such project" in told
+    assert "PIP_INDEX_URL" in told
+    nowhere = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
+    done = init(environment, "demo", "--suffix", "acme", **nowhere)
+    assert done.code == 4
+    assert "http://127.0.0.1:9/simple" in done.err
+    assert "fix: " in done.err
+    arguments = ("--commit", "0" * 40, "--repository", (environment.folder / "gone").as_uri())
+    assert "gone" in refused(environment, 4, "lib", "--suffix", "acme", *arguments)
+
+
+def test_what_cannot_be_packed_honestly_is_not_started(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", {**DEMO, "demo.pth": b"import space\n"})
+    told = refused(environment, 5, "demo", "--suffix", "acme")
+    assert "`demo.pth`" in told
+    folder = started(environment, "demo", "--suffix", "acme", "--not-built", "demo.pth")
+    build(environment, folder)
+
+
+def test_which_folders_are_shipped_can_be_said(environment: Environment) -> None:
+    files = {"python/lib/__init__.py": b"import lib\n", "other/__init__.py": b"", "more/__init__.py": b""}
+    upstream, commit = make_upstream(environment.folder / "upstream", environment, files)
+    arguments = ("lib", "--suffix", "acme", "--commit", commit, "--repository", upstream.url)
+    told = refused(environment, 2, *arguments)
+    assert "which of its folders are shipped does not show; it has more, other, packaging, python" in told
+    folder = started(environment, *arguments, "--package", "python/lib=lib")
+    assert 'packages = [{ path = "python/lib", import = "lib" }]' in (folder / "pyproject.toml").read_text()
+
+
+def test_the_best_file_of_a_release_is_the_one_for_any_platform(environment: Environment) -> None:
+    index = environment.folder / "index"
+    write_sdist(index, "demo", "1.5", {"demo/__init__.py": b""})
+    write_wheel(index, "demo", "1.5", DEMO, tag="cp399-cp399-win_arm64")
+    folder = started(environment, "demo", "first", "--suffix", "acme")
+    assert 'file = "demo-1.5.tar.gz"' in (folder / "pyproject.toml").read_text()
+    write_wheel(index, "demo", "1.5", DEMO)
+    folder = started(environment, "demo", "second", "--suffix", "acme")
+    assert 'file = "demo-1.5-py3-none-any.whl"' in (folder / "pyproject.toml").read_text()
+
+
+def test_the_report_is_json_where_that_is_asked_for(environment: Environment) -> None:
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    done = init(environment, "demo", "--suffix", "acme", "--json")
+    assert done.json() == {
+        "overlay": "demo@1.5",
+        "folder": str(environment.folder / "here" / "demo@1.5"),
+        "distribution": "demo-acme",
+        "commit": "",
+        "archives": [{"file": archive.name, "sha256": hashlib.sha256(archive.read_bytes()).hexdigest()}],
+        "layers": [],
+        "packages": ["space/core"],
+        "license-files": ["LICENSE", "NOTICE"],
+        "files": ["pyproject.toml", "README.md", ".gitignore"],
+    }
+    done = init(environment, "demo", "--json")
+    assert json.loads(done.err)["problems"][0]["where"] == "--suffix"
