@@ -62,18 +62,19 @@ class Loader:
             ConfigError: its lock, a partner's, or the stacks are missing or wrong.
             UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
         """
-        lock = self._lock(overlay)
+        lock = self.lock(overlay)
         partners = self._partners(overlay)
         return Loaded(
             overlay=overlay,
             lock=lock,
             partners=partners,
-            pairs=pairs(lock, partners, self._lock),
+            pairs=pairs(lock, partners, self.lock),
             mode=self._choice.mode_for(overlay),
             clone=self._choice.clone(overlay.pin.project),
         )
 
-    def _lock(self, overlay: Overlay) -> Lock:
+    def lock(self, overlay: Overlay) -> Lock:
+        """Return an overlay's lock; raises `ConfigError`."""
         if overlay.folder not in self._locks:
             self._locks[overlay.folder] = load_lock(overlay)
         return self._locks[overlay.folder]

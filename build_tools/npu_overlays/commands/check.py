@@ -11,9 +11,10 @@ from npu_overlays.commands.options import Selection, add_json, add_selection, re
 from npu_overlays.commands.selection import selected
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError
-from npu_overlays.loading import Loaded, Loader
+from npu_overlays.loading import Loader
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.idle import idle
+from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
 
 _DESCRIPTION = """\
@@ -55,31 +56,31 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     overlays = selected(options.selection)
     loader = Loader(overlays, options.selection.choice)
-    prepared, errors = each(overlays, lambda overlay: _tried(loader.load(overlay)))
+    prepared, errors = each(overlays, lambda overlay: _tried(overlay, loader))
     if options.json:
         console.json([one.record for one in prepared])
     else:
         for one in prepared:
-            _report(console, one)
+            _report(console, one, loader)
     if errors:
         raise joined(errors)
     return 0
 
 
-def _tried(loaded: Loaded) -> Prepared:
+def _tried(overlay: Overlay, loader: Loader) -> Prepared:
     from npu_overlays.wheels.building import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    prepared = rehearse(loaded)
-    if problems := list(idle(loaded.overlay)):
+    prepared = rehearse(loader.load(overlay))
+    if problems := list(idle(overlay, loader.lock)):
         raise MergeError(problems)
     return prepared
 
 
-def _report(console: Console, prepared: Prepared) -> None:
+def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
     for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
         console.notice(notice)
     name = prepared.loaded.overlay.name
-    if carried := carried_over(prepared.content, prepared.loaded.lock):
+    if carried := carried_over(prepared.content, prepared.loaded.lock, lock_of=loader.lock):
         number = plural(len(carried), "notice")
         console.notice(f"{name}: {number} on what upstream changed: `npu-overlays lock --check {name}` prints them")
     console.line(f"{name}: {count_of(prepared.record)}, as declared", style="green")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from packaging.version import Version
@@ -64,7 +64,12 @@ def _key(entry: Contract) -> _Key:
 
 
 def carried_over(
-    content: Content, lock: Lock, *, before: Lock | None = None, absent: frozenset[str] = frozenset()
+    content: Content,
+    lock: Lock,
+    *,
+    before: Lock | None = None,
+    absent: frozenset[str] = frozenset(),
+    lock_of: Callable[[Overlay], Lock] = load_lock,
 ) -> list[str]:
     """Return a notice for every operation that meets another upstream here than the one it was written for.
 
@@ -77,12 +82,13 @@ def carried_over(
         lock: its lock.
         before: the lock that this one takes the place of.
         absent: paths the source at hand lacks; nothing is known of them.
+        lock_of: gives the lock of another pin; may raise `ConfigError`.
 
     Raises:
         MergeError: where a patch changes other symbols than where it was written.
     """
     overlay = content.overlay
-    written = _written(overlay, Version(lock.metadata.version), _of_another_pin(before, lock))
+    written = _written(overlay, Version(lock.metadata.version), _of_another_pin(before, lock), lock_of)
     authors = _authors(content)
     notices = [*written.notices]
     problems: list[Problem] = []
@@ -101,7 +107,7 @@ def carried_over(
     return notices
 
 
-def _written(overlay: Overlay, version: Version, before: list[Earlier]) -> Written:
+def _written(overlay: Overlay, version: Version, before: list[Earlier], lock_of: Callable[[Overlay], Lock]) -> Written:
     """Return what the operations of each layer were written for."""
     if before:
         return Written(pins={layer.name: before for layer in overlay.chain})
@@ -113,7 +119,7 @@ def _written(overlay: Overlay, version: Version, before: list[Earlier]) -> Writt
         silent: dict[str, str] = {}
         for pin in pins_on(layer, beside=overlay):
             try:
-                lock = load_lock(pin)
+                lock = lock_of(pin)
             except OverlayError as error:
                 silent[pin.name] = error.problems[0].what
                 continue

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from packaging.version import Version
 
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.overlay.said import read_layers
 
 
-def idle(overlay: Overlay) -> Iterator[Problem]:
+def idle(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
     """Yield a problem for all that applies to no pin, of the layers that lie beside a pin and of what is its own.
 
     Of a layer that lies elsewhere, the pins are somebody else's. Where a pin is not locked, nothing is known.
+
+    Args:
+        overlay: the pin.
+        lock_of: gives the lock of a pin; may raise `ConfigError`.
     """
     for layer in overlay.chain:
-        versions = _versions(layer, overlay)
-        for _, where, bounds in read_layers([layer]).bounded() if versions else ():
+        bounded = list(read_layers([layer]).bounded())
+        versions = _versions(layer, overlay, lock_of) if bounded else []
+        for _, where, bounds in bounded if versions else ():
             if not any(bounds.hold(Version(version)) for version in versions):
                 what = f"is {bounds}, and no pin on {layer.name} has such a version ({', '.join(versions)})"
                 fix = "mend the version, delete it, or add the pin it is for"
                 yield Problem(where=where, what=what, fix=fix)
 
 
-def _versions(layer: Layer, overlay: Overlay) -> list[str]:
+def _versions(layer: Layer, overlay: Overlay, lock_of: Callable[[Overlay], Lock]) -> list[str]:
     """Return upstream's version at every pin on a layer; none where that is not known of all."""
     pins = [overlay]
     if layer.folder.resolve() != overlay.folder.resolve():
@@ -35,6 +40,6 @@ def _versions(layer: Layer, overlay: Overlay) -> list[str]:
             return []
         pins += pins_on(layer, beside=overlay)
     try:
-        return sorted({load_lock(pin).metadata.version for pin in pins}, key=Version)
+        return sorted({lock_of(pin).metadata.version for pin in pins}, key=Version)
     except OverlayError:
         return []
