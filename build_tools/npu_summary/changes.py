@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 USUAL = "NPU"  # the purpose of wheels from before they said what they are for
 
-_REASON = {"why?": str, "forwarded?": str, "drop_when?": str}
+_REASON = {"why?": str, "forwarded?": str, "drop_when?": str, "operation?": str, "overlay?": str}
 _CHANGE = {"action": str, "kind": str, "name": str, **_REASON, "also?": [_REASON]}
 _CLASS = {"action": str, "name": str, "changes": [_CHANGE], **_REASON, "also?": [_REASON]}
 _FILE = {"path": str, "action": str, "class_changes": [_CLASS], "module_changes": [_CHANGE]}
@@ -117,10 +117,12 @@ _SHAPE = {
         "version": str,
         "commit": str,
         "tag?": str,
-        "source?": {"kind": str, "archive?": str},
+        "repository?": str,
+        "source?": {"kind": str, "archive?": str, "sha256?": str},
         "missing?": [str],
     },
-    "overlay": {"name": str, "revision": int},
+    "overlay": {"name": str, "revision": int, "layers?": [str]},
+    "requires?": [str],
     "files": [_FILE],
     "purpose?": str,
     "not_applied": [{"path": str, "symbol": str, "operation": str, "why?": str}],

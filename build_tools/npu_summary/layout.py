@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import changes as model
-from . import provenance
+from . import outline, provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     repo = printable(changes["upstream"]["project"])
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
     yield from (*_made_of(changes), "")
-    for number, file in enumerate(model.with_layers(changes["files"]), 1):
+    for number, file in enumerate(map(outline.outline, model.with_layers(changes["files"])), 1):
         yield f"Patch File{number}: {_dotted(file['path'])}"
         yield from _file(file, why=why)
         yield ""
@@ -88,7 +88,7 @@ def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
 
 def _items(changes: list[Change], *, why: bool) -> Iterator[str]:
     for change in changes:
-        yield _item(model.shown_action(change), change["kind"], change["name"])
+        yield _item(model.shown_action(change), change["kind"], change["name"], outline.manner(change))
         if why:
             yield from _reasons(change, " " * 14)
 
@@ -110,8 +110,9 @@ def _reasons(entry: Ledger, indent: str) -> Iterator[str]:
         yield f"{indent}{field.replace('_', ' ')}: {printable(value)}"
 
 
-def _item(action: str, kind: str, name: str) -> str:
-    return f"{_ITEM}- {_GAP.join(map(printable, (action, kind, name)))}"
+def _item(*columns: str) -> str:
+    """Return one line: action, kind and name, and where a replaced symbol was wrapped or edited, that behind them."""
+    return f"{_ITEM}- {_GAP.join(printable(column) for column in columns if column)}"
 
 
 def _dotted(path: str) -> str:

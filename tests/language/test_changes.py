@@ -81,11 +81,11 @@ BEFORE = """
         ("    def f(): return 1\n", "", ["deleted method f:None"]),
         ("    def f", "    def new(): pass\n    def f", ["added method new:6"]),
         ("    def f", "    def f(): pass\n    def f", ["replaced method f:7"]),
-        ("import os", "import os.path", ["replaced attribute os:2"]),
-        ("import os", "import os, re", ["added attribute re:2"]),
+        ("import os", "import os.path", ["replaced import os:2"]),
+        ("import os", "import os, re", ["added import re:2"]),
         ("import b, c", "import c, b", ["replaced text a.py:None"]),
-        ("from a import b, c", "from a import c", ["deleted attribute b:None"]),
-        ("from a import b, c", "from .a import b, c", ["replaced attribute b:3", "replaced attribute c:3"]),
+        ("from a import b, c", "from a import c", ["deleted import b:None"]),
+        ("from a import b, c", "from .a import b, c", ["replaced import b:3", "replaced import c:3"]),
         ("x = 1", "x = 2", ["updated class A:8", "  replaced attribute A.x:10"]),
         ("def m(self): return 1", "def m(self): return 2", ["updated class A:8", "  replaced method A.m:11"]),
         ("        x = 1\n", "", ["updated class A:8", "  deleted attribute A.x:None"]),
@@ -120,7 +120,7 @@ def test_every_kind_of_change_in_a_module(old: str, new: str, expected: list[str
 def test_every_change_is_found_the_other_way_round_too() -> None:
     found = changes(BEFORE.replace("def f(): return 1", "").replace("import os", "").replace("f()", "g()"), BEFORE)
     assert found == [
-        "added attribute os:2",
+        "added import os:2",
         "added method f:6",
         "added statement f():16",
         "deleted statement g():None",
@@ -208,15 +208,15 @@ def test_definitions_in_the_arms_of_a_match_are_told_by_name() -> None:
 
 
 def test_relative_imports_are_compared_by_where_they_lead() -> None:
-    assert changes("from . import a\n", "from .. import a\n") == ["replaced attribute a:1"]
-    assert changes("from . import a\n", "from .b import a\n") == ["replaced attribute a:1"]
+    assert changes("from . import a\n", "from .. import a\n") == ["replaced import a:1"]
+    assert changes("from . import a\n", "from .b import a\n") == ["replaced import a:1"]
 
 
 def test_imports_are_told_by_the_name_they_bind_and_future_ones_as_statements() -> None:
     after = "from __future__ import annotations\nimport os\nimport a.b as c\nimport d.e\n"
     assert changes("import os\n", after) == [
-        "added attribute c:3",
-        "added attribute d:4",
+        "added import c:3",
+        "added import d:4",
         "added statement from __future__ import annotations:1",
     ]
 
@@ -227,7 +227,7 @@ def test_a_name_that_is_a_class_or_a_function() -> None:
 
 
 def test_files_that_come_or_go_are_told_by_their_definitions_or_as_a_whole() -> None:
-    assert changes(None, "import os\nf()\nX = 1\n") == ["added attribute os:1", "added attribute X:3"]
+    assert changes(None, "import os\nf()\nX = 1\n") == ["added import os:1", "added attribute X:3"]
     assert changes("X = 1\nf()\n", None) == ["deleted attribute X:None"]
     assert changes(None, "f()\n") == ["added file a.py:None"]
     assert changes(None, b"") == ["added file a.py:None"]

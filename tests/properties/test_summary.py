@@ -130,7 +130,7 @@ def test_the_names_told_are_those_that_differ(content: bytes, data: st.DataObjec
     after = _changed(data, before)
     classes, module = compare_modules(Module("a.py", before.encode()), Module("a.py", after.encode()))
     told = [*module, *(change for entry in classes for change in entry.changes)]
-    named = {(one.action, one.symbol) for one in told if one.kind in ("method", "attribute", "class")}
+    named = {(one.action, one.symbol) for one in told if one.kind in ("method", "attribute", "import", "class")}
     named = {(action, symbol) for action, symbol in named if symbol.rpartition(".")[2] not in _PARTS}
     named |= {(entry.action, entry.name) for entry in classes if entry.action != "updated"}
     old, new = (_names(ast.parse(text).body, "", "", {}) for text in (before, after))

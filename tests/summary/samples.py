@@ -95,7 +95,7 @@ Patch File3: src.transformers.integrations.npu_flash_attention.py
 
 
 def change(action: str, kind: str, name: str, **more: Any) -> Json:
-    operation = {"replaced": "wrapped", "updated": "edit"}.get(action, action)
+    operation = {"updated": "edit"}.get(action, action)
     place = {"line": 12, "operation": operation, "overlay": "verl@796871d"}
     reasons = {"why": "measured faster on the NPU", "forwarded": "", "drop_when": ""}
     return {"action": action, "kind": kind, "name": name, **place, **reasons, **more}
@@ -189,7 +189,6 @@ def transformers() -> Json:
                 "src/transformers/integrations/npu_flash_attention.py",
                 flash,
                 methods("added", "unpad_input", "_prepare_from_posids"),
-                "added",
             ),
         ],
     )

@@ -48,18 +48,54 @@ def test_the_heading_says_what_was_changed_and_where_it_was_had() -> None:
     ) in render(typed(sample))
 
 
-def test_wrapped_and_edited_show_as_replaced_by_operation_or_action() -> None:
+def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:
     changes = [
         change("replaced", "method", "f", operation="edited"),
         change("wrapped", "method", "g"),
         change("edited", "method", "h"),
+        change("replaced", "method", "i", operation="patch"),
+        change("added", "attribute", "J", operation="edited"),
     ]
-    shown = body(render(typed(distribution("verl", [file("verl/x.py", [], changes)]))))
+    shown = body(render(typed(distribution("verl", [file("verl/x.py", [klass("A", changes[:1])], changes)]))))
     assert shown == (
         "Patch File1: verl.x.py\n   Module Changes:\n"
-        "          - replaced         method         f\n"
-        "          - replaced         method         g\n"
-        "          - replaced         method         h\n"
+        "          - replaced         method         f         edited\n"
+        "          - replaced         method         g         wrapped\n"
+        "          - replaced         method         h         edited\n"
+        "          - replaced         method         i\n"
+        "          - added         attribute         J\n"
+        "  (1) Patch class: verl.x.A\n       Class Changes:\n"
+        "          - replaced         method         f         edited\n"
+    )
+
+
+def test_new_file_is_one_line_with_its_reason_then_its_classes_and_functions() -> None:
+    new = {"operation": "file", "why": "fused operators"}
+    module = [
+        change("added", "import", "os", **new),
+        change("added", "attribute", "SIZE", **new),
+        change("added", "method", "f", **new),
+        change("added", "method", "g", operation="edited", why="its own reason"),
+    ]
+    classes = [klass("A", [change("added", "method", "forward", **new)], "added", **new), klass("B", [], "added")]
+    sample = distribution("verl", [file("verl/x.py", classes, module, "added")])
+    assert body(render(typed(sample))) == (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - added         file         x.py\n"
+        "          - added         method         f\n"
+        "          - added         method         g\n"
+        "  (1) Patch class: verl.x.A\n"
+        "  (2) Patch class: verl.x.B\n"
+    )
+    assert body(render(typed(sample), why=True)) == (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - added         file         x.py\n"
+        "              why: fused operators\n"
+        "          - added         method         f\n"
+        "          - added         method         g\n"
+        "              why: its own reason\n"
+        "  (1) Patch class: verl.x.A\n"
+        "  (2) Patch class: verl.x.B\n"
     )
 
 

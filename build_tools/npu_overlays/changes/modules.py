@@ -13,12 +13,12 @@ from npu_overlays.syntax.meanings import bases, decorators, meaning, order, owne
 from npu_overlays.syntax.symbols import Module
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]
-ChangeKind = Literal["class", "method", "attribute", "statement", "order", "text", "file"]
+ChangeKind = Literal["class", "method", "attribute", "import", "statement", "order", "text", "file"]
 _KINDS: dict[SymbolKind, ChangeKind] = {
     "function": "method",
     "class": "class",
     "attribute": "attribute",
-    "import": "attribute",
+    "import": "import",
 }
 
 
@@ -28,10 +28,10 @@ class Change:
 
     Args:
         action: ``added``, ``replaced`` or ``deleted``; ``updated`` for a class or file of which parts differ.
-        kind: ``method`` for any function, as in the layout users know; ``statement`` for code at module or
-            class level that binds no name; ``order`` where what a module or class body has in common with
-            upstream's stands in another order or branch; ``text`` where only comments or formatting differ;
-            ``file`` where there is no syntax to compare.
+        kind: ``method`` for any function, as in the layout users know; ``import`` for a name that an import
+            binds; ``statement`` for code at module or class level that binds no name; ``order`` where what a
+            module or class body has in common with upstream's stands in another order or branch; ``text`` where
+            only comments or formatting differ; ``file`` where there is no syntax to compare.
         symbol: qualified name, or the statement's first line, or the file's name.
         line: 1-based line in the patched file; None for what is no longer there.
     """

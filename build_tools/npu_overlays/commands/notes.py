@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from npu_summary.outline import count
+
 
 def count_of(record: dict[str, Any]) -> str:
-    """Return how many changes a wheel holds; a file or class that came or went as a whole counts as one."""
+    """Return how many changes a wheel's summary shows."""
     files = record["files"]
-    number = sum(
-        len(file["module_changes"]) + sum(len(entry["changes"]) or 1 for entry in file["class_changes"]) or 1
-        for file in files
-    )
-    return f"{plural(number, 'change')} in {plural(len(files), 'file')}"
+    return f"{plural(sum(map(count, files)), 'change')} in {plural(len(files), 'file')}"
 
 
 def plural(number: int, noun: str) -> str:
