@@ -40,6 +40,13 @@ def by_cause(problems: Iterable[Problem]) -> list[Problem]:
     return [replace(cause, targets=tuple(dict.fromkeys(targets))) for cause, targets in found.items()]
 
 
+def listing(items: Iterable[str], limit: int = 10) -> str:
+    """Return the items comma-separated: the first `limit`, and how many there are if that is not all."""
+    everything = list(items)
+    shown = ", ".join(everything[:limit])
+    return shown if len(everything) <= limit else f"{shown}, … ({len(everything)} in all)"
+
+
 class OverlayError(Exception):
     """Base of all errors a user can cause or cure; carries every problem found, not just the first."""
 

@@ -212,7 +212,7 @@ def test_no_wheel_is_said_with_6(patched: Patched, tmp_path: Path, content: byte
         file.write_bytes(content)
     done = verify(patched, file)
     assert done.code == 6
-    assert ("no such file" if content is None else "not a readable wheel") in done.err
+    assert ("no such file" if content is None else "is not a whole wheel") in done.err
 
 
 def test_all_wheels_are_looked_at_before_it_fails(patched: Patched, wheels: Path, tmp_path: Path) -> None:
@@ -260,3 +260,30 @@ def test_usual_checkers_accept_wheels_and_companions(patched: Patched, wheels: P
 def test_each_exception_is_needed(patched: Patched, wheels: Path, checkers: Path) -> None:
     said = patched.environment.run(checkers / "check-wheel-contents", *sorted(wheels.glob("*.whl"))).out
     assert {"W007", "W008", "W009"} <= {word.strip(":") for word in said.split()}
+
+
+@pytest.mark.parametrize("place", ["../../escaped.py", "{folder}/escaped.py", "a/../../../escaped.py"])
+def test_a_summary_that_leads_out_of_its_folder_is_refused_and_nothing_is_written(
+    patched: Patched, wheels: Path, tmp_path: Path, place: str
+) -> None:
+    path = place.format(folder=tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+
+    def lead_out(members: Members) -> None:
+        (name,) = (one for one in members if one.endswith("_summary/changes.json"))
+        record = json.loads(members[name])
+        next(one for one in record["files"] if one["installed"])["path"] = path
+        record["companion"] = f"../{record['companion']}"
+        members[name] = json.dumps(record).encode()
+
+    wheel = the(wheels, "transformers_npu")
+    rewrite(wheel, lead_out)
+    done = patched.environment.cli("verify-wheel", wheel, COLUMNS="1000", TMPDIR=str(temporary))
+    assert done.code == 6
+    assert f"changes.json: names a file `{path}` that" in done.err, done.err
+    assert "changes.json: names a file `../transformers` that is no name" in done.err, done.err
+    assert not [*tmp_path.rglob("escaped.py")]
+    rewrite(wheel, lambda members: members.update({place.format(folder=""): b""}))
+    done = patched.environment.cli("verify-wheel", wheel, COLUMNS="1000", TMPDIR=str(temporary))
+    assert (done.code, "holds paths that cannot be unpacked" in done.err) == (6, True)

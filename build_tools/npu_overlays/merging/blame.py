@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from npu_overlays.errors import Problem
+from npu_overlays.errors import Problem, listing
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.source.paths import listing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.errors import listing
 from npu_overlays.merging.shipped import EXTENSIONS, module_name
-from npu_overlays.source.paths import listing, unsafe
+from npu_overlays.paths import unsafe
 
 _ANOTHER_NAME = "give it another name"
 # What Windows cannot have as a file; the name before the first dot decides.

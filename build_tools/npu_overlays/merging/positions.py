@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from npu_overlays.errors import listing
 from npu_overlays.merging.blame import Culprit, Report
 from npu_overlays.merging.examined import Examined
 from npu_overlays.merging.records import Place, Records
-from npu_overlays.source.paths import listing
 
 
 def report_positions(examined: Examined, report: Report) -> None:

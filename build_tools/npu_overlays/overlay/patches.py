@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.operations import Reason, unwritable
-from npu_overlays.overlay.project import is_plain_path
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Hunk, Section, sections
+from npu_overlays.paths import unsafe
 
 _HEADER = re.compile(rb"^diff --git ", re.MULTILINE)
 _FIELD = re.compile(r"^(Why|Description|Forwarded|Drop-when):\s*(.+)$", re.IGNORECASE | re.MULTILINE)
@@ -84,7 +84,7 @@ def _misnamed(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple
     if strips not in ({0}, {1}):
         yield "names its files neither as a/PATH and b/PATH nor both as PATH", _AS_GIT_DOES
     for path in paths:
-        if not is_plain_path(path):
+        if unsafe(path):
             yield f"touches `{path}`, which is not a plain path inside the repository", "leave that file out"
 
 

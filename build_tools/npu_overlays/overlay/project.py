@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.pin import Pin
@@ -152,10 +152,3 @@ def source_of(version: str) -> OriginKind | None:
     found = re.search(r"[+.](g|a)[0-9a-f]{7}$", version)
     kinds: dict[str, OriginKind] = {"g": "git", "a": "archive"}
     return kinds[found[1]] if found else None
-
-
-def is_plain_path(path: str) -> bool:
-    """Return whether a text is a relative POSIX path that stays inside its root, and can be shown in one line."""
-    plain = PurePosixPath(path)
-    outside = plain.is_absolute() or {"..", ".git"} & set(plain.parts)
-    return bool(plain.parts) and str(plain) == path and path.isprintable() and "\\" not in path and not outside

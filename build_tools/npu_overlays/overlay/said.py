@@ -11,7 +11,8 @@ from npu_overlays.overlay.inputs import is_ignored, is_left_over
 from npu_overlays.overlay.marks import uses_markers
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.project import Drop, Layer, TextEdit, is_plain_path
+from npu_overlays.overlay.project import Drop, Layer, TextEdit
+from npu_overlays.paths import unsafe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,7 @@ def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[Overlay
             continue
         if path.is_symlink() or not path.is_file():
             problems.append(Problem(where=label, what="is not a regular file", fix="put the file itself there"))
-        elif not is_plain_path(relative):
+        elif unsafe(relative):
             # A wheel lists its files in lines, and a terminal obeys what it cannot show.
             what = "has a name with a backslash, or with characters that cannot be shown"
             problems.append(Problem(where=label, what=what, fix="rename it"))

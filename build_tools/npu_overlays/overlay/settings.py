@@ -9,8 +9,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.pins import TRANSPORTS, url_fault
-from npu_overlays.overlay.project import Drop, TextEdit, is_plain_path
+from npu_overlays.overlay.project import Drop, TextEdit
 from npu_overlays.overlay.tables import Table
+from npu_overlays.paths import unsafe
 
 _WORD = re.compile(r"[a-z][a-z0-9]*")
 # A label that reads as what a version says of its source would be taken for it.
@@ -39,7 +40,7 @@ def check_words(table: Table, values: dict[str, str]) -> None:
 def check_paths(table: Table, key: str, paths: Iterable[str]) -> None:
     """Note what is no path of the repository."""
     for path in paths:
-        if not is_plain_path(path):
+        if unsafe(path):
             fix = "write it as git ls-files does, relative to the repository's root"
             table.problem(key, f"`{path}` is not a plain path inside the repository", fix)
 

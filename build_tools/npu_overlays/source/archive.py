@@ -14,14 +14,14 @@ from pathlib import Path
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.errors import Problem, SourceError
+from npu_overlays.archives import ArchiveError, Member, read_archive
+from npu_overlays.errors import Problem, SourceError, listing
+from npu_overlays.paths import faults
 from npu_overlays.pin import Archive, Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.cache import Progress
 from npu_overlays.source.download import download
 from npu_overlays.source.guard import check
-from npu_overlays.source.paths import faults, listing
-from npu_overlays.source.unpack import Member, UnpackError, read_archive
 from npu_overlays.tree import FileEntry, Origin, SourceTree, blob_id, is_licence
 
 # Shipped folders of the repository, and the folder of upstream's wheel that holds each.
@@ -112,7 +112,7 @@ def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
         members = read_archive(archive, name)
         _refuse([member.path for member in members])
         found = _sort_wheel(name, members, homes) if name.endswith(".whl") else _sort_sdist(members)
-    except UnpackError as error:
+    except ArchiveError as error:
         problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
         raise SourceError(problem) from error
     lacking = [path for path, _ in homes if not any(f"{item}/".startswith(f"{path}/") for item in found.files)]
@@ -180,7 +180,7 @@ def _downloaded(archive: Archive, cache: Path, file: Path, progress: Progress) -
 def _refuse(paths: list[str]) -> None:
     wrong = faults(paths)
     if wrong:
-        raise UnpackError(f"holds paths that cannot be unpacked: {listing(wrong)}")
+        raise ArchiveError(f"holds paths that cannot be unpacked: {listing(wrong)}")
 
 
 def _held(members: list[Member], *, wheel: bool) -> str:
@@ -237,13 +237,13 @@ def _info_folder(name: str, members: list[Member]) -> str:
     try:
         wanted = parse_wheel_filename(name)[:2]
     except InvalidWheelFilename as error:
-        raise UnpackError(str(error)) from error
+        raise ArchiveError(str(error)) from error
     tops = {member.path.partition("/")[0] for member in members}
     found = sorted(top for top in tops if top.endswith(".dist-info") and _distribution(top) == wanted)
     if len(found) != 1:
         others = sorted(top for top in tops if top.endswith(".dist-info"))
         held = listing(found or others) or "no metadata folder"
-        raise UnpackError(f"has {held} instead of one metadata folder of its own")
+        raise ArchiveError(f"has {held} instead of one metadata folder of its own")
     return found[0]
 
 
@@ -267,7 +267,7 @@ def _repository_path(place: str, homes: Homes) -> str:
 def _sort_sdist(members: list[Member]) -> Unpacked:
     tops = {member.path.partition("/")[0] for member in members}
     if len(tops) != 1:
-        raise UnpackError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
+        raise ArchiveError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
     rest = {member.path.partition("/")[2]: member for member in members}
     texts = {path: member.text() for path, member in rest.items() if path == "PKG-INFO"}
     files = [(path, member) for path, member in rest.items() if path != "PKG-INFO"]
@@ -276,5 +276,5 @@ def _sort_sdist(members: list[Member]) -> Unpacked:
 
 def _required(texts: dict[str, str], name: str) -> str:
     if name not in texts:
-        raise UnpackError(f"has no {name}")
+        raise ArchiveError(f"has no {name}")
     return texts[name]

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from npu_overlays.errors import Problem, SourceError
+from npu_overlays.errors import Problem, SourceError, listing
+from npu_overlays.paths import faults
 from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.cache import Progress
 from npu_overlays.source.fetch import Route, fetch
 from npu_overlays.source.guard import check
 from npu_overlays.source.objects import Blobs, DamagedError, Listed, list_commit
-from npu_overlays.source.paths import faults, inside, listing
 from npu_overlays.tree import FileEntry, Origin, SourceTree
 
 
@@ -79,7 +79,7 @@ def _read(pin: Pin, cache: Path) -> SourceTree:
     _refuse(pin, listed)
     files = {item.path: item for item in listed if item.regular}
     # The packages, and what upstream says of itself beside them.
-    first = [path for path in files if inside(path, pin.packages) or "/" not in path]
+    first = [path for path in files if pin.place(path) or "/" not in path]
     ids = {path: item.blob for path, item in files.items()}
     return SourceTree(
         entries={path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()},
@@ -94,7 +94,7 @@ def _refuse(pin: Pin, listed: list[Listed]) -> None:
     if wrong:
         what = f"the commit holds paths that cannot be unpacked safely: {listing(wrong)}"
         raise SourceError(Problem(where=where(pin), what=what, fix="pin another commit"))
-    shipped = [item.path for item in listed if item.mode == "160000" and inside(item.path, pin.packages)]
+    shipped = [item.path for item in listed if item.mode == "160000" and pin.place(item.path)]
     if shipped:
         what = f"submodules lie in the shipped packages: {listing(shipped)}"
         raise SourceError(Problem(where=where(pin), what=what, fix="ship packages without submodules"))

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays import git
-from npu_overlays.errors import Problem, SourceError
+from npu_overlays.errors import Problem, SourceError, listing
 from npu_overlays.proc import ProcessError
 from npu_overlays.source import cache as caching
 from npu_overlays.source import commit
 from npu_overlays.source.fetch import Route, headline
-from npu_overlays.source.paths import listing
 
 if TYPE_CHECKING:
     from npu_overlays.pin import Pin

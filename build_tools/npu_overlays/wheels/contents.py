@@ -7,9 +7,7 @@ import csv
 import hashlib
 import io
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.parser import BytesParser, HeaderParser
 from pathlib import Path
@@ -18,7 +16,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import parse_tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from npu_overlays.errors import OutputError, Problem
+from npu_overlays.archives import ArchiveError, Member, read_archive
+from npu_overlays.errors import OutputError, Problem, listing
+from npu_overlays.paths import faults
 
 REBUILD = "build the wheel again, or fetch it again from where it was published"
 
@@ -53,29 +53,36 @@ class WheelContents:
         return Problem(where=f"{self.file}: {where}", what=what, fix=REBUILD)
 
 
+def read_members(file: Path, wanted: Callable[[str], bool] = bool) -> list[Member]:
+    """Return the files of a wheel, those of `wanted` paths if given; raises `OutputError` where it is none."""
+    try:
+        return read_archive(file.read_bytes(), file.name, wanted)
+    except FileNotFoundError as error:
+        raise not_ours(file, "no such file") from error
+    except OSError as error:
+        raise not_ours(file, f"cannot be read: {error.strerror}") from error
+    except ArchiveError as error:
+        raise not_ours(file, str(error)) from error
+
+
+def not_ours(file: Path, what: str) -> OutputError:
+    """Return the error that a file is no wheel of ours."""
+    return OutputError(Problem(where=str(file), what=what, fix="name a wheel that npu-overlays built"))
+
+
 def read_wheel(file: Path) -> WheelContents:
     """Read a wheel; raises `OutputError` where it is none."""
-
-    def refuse(what: str) -> OutputError:
-        return OutputError(Problem(where=str(file), what=what, fix="name a wheel that npu-overlays built"))
-
-    try:
-        with zipfile.ZipFile(file) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-            members = {name: archive.read(name) for name in names}
-    except FileNotFoundError as error:
-        raise refuse("no such file") from error
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise refuse(f"not a readable wheel: {error}") from error
-    if len(names) != len(members):
-        raise refuse(f"holds a file twice: {', '.join(sorted({name for name in names if names.count(name) > 1}))}")
+    found = read_members(file)
+    members = {member.path: member.content for member in found}
+    if wrong := faults(member.path for member in found):
+        raise not_ours(file, f"holds paths that cannot be unpacked: {listing(wrong)}")
     # Below the top, these are of distributions that a package holds for itself.
-    folders = [name.rpartition("/")[0] for name in names if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
+    folders = [name.rpartition("/")[0] for name in members if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
     if len(folders) != 1:
-        raise refuse(f"holds {len(folders)} METADATA files instead of one")
+        raise not_ours(file, f"holds {len(folders)} METADATA files instead of one")
     metadata = BytesParser().parsebytes(members[f"{folders[0]}/METADATA"], headersonly=True)
     if not metadata["Name"] or not metadata["Version"]:
-        raise refuse("its METADATA names no distribution or version")
+        raise not_ours(file, "its METADATA names no distribution or version")
     return WheelContents(
         file=file,
         members=members,

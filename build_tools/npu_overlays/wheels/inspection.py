@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, Literal
 
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.wheels.contents import not_ours, read_members
 from npu_summary import changes, jsontext, layout, yaml
 
 Style = Literal["text", "yaml", "json"]
@@ -33,16 +32,8 @@ def wheel_summary(wheel: Path, *, style: Style = "text", why: bool = False, diff
 
 
 def _read(wheel: Path, name: str) -> bytes:
-    def refuse(what: str) -> OutputError:
-        return OutputError(Problem(where=str(wheel), what=what, fix="name a wheel that npu-overlays built"))
-
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            for member in archive.namelist():
-                if member.endswith(f"_summary/{name}") and member.count("/") == 1:
-                    return archive.read(member)
-    except FileNotFoundError as error:
-        raise refuse("no such file") from error
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise refuse(f"not a readable wheel: {error}") from error
-    raise refuse(f"holds no summary package with a {name}; a companion wheel is empty by design")
+    ending = f"_summary/{name}"
+    found = read_members(wheel, lambda path: path.endswith(ending) and path.count("/") == 1)
+    if not found:
+        raise not_ours(wheel, f"holds no summary package with a {name}; a companion wheel is empty by design")
+    return found[0].content

@@ -22,6 +22,7 @@ from npu_overlays import git
 from npu_overlays.changes.record import MANIFEST_SCHEMA
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.compiled import BINARY, names
+from npu_overlays.paths import unsafe
 from npu_overlays.proc import ProcessError
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 from npu_summary import changes, provenance
@@ -102,12 +103,25 @@ def _patched(wheel: WheelContents, package: str) -> Iterator[Problem]:
     if (distribution["name"], distribution["version"]) != (wheel.name, wheel.version):
         said = f"{distribution['name']} {distribution['version']}"
         yield wheel.problem("changes.json", f"is of {said}, METADATA of {wheel.name} {wheel.version}")
+    if leading := [*_leading_out(record)]:
+        # Whoever made the wheel has written this; files are made under these names below.
+        yield from (wheel.problem("changes.json", f"names a file `{path}` that {reason}") for path, reason in leading)
+        return
     yield from _manifest(wheel, package)
     yield from _summary(wheel, record)
     yield from _diff(wheel, package, record)
     yield from _required(wheel, record)
     yield from _compiled(wheel, record)
     yield from _companion(wheel, record)
+
+
+def _leading_out(record: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names in a summary that are no paths below a folder, and what is wrong with each."""
+    files = [str(one.get(key) or "") for one in record["files"] for key in ("path", "installed")]
+    companion = str(record.get("companion", ""))
+    yield from ((path, reason) for path in files if path and (reason := unsafe(path)))
+    if companion and (reason := "is no name" if "/" in companion else unsafe(companion)):
+        yield companion, reason
 
 
 def _manifest(wheel: WheelContents, package: str) -> Iterator[Problem]:

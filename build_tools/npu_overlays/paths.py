@@ -1,11 +1,8 @@
-"""Repository paths: what is wrong with a list of them, before any is written to disk."""
+"""Paths below a root, of a repository, an archive or an overlay: what is wrong with them, before any is written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 def unsafe(path: str) -> str:
@@ -43,15 +40,3 @@ def _folders(paths: Iterable[str]) -> set[str]:
             found.add(folder)
             folder = folder.rpartition("/")[0]
     return found
-
-
-def inside(path: str, packages: Iterable[str]) -> bool:
-    """Return whether `path` is one of the shipped package folders or lies below one."""
-    return any(path == package or path.startswith(f"{package}/") for package in packages)
-
-
-def listing(items: Iterable[str], limit: int = 10) -> str:
-    """Return the items comma-separated: the first `limit`, and how many there are if that is not all."""
-    everything = list(items)
-    shown = ", ".join(everything[:limit])
-    return shown if len(everything) <= limit else f"{shown}, … ({len(everything)} in all)"

@@ -12,6 +12,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
@@ -22,7 +23,7 @@ _MOST = 4 << 30
 _CHUNK = 1 << 20
 
 
-class UnpackError(Exception):
+class ArchiveError(Exception):
     """An archive is broken, or holds what cannot be unpacked."""
 
 
@@ -39,7 +40,7 @@ class Member:
         try:
             return self.content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise UnpackError(f"{self.path} is not UTF-8: {error}") from error
+            raise ArchiveError(f"{self.path} is not UTF-8: {error}") from error
 
 
 class _Budget:
@@ -50,10 +51,10 @@ class _Budget:
         self._left = self._limit
 
     def spend(self, chunk: bytes) -> bytes:
-        """Return `chunk`; raises `UnpackError` where it is too much."""
+        """Return `chunk`; raises `ArchiveError` where it is too much."""
         self._left -= len(chunk)
         if self._left < 0:
-            raise UnpackError(f"unpacks to more than {self._limit >> 20} MiB, which is out of proportion")
+            raise ArchiveError(f"unpacks to more than {self._limit >> 20} MiB, which is out of proportion")
         return chunk
 
     def read(self, stream: IO[bytes]) -> bytes:
@@ -75,27 +76,36 @@ class _Metered(gzip.GzipFile):
         return self._budget.spend(super().read(size))
 
 
-def read_archive(archive: bytes, name: str) -> list[Member]:
-    """Return the files of an archive whose file name is `name`; raises `UnpackError`."""
+def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool) -> list[Member]:
+    """Return the files of an archive.
+
+    Args:
+        archive: its bytes.
+        name: its file name.
+        wanted: tells by its path whether a file is to be read.
+
+    Raises:
+        ArchiveError: it is broken, or holds links.
+    """
     if name.endswith(".tar.gz"):
-        return _read_tar(archive)
-    return _read_zip(archive, "wheel" if name.endswith(".whl") else "sdist")
+        return [member for member in _read_tar(archive) if wanted(member.path)]
+    return _read_zip(archive, "sdist" if name.endswith(".zip") else "wheel", wanted)
 
 
-def _read_zip(content: bytes, kind: str) -> list[Member]:
+def _read_zip(content: bytes, kind: str, wanted: Callable[[str], bool]) -> list[Member]:
     budget = _Budget(content)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
+            infos = [one for one in archive.infolist() if not one.filename.endswith("/") and wanted(one.orig_filename)]
             return [_zip_member(archive, info, budget) for info in infos]
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise UnpackError(f"is not a whole {kind}: {error}") from error
+        raise ArchiveError(f"is not a whole {kind}: {error}") from error
 
 
 def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> Member:
     mode = info.external_attr >> 16
     if stat.S_ISLNK(mode):
-        raise UnpackError(f"{info.filename!r} is a symbolic link")
+        raise ArchiveError(f"{info.filename!r} is a symbolic link")
     with archive.open(info) as stream:
         # ZipInfo cuts names at a NUL and turns backslashes round on some systems; the name as stored is what counts.
         return Member(path=info.orig_filename, content=budget.read(stream), executable=bool(mode & 0o111))
@@ -106,14 +116,14 @@ def _read_tar(content: bytes) -> list[Member]:
         with _Metered(content, _Budget(content)) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
             return [_tar_member(archive, info) for info in archive if not info.isdir()]
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
-        raise UnpackError(f"is not a whole sdist: {error}") from error
+        raise ArchiveError(f"is not a whole sdist: {error}") from error
 
 
 def _tar_member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
     if not info.isreg():
-        raise UnpackError(f"{info.name!r} is a link or a device, not a file")
+        raise ArchiveError(f"{info.name!r} is a link or a device, not a file")
     stream = archive.extractfile(info)
     content = stream.read() if stream else b""
     if len(content) != info.size:
-        raise UnpackError(f"{info.name!r} is cut short")
+        raise ArchiveError(f"{info.name!r} is cut short")
     return Member(path=info.name, content=content, executable=bool(info.mode & 0o111))
