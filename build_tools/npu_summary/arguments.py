@@ -20,13 +20,7 @@ examples:
   python -m {package} --version
   python -m {package} --verify                is everything as it was built? each repair is printed
   python -m {package} --explain train.log     the tracebacks of a log: which frames are changed code, and why
-
-what npu-doctor does, {doctor}:
-  python -m {package} --verify --ray          --verify on every node of the running Ray cluster
-  python -m {package} --audit                 has anything replaced patched code at run time?
-  python -m {package} --doctor                are versions, environment and devices fit to run it?
-  python -m {package} --doctor --help         its options; likewise for the others
-
+{doctor}
 exit codes:
   0  printed; with --verify: intact
   1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
@@ -35,6 +29,14 @@ exit codes:
 
 The YAML has the schema of patch_summary.yaml. The JSON is described by summary.schema.json in this package's folder.
 From Python: `import {package}; {package}.text()` returns the text summary.
+"""
+
+_DOCTOR = """
+what npu-doctor does, {found}:
+  python -m {package} --verify --ray          --verify on every node of the running Ray cluster
+  python -m {package} --audit                 has anything replaced patched code at run time?
+  python -m {package} --doctor                are versions, environment and devices fit to run it?
+  python -m {package} --doctor --help         its options; likewise for the others
 """
 
 
@@ -51,13 +53,21 @@ def parse(argv: list[str], *, package: str) -> Options:
 
 def usage(package: str) -> str:
     """Return the help."""
-    from . import doctor  # noqa: PLC0415 - looked for where help is asked for only
-
     cli = _parser(package)
     distribution = package.removesuffix("_summary").replace("_", "-")
-    found = "which is installed" if doctor.is_installed() else "which is not installed"
-    cli.epilog = _TEACHING.format(package=package, distribution=distribution, doctor=found)
+    cli.epilog = _TEACHING.format(package=package, distribution=distribution, doctor=_doctor(package))
     return cli.format_help()
+
+
+def _doctor(package: str) -> str:
+    """Return what is said of npu-doctor: nothing where it is absent and nothing here is made for NPUs."""
+    from . import changes, doctor, installed  # noqa: PLC0415 - looked for where help is asked for only
+
+    there = doctor.is_installed()
+    found = installed.load(installed.places()).changes
+    if not there and not any(one.get("purpose", changes.USUAL) == changes.USUAL for one in found):
+        return ""
+    return _DOCTOR.format(package=package, found=f"which is {'' if there else 'not '}installed")
 
 
 def _mistakes(options: Options) -> Iterator[str]:

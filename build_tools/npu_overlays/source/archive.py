@@ -139,7 +139,7 @@ def list_files(archive: bytes, name: str) -> dict[str, bytes]:
         members = read_archive(archive, name)
         _refuse([member.path for member in members])
         found = _sort_everything(name, members) if name.endswith(".whl") else _sort_sdist(members).files
-    except UnpackError as error:
+    except ArchiveError as error:
         raise SourceError(Problem(where=name, what=str(error), fix="pin another release")) from error
     return {path: member.content for path, member in found.items()}
 

@@ -13,9 +13,9 @@ from packaging.version import InvalidVersion, Version
 from npu_overlays.choice import Choice
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.pins import url_fault
-from npu_overlays.overlay.project import is_plain_path
 from npu_overlays.overlay.settings import check_words
 from npu_overlays.overlay.tables import Table
+from npu_overlays.paths import unsafe
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OTHER = "name another folder, behind PROJECT"
@@ -69,7 +69,7 @@ def faults(request: Request) -> Iterator[Problem]:
     yield from _word_faults(request)
     yield from _pin_faults(request)
     for path, name in request.packages:
-        if not is_plain_path(path) or (name and not all(part.isidentifier() for part in name.split("."))):
+        if unsafe(path) or (name and not all(part.isidentifier() for part in name.split("."))):
             fix = "a path inside the repository, e.g. src/lib, or python/lib=lib"
             yield Problem(where="--package", what=f"`{path}` cannot be shipped as `{name or path}`", fix=fix)
     if request.folder:
