@@ -28,7 +28,7 @@ MARKED = "from npu_overlays.markers import replaced, upstream, wrapped\n\n\n"
 # What the files of ours are called everywhere, in what a user of another project sees.
 # It examines other projects' running code as well.
 DOCTOR = "npu-doctor"
-OURS = re.compile(r"npu|ascend|\bverl\b|transformers", re.IGNORECASE)
+OURS = re.compile(r"(?<![a-z])npu|ascend|\bverl\b|transformers", re.IGNORECASE)
 ENTRY_POINTS = b"""\
 [console_scripts]
 demo-run = space.core.tools:main
