@@ -18,13 +18,13 @@ from npu_overlays.overlay.stacks import load_stacks
 SUMMARY, BARE = "the summary", "python -c pass"
 VERIFY, DOCTOR, HASHING = "--verify", "--doctor --no-import", "hashing the same files"
 AUDIT, IMPORTING = "--audit", "importing the same modules"
+DOCTORS = Path(__file__).resolve().parents[1] / "build_tools"
 Told = Callable[[str], None]
 
 
 def pair(overlay: Overlay, root: Path) -> list[Overlay]:
     """Return an overlay and those it is installed with."""
-    stacks = load_stacks(root)
-    names = next((names for names in stacks.members.values() if overlay.name in names), (overlay.name,))
+    names = next((stack.overlays for stack in load_stacks(root).of(overlay.name)), (overlay.name,))
     return [find_overlay(root, name) for name in names]
 
 
@@ -35,8 +35,9 @@ def measure(overlays: list[Overlay], work: Path, repeats: int, told: Told) -> di
         told(f"building {one.name}")
         command(*building.build(one, out))()
     command(sys.executable, "-m", "venv", "--without-pip", environment)()
-    pip = (sys.executable, "-m", "pip", "--python", environment, "install", "--no-deps", "--no-index")
-    command(*pip, *out.glob("*.whl"))()
+    pip = (sys.executable, "-m", "pip", "--python", environment, "install")
+    command(*pip, "--no-deps", "--no-index", *out.glob("*.whl"))()
+    command(*pip, DOCTORS)()
     python, package = environment / "bin" / "python", overlays[-1].summary_package
     (site,) = environment.glob("lib/python*/site-packages")
     folders = [site / name for one in overlays for name in (one.pin.project, one.summary_package)]

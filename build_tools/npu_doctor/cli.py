@@ -6,8 +6,8 @@ import argparse
 
 from npu_doctor import audit, cluster, diagnosis
 from npu_doctor.arguments import parse
-from npu_doctor.data import DataError
 from npu_doctor.render import render
+from npu_doctor.stacks import DataError
 from npu_summary import stream
 
 _PACKAGE = "npu_doctor"

@@ -10,7 +10,7 @@ from typing import Any
 from npu_doctor import origins, probe, versions
 from npu_doctor.ascend import Ascend
 from npu_doctor.commands import Started
-from npu_doctor.data import Knowledge
+from npu_doctor.knowledge import Knowledge
 from npu_doctor.model import Level, Origin, Row
 from npu_doctor.packages import Packages
 from npu_doctor.probe import Imported
@@ -106,8 +106,8 @@ class Context:
         npu = versions.public(self.version("torch_npu"))
         table = next(table for table in self.knowledge.tables if table.name == "torch_npu")
         published = [row[table.columns.index("torch")] for row in table.rows if versions.same(row[0], npu)]
-        pin = self.stack.pin("torch") if self.stack else None
-        return next(iter(published), "") or (pin.version if pin else versions.public(self.version("torch")))
+        component = self.stack.component("torch") if self.stack else None
+        return next(iter(published), "") or (component.version if component else versions.public(self.version("torch")))
 
     def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
         """Return a row that says what the table of symptoms says.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npu_doctor.context import Context
-from npu_doctor.data import load
 from npu_doctor.examine import examine
+from npu_doctor.knowledge import load
 from npu_doctor.model import Report
 from npu_doctor.system import System
 

@@ -79,7 +79,7 @@ def _nearest(context: Context) -> str:
 
 
 def _score(context: Context, stack: Stack) -> int:
-    pins = [(pin.version, context.version(pin.name)) for pin in stack.pins if pin.version]
+    pins = [(pin.version, context.version(pin.name)) for pin in stack.components if pin.version]
     return sum(bool(found) and versions.same(wanted, versions.public(found)) for wanted, found in pins)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.choice import Choice
+from npu_overlays.installs.stacks import extras_of_overlay
 from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.lock.pairing import Pair, pairs
 from npu_overlays.overlay.lookup import find_overlay
@@ -24,6 +25,7 @@ class Loaded:
         lock: its lock.
         partners: the overlays that a stack pairs it with.
         pairs: the patched distributions it is made for: those of its partners that its upstream requires.
+        stacks: those beside its folder; some name it.
         mode: which kind of source its upstream is to come from.
         clone: a clone of the user's to take the commit from, or None.
     """
@@ -32,6 +34,7 @@ class Loaded:
     lock: Lock
     partners: tuple[Overlay, ...]
     pairs: tuple[Pair, ...]
+    stacks: Stacks
     mode: Mode
     clone: Path | None
 
@@ -39,6 +42,11 @@ class Loaded:
     def name(self) -> str:
         """The overlay's name."""
         return self.overlay.name
+
+    @property
+    def extras(self) -> dict[str, list[str]]:
+        """The extras that stacks give its wheel: all that enters the wheel of what they say."""
+        return extras_of_overlay(self.name, self.stacks)
 
 
 class Loader:
@@ -69,6 +77,7 @@ class Loader:
             lock=lock,
             partners=partners,
             pairs=pairs(lock, partners, self.lock),
+            stacks=self._stacks_beside(overlay.root),
             mode=self._choice.mode_for(overlay),
             clone=self._choice.clone(overlay.pin.project),
         )
@@ -81,9 +90,12 @@ class Loader:
 
     def _partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
         root = overlay.root
+        return tuple(self._partner(root, name) for name in self._stacks_beside(root).partners(overlay.name))
+
+    def _stacks_beside(self, root: Path) -> Stacks:
         if root not in self._stacks:
             self._stacks[root] = load_stacks(root)
-        return tuple(self._partner(root, name) for name in self._stacks[root].partners(overlay.name))
+        return self._stacks[root]
 
     def _partner(self, root: Path, name: str) -> Overlay:
         if root / name not in self._overlays:

@@ -66,10 +66,11 @@ def test_an_added_folder_appears_without_any_other_change(tmp_path: Path) -> Non
 
 
 def test_a_cell_says_stack_and_sources(tmp_path: Path) -> None:
-    add(tmp_path, COMMIT, upstream=ARCHIVE)
-    add(tmp_path, OTHER)
-    write_stacks(tmp_path, "pair", {"pair": ["demo@0123456"]})
-    cells = {cell["overlay"]: cell for cell in matrix(tmp_path) if cell["python"] == "3.12"}
+    root = tmp_path / "overlays"
+    add(root, COMMIT, upstream=ARCHIVE)
+    add(root, OTHER)
+    write_stacks(root, "pair", {"pair": ["demo@0123456"]})
+    cells = {cell["overlay"]: cell for cell in matrix(root) if cell["python"] == "3.12"}
     assert cells["demo@0123456"] == {
         "name": "demo@0123456 py3.12",
         "overlay": "demo@0123456",

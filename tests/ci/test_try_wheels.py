@@ -11,6 +11,7 @@ import pytest
 
 from end_to_end.sample import Sample, make_sample, open_sample
 from environments.once import once
+from npu_overlays.overlay.stacks import stacks_folder
 from support.environment import Done
 from support.overlays import edit
 
@@ -69,7 +70,7 @@ def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None
 def test_two_overlays_of_one_project_are_not_installed_together(sample: Sample) -> None:
     other = sample.overlays / "lib-again"
     shutil.copytree(sample.lib_overlay, other)
-    (sample.overlays / "stacks.toml").unlink()
+    shutil.rmtree(stacks_folder(sample.overlays))
     for name in (sample.lib_overlay, other):
         edit(name / "pyproject.toml", "revision = 1", f"revision = {1 + (name == other)}")
         sample.environment.ok("lock", name)

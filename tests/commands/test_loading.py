@@ -15,7 +15,7 @@ COUNTING = """
 import collections, json, os, sys
 opened = collections.Counter()
 def count(event, arguments):
-    if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith((".lock", ".toml")):
+    if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith((".lock", ".toml", ".json")):
         opened["/".join(arguments[0].split(os.sep)[-2:])] += 1
 sys.addaudithook(count)
 from npu_overlays.cli import main
@@ -46,13 +46,13 @@ def test_each_file_is_read_once_and_once_more_for_the_digest(sample: Sample, com
         "overlay.lock": 2,
     }
     assert found[f"{sample.app_name}/pyproject.toml"] == 1
-    assert found["overlays/stacks.toml"] == 1
+    assert found["stacks/pair.json"] == 1
 
 
 def test_of_overlays_built_together_each_is_read_once(sample: Sample) -> None:
     found = opened(sample, "check", "--all", "--json")
     assert max(found[f"{name}/overlay.lock"] for name in (sample.lib_name, sample.app_name)) == 2
-    assert found["overlays/stacks.toml"] == 1
+    assert found["stacks/pair.json"] == 1
 
 
 def test_lock_reads_the_lock_that_is_there_once(sample: Sample) -> None:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from npu_doctor import data
+from npu_doctor import knowledge
 from npu_doctor.context import Context
 from npu_doctor.examine import examine
 from npu_doctor.system import System
@@ -146,12 +146,10 @@ class Machine:
 
     def report(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Report:
         """Examine it."""
-        knowledge = data.load()
-        chosen = knowledge.stack(stack) if stack else None
+        known = knowledge.load()
+        chosen = known.stack(stack) if stack else None
         return examine(
-            Context(
-                system=self.system(), knowledge=knowledge, stack=chosen, deterministic=deterministic, imports=imports
-            )
+            Context(system=self.system(), knowledge=known, stack=chosen, deterministic=deterministic, imports=imports)
         )
 
     def rows(self, symptom: int, *, imports: bool = False) -> list[Row]:

@@ -14,6 +14,7 @@ import pytest
 
 import npu_doctor
 import npu_summary
+from npu_doctor.knowledge import FOLDER
 from support.pythons import SUPPORTED, some_python
 
 from .machine import SMI, Machine
@@ -36,6 +37,7 @@ def lay_down(folder: Path) -> Path:
     for package in (npu_doctor, npu_summary, packaging):
         source = Path(package.__path__[0])
         shutil.copytree(source, site / source.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    shutil.copytree(FOLDER, site / "npu_doctor" / "data", dirs_exist_ok=True)
     return site
 
 
@@ -91,7 +93,7 @@ def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
 def test_an_unknown_stack_is_wrong_usage(tmp_path: Path) -> None:
     done = run(sys.executable, tmp_path, "--stack", "x")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no stack `x`; there are: mindspeed-rl-2.3" in done.stderr
+    assert "no stack `x`; there are: vllm-0.11, mindspeed-rl-2.3" in done.stderr
 
 
 def test_a_data_file_that_is_not_there_is_named(tmp_path: Path) -> None:

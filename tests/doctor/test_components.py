@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_doctor import data
+from npu_doctor import knowledge
 from npu_doctor.context import Context
 from npu_doctor.examine import examine
+from npu_doctor.stacks import DataError
 
 from .machine import MINDSPEED, TOOLKIT, Machine, clone
 
@@ -65,7 +66,7 @@ def test_a_user_can_add_a_row_without_touching_code(machine: Machine, tmp_path: 
     more = tmp_path / "more.json"
     table = {"name": "own", "source": "our lab", "key": "torch_npu", "columns": ["torch_npu", "cann"]}
     more.write_text(json.dumps({"schema": 1, "tables": [{**table, "rows": [["2.7.99", "8.3.RC1"]]}]}))
-    report = examine(Context(system=machine.system(), knowledge=data.load([str(more)]), imports=False))
+    report = examine(Context(system=machine.system(), knowledge=knowledge.load([str(more)]), imports=False))
     found = row(report, "cann with torch_npu 2.7.99")
     assert (found.level, found.see) == ("matched", ("our lab",))
 
@@ -81,14 +82,18 @@ def test_a_user_can_add_a_row_without_touching_code(machine: Machine, tmp_path: 
             '{"schema": 1, "tables": [{"name": "a", "source": "b", "key": "c", "columns": ["d"], "rows": []}]}',
             "no column",
         ),
-        ('{"schema": 1, "stacks": [{"name": "a", "pins": [{"nme": "b"}]}]}', "not of the shape"),
+        (
+            '{"schema": 1, "stacks": [{"name": "a", "overlays": [], "components": [{"nme": "b"}]}]}',
+            "components[0].nme: is not known",
+        ),
+        ('{"schema": 1, "stacks": [{"overlays": []}]}', "name: is missing"),
     ],
 )
 def test_a_wrong_data_file_is_named_with_what_is_wrong(tmp_path: Path, content: str, where: str) -> None:
     more = tmp_path / "more.json"
     more.write_text(content)
-    with pytest.raises(data.DataError, match=r"more\.json") as raised:
-        data.load([str(more)])
+    with pytest.raises(DataError, match=r"more\.json") as raised:
+        knowledge.load([str(more)])
     assert where in str(raised.value)
 
 
@@ -129,7 +134,7 @@ def test_the_drivers_version_is_npu_smis_where_its_file_is_not_mounted(machine: 
     assert row(machine.report(), "hdk with cann 8.3.RC1").found == "25.3.rc1"
 
 
-@pytest.mark.parametrize("name", [stack.name for stack in data.load().stacks])
+@pytest.mark.parametrize("name", [stack.name for stack in knowledge.load().stacks])
 def test_a_machine_is_held_against_any_stack(machine: Machine, name: str) -> None:
     report = machine.report(name)
     assert report.stack == name
@@ -160,7 +165,7 @@ def test_another_python_than_the_stacks_will_do_where_every_table_allows_it(
 
 
 def test_an_unknown_stack_is_refused_with_those_there_are(machine: Machine) -> None:
-    with pytest.raises(data.DataError, match=r"no stack `x`; there are: mindspeed-rl-2\.3, "):
+    with pytest.raises(DataError, match=r"no stack `x`; there are: vllm-0\.11, mindspeed-rl-2\.3, "):
         machine.report("x")
 
 

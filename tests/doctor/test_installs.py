@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from npu_doctor import data
+from npu_doctor import knowledge
 from npu_doctor.stacks import Stack
 from npu_overlays.installs import page as install_page
 from npu_overlays.installs import stacks as installs
 from support.pythons import find_uv
 
-KNOWLEDGE = data.load()
+KNOWLEDGE = knowledge.load()
 STACKS = list(KNOWLEDGE.stacks)
 VARIANTS = [stack for stack in STACKS if not stack.record]
 ON_INDEX = {"index", "source"}
@@ -70,10 +70,10 @@ def test_an_overlay_without_a_stack_has_no_extras() -> None:
 def test_constraints_hold_every_pin_of_the_index_and_name_the_rest(stack: Stack) -> None:
     lines = installs.constraints(stack, KNOWLEDGE).splitlines()
     constrained = {Requirement(line).name for line in lines if not line.startswith("#")}
-    wanted = {installs.distribution(pin, KNOWLEDGE) for pin in stack.pins if pin.install in ON_INDEX}
+    wanted = {installs.distribution(pin, KNOWLEDGE) for pin in stack.components if pin.install in ON_INDEX}
     assert constrained == wanted
     said = "\n".join(line for line in lines if line.startswith("#"))
-    assert all(pin.name in said for pin in stack.pins if pin.install == "git")
+    assert all(pin.name in said for pin in stack.components if pin.install == "git")
     assert all(name in said for name in stack.absent)
     assert all(one.source in said for one in stack.contradictions) or not stack.record
 
@@ -81,7 +81,7 @@ def test_constraints_hold_every_pin_of_the_index_and_name_the_rest(stack: Stack)
 @pytest.mark.parametrize("stack", VARIANTS, ids=names)
 def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> None:
     said = "\n".join(installs.commands(stack, KNOWLEDGE))
-    for pin in stack.pins:
+    for pin in stack.components:
         if pin.group and pin.group != "npu":
             revision = pin.commit or pin.tag or pin.repository
             assert (f"=={pin.version}" in said) if pin.install == "index" else (revision in said), pin
@@ -139,7 +139,7 @@ def compiled(
     stack: Stack, machine: str, folder: Path, *options: str, limited: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Resolve a stack's wheels for a machine, without installing."""
-    pins = [pin for pin in stack.pins if pin.install == "index" and machine in pin.wheels]
+    pins = [pin for pin in stack.components if pin.install == "index" and machine in pin.wheels]
     # numcodecs, which megatron-core pulls through zarr, has no wheel for aarch64 with Python 3.10.
     wanted = [installs.requirement(pin, KNOWLEDGE) for pin in pins if pin.name not in {"megatron_core", "opencv"}]
     (folder / "wanted.in").write_text("\n".join(wanted) + "\n")
@@ -186,7 +186,7 @@ def index() -> None:
 @pytest.mark.usefixtures("index")
 @pytest.mark.parametrize("stack", STACKS, ids=names)
 def test_every_pin_of_the_index_is_there(stack: Stack, tmp_path: Path) -> None:
-    pins = [pin for pin in stack.pins if pin.version and (pin.install in ON_INDEX or pin.name == "transformers")]
+    pins = [pin for pin in stack.components if pin.version and (pin.install in ON_INDEX or pin.name == "transformers")]
     indexed = [pin for pin in pins if not (stack.record and pin.name == "vllm_ascend" and pin.commit)]
     (tmp_path / "pins.in").write_text("\n".join(installs.requirement(pin, KNOWLEDGE) for pin in indexed))
     done = uv(
@@ -215,7 +215,7 @@ def test_the_wheels_of_a_consistent_stack_resolve_on_aarch64_with_numpy_1(stack:
     assert done.returncode == 0, done.stderr
     resolved = {Requirement(line).name: line for line in done.stdout.splitlines()}
     assert resolved["numpy"].startswith("numpy==1.")
-    for pin in stack.pins:
+    for pin in stack.components:
         name = installs.distribution(pin, KNOWLEDGE)
         if name in resolved and pin.version:
             assert resolved[name] == f"{name}=={pin.version}"
@@ -262,7 +262,7 @@ def test_extras_of_two_stacks_are_refused_together(tmp_path: Path) -> None:
 
 
 def test_pins_that_only_git_has_are_shown_as_such() -> None:
-    only_git = {(stack.name, pin.name) for stack in VARIANTS for pin in stack.pins if pin.install == "git"}
+    only_git = {(stack.name, pin.name) for stack in VARIANTS for pin in stack.components if pin.install == "git"}
     assert only_git == {
         ("vllm-0.11", "mindspeed"),
         ("mindspeed-rl-2.3-nearest", "mindspeed"),

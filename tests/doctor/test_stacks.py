@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_doctor import data, versions
+from npu_doctor import knowledge, versions
 from npu_doctor.checks import published
 from npu_doctor.context import Context
-from npu_overlays.overlay.project import STACKS_FILE
 from npu_overlays.overlay.stacks import load_stacks
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from npu_doctor.model import Row
     from npu_doctor.stacks import Stack
 
-KNOWLEDGE = data.load()
+KNOWLEDGE = knowledge.load()
 RECORDS = [stack for stack in KNOWLEDGE.stacks if stack.record]
 VARIANTS = [stack for stack in KNOWLEDGE.stacks if not stack.record]
 
@@ -31,9 +28,9 @@ class Paper(Context):
         if component == "python":
             return f"{self.stack.python}.1"
         if component.endswith("_commit"):
-            pin = self.stack.pin(component.removesuffix("_commit"))
+            pin = self.stack.component(component.removesuffix("_commit"))
             return pin.commit if pin else ""
-        pin = self.stack.pin(component)
+        pin = self.stack.component(component)
         return pin.version if pin else ""
 
 
@@ -112,12 +109,12 @@ def test_a_record_states_its_contradictions_with_sources_and_has_a_variant(stack
 )
 def test_a_record_keeps_the_pins_as_published(stack: str, version: dict[str, str]) -> None:
     record = KNOWLEDGE.stack(stack)
-    assert {name: pin.version for name in version if (pin := record.pin(name))} == version
+    assert {name: pin.version for name in version if (pin := record.component(name))} == version
 
 
 def test_the_commits_of_the_record_are_whole() -> None:
     record = KNOWLEDGE.stack("mindspeed-rl-2.3")
-    commits = {pin.name: pin.commit for pin in record.pins if pin.commit}
+    commits = {pin.name: pin.commit for pin in record.components if pin.commit}
     assert commits == {
         "vllm": "38217877aa70041c0115ee367b75197af9cbc5ad",
         "vllm_ascend": "1de16ead8eecfec8903ec1b330b27a4fa2593c35",
@@ -128,7 +125,7 @@ def test_the_commits_of_the_record_are_whole() -> None:
 
 @pytest.mark.parametrize("stack", KNOWLEDGE.stacks, ids=lambda stack: stack.name)
 def test_every_pin_says_where_it_comes_from_and_can_be_installed(stack: Stack) -> None:
-    for pin in stack.pins:
+    for pin in stack.components:
         assert pin.source, pin
         assert pin.install in {"system", "index", "source", "git", "overlay"}, pin
         assert set(pin.note) in (set(), {"en", "zh"}), pin
@@ -164,12 +161,12 @@ def test_every_range_names_a_source_and_components_of_a_table() -> None:
         assert versions.allows(one.allow, "1.0") is not None
 
 
-def test_the_overlays_of_the_stacks_are_those_of_the_project(pytestconfig: pytest.Config) -> None:
-    root: Path = pytestconfig.rootpath / "overlays"
-    if not (root / STACKS_FILE).is_file():
-        pytest.skip("run outside a checkout")
-    pairs = {frozenset(names) for names in load_stacks(root).members.values()}
-    assert {frozenset(stack.overlays) for stack in KNOWLEDGE.stacks} <= pairs
+def test_the_build_tool_reads_the_same_stacks_and_finds_their_overlays(pytestconfig: pytest.Config) -> None:
+    stacks = load_stacks(pytestconfig.rootpath / "overlays")
+    assert stacks.stacks == KNOWLEDGE.stacks
+    assert stacks.settings == KNOWLEDGE.settings
+    assert stacks.default == KNOWLEDGE.stacks[0].name
+    assert not KNOWLEDGE.stacks[0].record
 
 
 def test_every_symptom_says_what_to_do_and_where_it_was_learnt() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npu_doctor import data
+from npu_doctor import knowledge
 
 from .machine import ATB, SMI, SOCKETS, TOOLKIT, Machine
 
@@ -495,7 +495,7 @@ def a_device_that_is_ill(machine: Machine) -> None:
 
 
 def test_there_is_a_state_for_every_symptom() -> None:
-    assert {case[0] for case in CASES} == set(data.load().symptoms) == set(range(1, 34))
+    assert {case[0] for case in CASES} == set(knowledge.load().symptoms) == set(range(1, 34))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[4].__name__}")

@@ -230,7 +230,8 @@ class Sample:
 
     def copy(self, folder: Path) -> Sample:
         """Return a copy with overlays and a cache of its own, the same upstreams and the same index."""
-        shutil.copytree(self.overlays, folder / "overlays")
+        for part in ("overlays", "stacks"):
+            shutil.copytree(self.folder / part, folder / part)
         environment = Environment(folder=folder, index=self.environment.index)
         return replace(self, folder=folder, environment=environment)
 

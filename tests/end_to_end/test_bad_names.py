@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.overlays import write_stacks
+from npu_overlays.overlay.stacks import stacks_folder
+from support.overlays import write_stack, write_stacks
 
 from .refusals import build, out, refused
 from .sample import Sample
@@ -24,9 +25,9 @@ def test_an_unknown_stack_names_those_there_are(sample: Sample) -> None:
 
 
 def test_without_stacks_an_overlay_must_be_named(sample: Sample) -> None:
-    (sample.overlays / "stacks.toml").unlink()
+    shutil.rmtree(stacks_folder(sample.overlays))
     done = sample.environment.cli("build", "--overlays", sample.overlays, "--out", out(sample))
-    refused(sample, done, 3, "stacks.toml", "name an overlay")
+    refused(sample, done, 3, "there is no default stack", "name an overlay")
 
 
 @pytest.mark.parametrize("command", ["list", "matrix", "check", "build"])
@@ -74,26 +75,46 @@ def test_an_unknown_source_in_the_environment_names_the_known(sample: Sample) ->
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("default = ", "not valid TOML"),
-        ("default = 1\n[stacks]\n", "default: must be a text, not 1"),
-        ('default = "b"\n[stacks]\na = ["{lib}"]\n', "default: `b` is not one of the stacks"),
-        ('default = "a"\n[stacks]\na = ["lib@0000000"]\n', "stacks.a: no overlay `lib@0000000`"),
-        ('default = "a"\n[stacks]\na = "{lib}"\n', "stacks.a: must be a list"),
-        ('default = "a"\n[stacks]\na = []\n', "stacks.a: is empty"),
-        ('default = "a"\nstacks = 1\n', "stacks: must be a table"),
-        ('default = "a"\n[stack]\na = ["{lib}"]\n', "stack: unknown key fix: did you mean stacks?"),
-        ('default = "nope"\n[stacks]\na = ["{lib}"]\n', "`nope` is not one of the stacks fix: one of: a"),
-        ('default = "a"\nstick = 1\n[stacks]\na = ["{lib}"]\n', "stick: unknown key"),
-        ('default = "a"\n[stacks]\na = ["{lib}", "{lib}"]\n', "stacks.a: names two overlays of lib"),
+        ('{"overlays": ', "a.json: cannot be read as JSON"),
+        ("[]", "a.json: not an object"),
+        ("{}", "a.json: overlays: is missing"),
+        ('{"overlays": []}', "a.json: overlays: names no overlay"),
+        ('{"overlays": "{lib}"}', "a.json: overlays: must be a list"),
+        ('{"overlays": [1]}', "a.json: overlays: must be a list"),
+        ('{"overlays": ["app@0000000", "{lib}"]}', "a.json: overlays: no overlay `app@0000000`"),
+        ('{"overlays": ["{lib}", "{lib}"]}', "a.json: overlays: names two overlays of lib"),
+        ('{"overlays": ["{lib}"], "defualt": true}', "defualt: is not known fix: meant is perhaps `default`"),
+        ('{"overlays": ["{lib}"], "default": 1}', "default: must be true or false"),
+        ('{"overlays": ["{lib}"], "default": true}', "several stacks are the default: a, pair"),
+        ('{"overlays": ["{lib}"], "variant_of": "b"}', "variant_of: there is no stack `b` fix: one of: a, pair"),
+        ('{"overlays": ["{lib}"], "title": "x"}', "title: must be an object"),
+        ('{"overlays": ["{lib}"], "components": {}}', "components: must be a list"),
+        ('{"overlays": ["{lib}"], "components": [1]}', "components[0]: must be an object"),
+        ('{"overlays": ["{lib}"], "components": [{}]}', "components[0].name: is missing"),
+        ('{"overlays": ["{lib}"], "components": [{"name": "x", "install": "rpm"}]}', "`rpm` is no way to install"),
     ],
 )
-def test_a_mistake_in_the_stacks_file_is_named(sample: Sample, content: str, text: str) -> None:
-    (sample.overlays / "stacks.toml").write_text(content.replace("{lib}", sample.lib_name))
+def test_a_mistake_in_a_stack_is_named(sample: Sample, content: str, text: str) -> None:
+    (sample.folder / "stacks" / "a.json").write_text(content.replace("{lib}", sample.lib_name))
     refused(sample, sample.environment.cli("build", "--overlays", sample.overlays, "--out", out(sample)), 3, text)
+
+
+def test_a_stack_of_other_overlays_stands_in_nobodys_way(sample: Sample) -> None:
+    write_stack(sample.folder / "stacks", "a", overlays=["web@0000000"])
+    sample.environment.ok("list", "--overlays", sample.overlays)
+    refused(sample, build(sample, "--stack", "a"), 3, "web@0000000: no such overlay")
+
+
+def test_all_mistakes_of_all_stacks_are_told_at_once(sample: Sample) -> None:
+    write_stack(sample.folder / "stacks", "a", overlays=1, record="yes", components=[{"nmae": "x"}])
+    write_stack(sample.folder / "stacks", "b", python=3.1)
+    done = sample.environment.cli("list", "--overlays", sample.overlays)
+    for text in ("a.json: overlays", "a.json: record", "[0].nmae", "[0].name", "b.json: overlays", "b.json: python"):
+        assert text in done.err.replace("\n", " ")
 
 
 def test_an_overlay_paired_in_two_ways_is_refused(sample: Sample) -> None:
     shutil.copytree(sample.app_overlay, sample.overlays / "web@0000000")
     stacks = {"pair": [sample.lib_name, sample.app_name], "other": [sample.lib_name, "web@0000000"]}
     write_stacks(sample.overlays, "pair", stacks)
-    refused(sample, build(sample), 3, f"{sample.lib_name} is paired differently by several stacks")
+    refused(sample, build(sample), 3, f"{sample.lib_name} is paired differently by the stacks pair and other")

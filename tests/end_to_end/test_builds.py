@@ -13,6 +13,7 @@ import pytest
 from packaging.metadata import Metadata
 
 import npu_summary
+from npu_overlays.overlay.stacks import stacks_folder
 from support.overlays import edit
 from support.wheels import members, metadata, record_problems
 
@@ -345,7 +346,7 @@ def test_the_cache_serves_later_builds_without_any_source(sample: Sample, tmp_pa
 
 
 def test_an_overlay_without_a_stack_stands_alone(sample: Sample, tmp_path: Path) -> None:
-    (sample.overlays / "stacks.toml").unlink()
+    shutil.rmtree(stacks_folder(sample.overlays))
     out = tmp_path / "out"
     sample.environment.ok("build", sample.app_name, "--overlays", sample.overlays, "--out", out)
     assert "lib[fast]>=1.0; python_version >= '3.9'" in metadata(wheel_of(out, "app_npu")).get_all("Requires-Dist", [])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.overlay.stacks import stacks_folder
 from support.overlays import edit
 
 from .sample import LICENCE, Sample
@@ -362,7 +363,7 @@ def test_check_reports_what_is_right_beside_what_is_wrong(sample: Sample) -> Non
     assert "do not hold upstream's LICENSE" in done.err
     (sample.lib_overlay / "LICENSE").write_bytes(LICENCE)
     # lib requires app's version, which only its lock tells; alone it is right.
-    (sample.overlays / "stacks.toml").unlink()
+    shutil.rmtree(stacks_folder(sample.overlays))
     done = sample.environment.cli("check", "--all", "--overlays", sample.overlays)
     assert done.code == 3
     assert f"{sample.lib_name}: 12 changes in 6 files, as declared" in done.out

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Environment
-from support.overlays import edit, write_layer, write_overlay
+from support.overlays import edit, write_layer, write_overlay, write_stacks
 from support.pythons import some_uv
 from support.upstreams import make_upstream
 from support.wheels import members, metadata
@@ -90,8 +90,7 @@ def layered(sample: Sample) -> Sample:
     (folder / ".gitignore").write_text("build/\nshared\n")
     sample.environment.succeed("git", "init", "--quiet", sample.folder)
     moved = replace(sample, lib=upstream, lib_name=folder.name)
-    stacks = sample.overlays / "stacks.toml"
-    stacks.write_text(stacks.read_text().replace(sample.lib_name, moved.lib_name))
+    write_stacks(sample.overlays, "pair", {"pair": [moved.lib_name, sample.app_name]})
     sample.environment.ok("lock", folder.name, "--overlays", sample.overlays)
     return moved
 
@@ -158,7 +157,7 @@ def test_the_sdist_holds_the_pin_and_its_layers(layered: Sample, tmp_path: Path)
         assert f"{top}/_overlays/layers/{file}" in names
     for file in ("pyproject.toml", "overlay.lock"):
         assert f"{top}/_overlays/{layered.app_name}/{file}" in names
-    assert f"{top}/_overlays/stacks.toml" in names
+    assert f"{top}/_overlays/stacks/pair.json" in names
     assert f"{top}/tree/src/lib/build/kept.py" in names
 
 

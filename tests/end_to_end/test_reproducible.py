@@ -96,19 +96,21 @@ def test_the_comparison_can_fail(sample: Sample, wheels: Path, change: str) -> N
 @pytest.mark.parametrize(
     ("file", "matters"),
     [
-        ("npu_doctor/data/compatibility.json", False),
-        ("npu_doctor/data/symptoms.json", False),
-        ("npu_doctor/checks/memory.py", False),
-        ("npu_summary/layout.py", True),
+        ("stacks/knowledge/compatibility.json", False),
+        ("stacks/knowledge/symptoms.json", False),
+        ("stacks/vllm-0.11.json", False),
+        ("build_tools/npu_doctor/checks/memory.py", False),
+        ("build_tools/npu_summary/layout.py", True),
     ],
 )
 def test_what_the_doctor_knows_changes_no_byte_of_a_wheel_nor_of_its_statement(
     sample: Sample, wheels: Path, tmp_path: Path, file: str, *, matters: bool
 ) -> None:
-    tools = tmp_path / "tools"
-    shutil.copytree(ROOT / "build_tools", tools, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = tools / file
-    changed.write_bytes(changed.read_bytes().rstrip() + (b"\n# more\n" if changed.suffix == ".py" else b"\n\n"))
-    made = build(sample, PYTHONPATH=str(tools))
+    for folder in ("build_tools", "stacks"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = tmp_path / file
+    more = b"# more\n" if changed.suffix == ".py" else b"\n"
+    changed.write_bytes(changed.read_bytes().replace(b"8.3.RC1", b"8.3.RC2") + more)
+    made = build(sample, PYTHONPATH=str(tmp_path / "build_tools"))
     assert made.keys() == contents(wheels).keys()
     assert (made != contents(wheels)) is matters

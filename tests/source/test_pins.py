@@ -11,7 +11,7 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.pins import archive_faults, is_folder_name, url_fault
 from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.pin import Archive
-from support.overlays import write_overlay
+from support.overlays import write_overlay, write_stacks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,6 +153,6 @@ def test_stack_that_leaves_the_folder_of_overlays_is_refused(tmp_path: Path) -> 
     root = tmp_path / "overlays"
     root.mkdir()
     write_overlay(tmp_path, project="lib", commit="a" * 40, repository="https://h/x", packages=["lib"], files={})
-    (root / "stacks.toml").write_text('default = "s"\n[stacks]\ns = ["../lib@aaaaaaa"]\n')
-    with pytest.raises(ConfigError, match=r"stacks.s: '../lib@aaaaaaa' is not the name of an overlay"):
+    write_stacks(root, "s", {"s": ["../lib@aaaaaaa"]})
+    with pytest.raises(ConfigError, match=r"s.json: overlays: '../lib@aaaaaaa' is not the name of an overlay"):
         load_stacks(root)

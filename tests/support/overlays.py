@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from npu_overlays.overlay.stacks import stacks_folder
+
 _CONFIG = """\
 [build-system]
 requires = ["npu-overlays"]
@@ -73,11 +75,18 @@ def write_layer(folder: Path, *, project: str, files: Mapping[str, bytes], confi
 
 
 def write_stacks(root: Path, default: str, stacks: Mapping[str, Sequence[str]]) -> Path:
-    """Write ``stacks.toml`` and return it."""
-    lines = [f'default = "{default}"', "", "[stacks]"]
-    lines += [f'"{name}" = {json.dumps(list(members))}' for name, members in stacks.items()]
-    file = root / "stacks.toml"
-    file.write_text("\n".join(lines) + "\n", "utf-8")
+    """Write a file for each stack beside a folder of overlays, and return their folder."""
+    folder = stacks_folder(root)
+    for name, overlays in stacks.items():
+        write_stack(folder, name, overlays=list(overlays), default=name == default)
+    return folder
+
+
+def write_stack(folder: Path, name: str, **values: object) -> Path:
+    """Write one stack and return its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(values), "utf-8")
     return file
 
 

@@ -10,7 +10,7 @@ from npu_doctor.checks import driver
 from npu_doctor.checks.published import fix_of, tables_that_allow
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
-from npu_doctor.stacks import Pin, Stack
+from npu_doctor.stacks import Component, Stack
 
 
 def presence(context: Context) -> Iterator[Row]:
@@ -29,19 +29,19 @@ def _pair(context: Context) -> Iterator[str]:
         if found and versions.same(row[table.columns.index("torch")], found):
             yield f"torch_npu=={row[0]}"
             return
-    wanted = next(stack for stack in context.knowledge.stacks if not stack.record and stack.pin("torch_npu"))
+    wanted = next(stack for stack in context.knowledge.stacks if not stack.record and stack.component("torch_npu"))
     for name in ("torch", "torch_npu"):
-        if pin := wanted.pin(name):
-            yield f"{name}=={pin.version}"
+        if component := wanted.component(name):
+            yield f"{name}=={component.version}"
 
 
 def pins(context: Context) -> Iterator[Row]:
-    """Yield one row for each pin of the chosen stack."""
+    """Yield one row for each component of the chosen stack."""
     if context.stack is None:
         return
     yield _python(context, context.stack)
-    for pin in context.stack.pins:
-        yield from _pinned(context, pin)
+    for component in context.stack.components:
+        yield from _pinned(context, component)
 
 
 def _python(context: Context, stack: Stack) -> Row:
@@ -49,90 +49,100 @@ def _python(context: Context, stack: Stack) -> Row:
     found = context.system.python
     if versions.allows(f"=={stack.python}.*", found):
         return _row(context, "python", "matched", found, stack.python)
-    pins = {pin.name: pin.version for pin in stack.pins if pin.version}
+    pins = {component.name: component.version for component in stack.components if component.version}
     tables = tables_that_allow(context, "python", found, pins)
     expected = f"{stack.python}; allowed by the tables {', '.join(tables)}" if tables else stack.python
     row = _row(context, "python", "compatible" if tables else "broken", found, stack.python)
     return replace(row, expected=expected)
 
 
-def _pinned(context: Context, pin: Pin) -> Iterator[Row]:
-    found = context.version(pin.name)
-    wanted = pin.version or pin.commit or pin.tag or pin.allow
-    limit_only = bool(pin.allow) and not pin.version
-    if pin.group in context.settings["optional_groups"] and not _any_of(context, pin.group):
+def _pinned(context: Context, component: Component) -> Iterator[Row]:
+    found = context.version(component.name)
+    wanted = component.version or component.commit or component.tag or component.allow
+    limit_only = bool(component.allow) and not component.version
+    if component.group in context.settings["optional_groups"] and not _any_of(context, component.group):
         return
-    if pin.commit:
-        yield _row(context, pin.name, *_commit_level(context, pin), f"{pin.version} at {pin.commit}".strip())
+    if component.commit:
+        yield _row(
+            context,
+            component.name,
+            *_commit_level(context, component),
+            f"{component.version} at {component.commit}".strip(),
+        )
     elif not wanted:
-        level: Level = "matched" if context.has(pin.name) else "broken"
-        yield _row(context, pin.name, level, "there" if level == "matched" else "not there", "to be there")
+        level: Level = "matched" if context.has(component.name) else "broken"
+        yield _row(context, component.name, level, "there" if level == "matched" else "not there", "to be there")
     elif found:
-        yield _row(context, pin.name, _found_level(context, pin, found), found, _expected(pin))
+        yield _row(context, component.name, _found_level(context, component, found), found, _expected(component))
     elif not limit_only:
         # Containers often do not see the driver's file; everything else would be there.
-        missing: Level = "unknown" if pin.name in {"hdk", "nnal"} else "broken"
-        yield _row(context, pin.name, missing, "not found", wanted)
+        missing: Level = "unknown" if component.name in {"hdk", "nnal"} else "broken"
+        yield _row(context, component.name, missing, "not found", wanted)
 
 
 def _any_of(context: Context, group: str) -> bool:
     """Return whether anything of an optional group is installed: half of one is a mistake, none of it a choice."""
-    pins = context.stack.pins if context.stack else ()
-    return any(context.version(pin.name) for pin in pins if pin.group == group)
+    pins = context.stack.components if context.stack else ()
+    return any(context.version(component.name) for component in pins if component.group == group)
 
 
-def _found_level(context: Context, pin: Pin, found: str) -> Level:
-    level = _pin_level(pin, found)
-    return "compatible" if level == "broken" and pin.name == "hdk" and driver.named(context) else level
+def _found_level(context: Context, component: Component, found: str) -> Level:
+    level = _pin_level(component, found)
+    return "compatible" if level == "broken" and component.name == "hdk" and driver.named(context) else level
 
 
-def _expected(pin: Pin) -> str:
-    wanted = [pin.version, f"{pin.allow} is allowed" if pin.allow and pin.version else pin.allow]
-    return "; ".join(filter(None, wanted)) or pin.tag
+def _expected(component: Component) -> str:
+    wanted = [
+        component.version,
+        f"{component.allow} is allowed" if component.allow and component.version else component.allow,
+    ]
+    return "; ".join(filter(None, wanted)) or component.tag
 
 
-def _pin_level(pin: Pin, found: str) -> Level:
-    if pin.version and (versions.same(pin.version, found) or versions.same(pin.version, versions.public(found))):
+def _pin_level(component: Component, found: str) -> Level:
+    if component.version and (
+        versions.same(component.version, found) or versions.same(component.version, versions.public(found))
+    ):
         return "matched"
-    if pin.allow and versions.allows(pin.allow, versions.public(found)):
-        return "compatible" if pin.version else "matched"
-    if not pin.version and not pin.allow:
-        return "matched" if versions.same(pin.tag, versions.public(found)) else "compatible"
+    if component.allow and versions.allows(component.allow, versions.public(found)):
+        return "compatible" if component.version else "matched"
+    if not component.version and not component.allow:
+        return "matched" if versions.same(component.tag, versions.public(found)) else "compatible"
     return "broken"
 
 
-def _commit_level(context: Context, pin: Pin) -> tuple[Level, str]:
+def _commit_level(context: Context, component: Component) -> tuple[Level, str]:
     """Return how a component pinned to a commit stands, and the commit found."""
-    origin = context.origin(pin.name if pin.name != "megatron_core" else "megatron.core")
+    origin = context.origin(component.name if component.name != "megatron_core" else "megatron.core")
     if origin is None:
         return "broken", "not found"
     if origin.commit:
-        abbreviated = min(len(origin.commit), len(pin.commit))
-        same = origin.commit[:abbreviated] == pin.commit[:abbreviated]
+        abbreviated = min(len(origin.commit), len(component.commit))
+        same = origin.commit[:abbreviated] == component.commit[:abbreviated]
         return ("matched" if same else "broken"), f"{origin.version} at {origin.commit}".strip()
-    if pin.version and versions.same(pin.version, versions.public(origin.version)):
+    if component.version and versions.same(component.version, versions.public(origin.version)):
         return "compatible", f"{origin.version}, commit unknown"
     return "unknown", f"{origin.version} in {origin.file}, commit unknown"
 
 
 def _row(context: Context, name: str, level: Level, found: str, expected: str) -> Row:
     chosen = context.stack
-    pin = chosen.pin(name) if chosen else None
-    fix = "" if level == "matched" else _pin_fix(name, pin, expected)
+    component = chosen.component(name) if chosen else None
+    fix = "" if level == "matched" else _pin_fix(name, component, expected)
     why = "" if level == "matched" else f"the stack {chosen.name if chosen else ''} asks for it"
-    see = tuple(filter(None, [pin.source if pin else (chosen.source if chosen else "")]))
+    see = tuple(filter(None, [component.source if component else (chosen.source if chosen else "")]))
     return Row(component=name, level=level, found=found, expected=expected, why=why, fix=fix, see=see)
 
 
-def _pin_fix(name: str, pin: Pin | None, expected: str) -> str:
-    if pin is not None and pin.repository and pin.install in {"git", "source"}:
-        env = "".join(f"{key}={value} " for key, value in pin.env.items())
-        options = f"{pin.options} " if pin.options else ""
-        revision = f"@{pin.commit or pin.tag}" if pin.commit or pin.tag else ""
-        return "; ".join(pin.commands) or f"{env}pip install {options}'git+{pin.repository}{revision}'"
-    if pin is not None and pin.install == "overlay":
+def _pin_fix(name: str, component: Component | None, expected: str) -> str:
+    if component is not None and component.repository and component.install in {"git", "source"}:
+        env = "".join(f"{key}={value} " for key, value in component.env.items())
+        options = f"{component.options} " if component.options else ""
+        revision = f"@{component.commit or component.tag}" if component.commit or component.tag else ""
+        return "; ".join(component.commands) or f"{env}pip install {options}'git+{component.repository}{revision}'"
+    if component is not None and component.install == "overlay":
         return f"install the patched wheel: pip install {name}-npu"
-    return fix_of(name, pin.version or pin.allow if pin else expected)
+    return fix_of(name, component.version or component.allow if component else expected)
 
 
 def absent(context: Context) -> Iterator[Row]:

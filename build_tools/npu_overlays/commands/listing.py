@@ -45,8 +45,8 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 def _run(options: Options, console: Console) -> int:
     root = checked_root(options.root)
-    stacks = load_stacks(root)
-    rows = [_row(overlay, stacks) for overlay in load_all(root)]
+    overlays, stacks = load_all(root), load_stacks(root)
+    rows = [_row(overlay, stacks) for overlay in overlays]
     if options.json:
         console.json({"default": stacks.default, "overlays": [_as_json(row) for row in rows]})
         return 0
@@ -57,7 +57,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _row(overlay: Overlay, stacks: Stacks) -> _Row:
-    names = [stack for stack, members in stacks.members.items() if overlay.name in members]
+    names = [stack.name for stack in stacks.of(overlay.name)]
     return _Row(overlay=overlay, upstream=upstream_version(overlay), stacks=names)
 
 

@@ -106,7 +106,7 @@ def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
         overlay=overlay.name,
         project=overlay.pin.project,
         python=python,
-        stack=next((stack for stack, names in stacks.members.items() if overlay.name in names), ""),
+        stack=next((stack.name for stack in stacks.of(overlay.name)), ""),
         sources=" ".join(kind for kind, known in _sources(overlay.pin) if known),
         artifact=f"{overlay.distribution}-{overlay.name.partition('@')[2]}-py{python}",
     )

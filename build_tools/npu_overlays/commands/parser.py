@@ -32,7 +32,7 @@ exit codes:
   0  done
   1  an unexpected failure (please report it with --verbose)
   2  the command line, or a variable that stands for an option, is wrong
-  3  an overlay's pyproject.toml, overlay.lock or stacks.toml is wrong, or there is no such overlay
+  3  an overlay's pyproject.toml, overlay.lock or a stack is wrong, or there is no such overlay
   4  the pinned upstream cannot be had, or is not what the pin says
   5  the overlay does not fit the upstream source
   6  a file cannot be written, or is not a wheel of ours

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.data import Knowledge, load
-from npu_doctor.stacks import Pin, Stack
+from npu_doctor.knowledge import load
+from npu_doctor.stacks import Catalogue, Component, Stack
 from npu_overlays.installs import stacks as installs
 from npu_overlays.reproducible import write_atomically
 
@@ -19,39 +19,39 @@ _TEXTS: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_tex
 _NAMES = {"cann": "CANN", "hdk": "HDK", "nnal": "NNAL"}
 
 
-def render(knowledge: Knowledge, language: str) -> str:
+def render(catalogue: Catalogue, language: str) -> str:
     """Return the page in a language, ``en`` or ``zh``."""
     texts = _TEXTS[language]
     lines = [f"# {texts['title']}", "", f"<!-- {texts['generated']} -->", "", texts["other"], ""]
     lines += [texts["intro"], "", texts["before"], "", texts["x86"].format(index=installs.CPU_INDEX), ""]
     lines += [texts["chip"], "", f"## {texts['consistent']}", ""]
-    for stack in knowledge.stacks:
+    for stack in catalogue.stacks:
         if not stack.record:
-            lines += _consistent(stack, knowledge, language)
+            lines += _consistent(stack, catalogue, language)
     lines += [f"## {texts['records']}", ""]
-    for stack in knowledge.stacks:
+    for stack in catalogue.stacks:
         if stack.record:
-            lines += _record(stack, knowledge, language)
+            lines += _record(stack, catalogue, language)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _consistent(stack: Stack, knowledge: Knowledge, language: str) -> Iterator[str]:
+def _consistent(stack: Stack, catalogue: Catalogue, language: str) -> Iterator[str]:
     texts = _TEXTS[language]
     yield from _heading(stack, language)
     of = texts["of"].format(name=stack.variant_of, anchor=_anchor(stack.variant_of))
     yield from (of, "")
     yield from _table(stack, language)
-    names = ", ".join(f"`[{name}]`" for name in installs.extras(stack, knowledge))
+    names = ", ".join(f"`[{name}]`" for name in installs.extras(stack, catalogue))
     yield from (texts["extras"].format(names=names), "")
     if stack.absent:
         yield from (texts["absent"].format(names=", ".join(stack.absent)), "")
     yield from _contradictions(stack, language, "remaining")
-    yield from ("```bash", *installs.commands(stack, knowledge), "```", "")
+    yield from ("```bash", *installs.commands(stack, catalogue), "```", "")
 
 
-def _record(stack: Stack, knowledge: Knowledge, language: str) -> Iterator[str]:
+def _record(stack: Stack, catalogue: Catalogue, language: str) -> Iterator[str]:
     yield from _heading(stack, language)
-    variants = [one.name for one in knowledge.stacks if one.variant_of == stack.name]
+    variants = [one.name for one in catalogue.stacks if one.variant_of == stack.name]
     links = ", ".join(f"[{name}](#{_anchor(name)})" for name in variants)
     yield from (_TEXTS[language]["take"].format(names=links), "")
     yield from _table(stack, language)
@@ -71,23 +71,25 @@ def _table(stack: Stack, language: str) -> Iterator[str]:
     yield f"| {' | '.join(texts['columns'])} |"
     yield "|---|---|---|---|"
     yield f"| {texts['python']} | {stack.python} | | |"
-    for pin in stack.pins:
-        name, note = _NAMES.get(pin.name, pin.name), pin.note.get(language, "")
-        yield f"| {name} | {_version(pin)} | {_how(pin, language)} | {note} |"
+    for component in stack.components:
+        name, note = _NAMES.get(component.name, component.name), component.note.get(language, "")
+        yield f"| {name} | {_version(component)} | {_how(component, language)} | {note} |"
     for overlay in stack.overlays:
         yield f"| {overlay.partition('@')[0]}-npu | {overlay} | {_how_text('overlay', language)} | |"
     yield ""
 
 
-def _version(pin: Pin) -> str:
-    revision = f"`{pin.commit[:10] or pin.tag}`" if pin.commit or pin.tag else ""
-    version = pin.version or (f"`{pin.allow}`" if pin.allow else "")
+def _version(component: Component) -> str:
+    revision = f"`{component.commit[:10] or component.tag}`" if component.commit or component.tag else ""
+    version = component.version or (f"`{component.allow}`" if component.allow else "")
     return " ".join(filter(None, [version, revision])) or "-"
 
 
-def _how(pin: Pin, language: str) -> str:
-    text = _how_text(pin.install, language)
-    return f"[{text}]({pin.repository})" if pin.repository and pin.install in {"git", "source"} else text
+def _how(component: Component, language: str) -> str:
+    text = _how_text(component.install, language)
+    return (
+        f"[{text}]({component.repository})" if component.repository and component.install in {"git", "source"} else text
+    )
 
 
 def _how_text(install: str, language: str) -> str:
@@ -109,8 +111,8 @@ def _contradictions(stack: Stack, language: str, title: str) -> Iterator[str]:
 
 def outdated(folder: Path) -> list[Path]:
     """Return the pages in a folder that are not what the data says."""
-    knowledge = load()
-    pages = {folder / name: render(knowledge, language) for language, name in PAGES.items()}
+    catalogue = load()
+    pages = {folder / name: render(catalogue, language) for language, name in PAGES.items()}
     return [file for file, text in pages.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
 
 
@@ -122,9 +124,9 @@ def main(arguments: list[str]) -> int:
         for file in stale:
             sys.stderr.write(f"{file}: not up to date; run: python -m npu_overlays.installs.page\n")
         return 1 if stale else 0
-    knowledge = load()
+    catalogue = load()
     for language, name in PAGES.items():
-        write_atomically(folder / name, render(knowledge, language).encode())
+        write_atomically(folder / name, render(catalogue, language).encode())
     return 0
 
 

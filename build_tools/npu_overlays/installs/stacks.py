@@ -1,12 +1,11 @@
-"""Installs: a stack in, extras of the wheel, a constraints file and commands out, all from the doctor's data."""
+"""Installs: a stack in, extras of the wheel, a constraints file and commands out, all from the same data."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from npu_doctor.data import Knowledge
-from npu_doctor.stacks import Pin, Stack
+from npu_doctor.stacks import Catalogue, Component, Stack
 
 # PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -16,48 +15,57 @@ _ON_INDEX = ("index", "source")
 _ORDER = {"source": 0, "git": 1, "index": 2}  # engines before what is built against them
 
 
-def distribution(pin: Pin, knowledge: Knowledge) -> str:
+def distribution(component: Component, catalogue: Catalogue) -> str:
     """Return the name the index knows a component by."""
-    name: str = knowledge.settings["distributions"].get(pin.name, pin.name.replace("_", "-"))
+    name: str = catalogue.settings.get("distributions", {}).get(component.name, component.name.replace("_", "-"))
     return name
 
 
-def requirement(pin: Pin, knowledge: Knowledge) -> str:
-    """Return a pin as a requirement."""
-    extra = f"[{pin.extra}]" if pin.extra else ""
-    return f"{distribution(pin, knowledge)}{extra}{f'=={pin.version}' if pin.version else pin.allow}"
+def requirement(component: Component, catalogue: Catalogue) -> str:
+    """Return a component as a requirement."""
+    extra = f"[{component.extra}]" if component.extra else ""
+    version = f"=={component.version}" if component.version else component.allow
+    return f"{distribution(component, catalogue)}{extra}{version}"
 
 
-def extras(stack: Stack, knowledge: Knowledge) -> dict[str, list[str]]:
+def extras(stack: Stack, catalogue: Catalogue) -> dict[str, list[str]]:
     """Return the extras a stack gives verl-npu.
 
     Args:
-        stack: the stack; pins that only git has cannot stand in a wheel's metadata and are left out.
-        knowledge: the names the index knows the components by.
+        stack: the stack; components that only git has cannot stand in a wheel's metadata and are left out.
+        catalogue: the names the index knows the components by.
 
     Returns:
         Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each of them can be
         asked for alone and two of different stacks are refused together instead of mixed.
     """
-    modules = dict.fromkeys(knowledge.settings["cann_modules"].values())
-    base = [*_group(stack, BASE, knowledge), *modules]
-    names = dict.fromkeys(pin.group for pin in stack.pins if pin.group and pin.group != BASE)
-    return {BASE: base, **{name: [*base, *_group(stack, name, knowledge)] for name in names}}
+    if not stack.components:
+        return {}
+    modules = dict.fromkeys(catalogue.settings.get("cann_modules", {}).values())
+    base = [*_group(stack, BASE, catalogue), *modules]
+    names = dict.fromkeys(
+        component.group for component in stack.components if component.group and component.group != BASE
+    )
+    return {BASE: base, **{name: [*base, *_group(stack, name, catalogue)] for name in names}}
 
 
-def _group(stack: Stack, name: str, knowledge: Knowledge) -> list[str]:
-    return [requirement(pin, knowledge) for pin in stack.pins if pin.group == name and pin.install in _ON_INDEX]
+def _group(stack: Stack, name: str, catalogue: Catalogue) -> list[str]:
+    return [
+        requirement(component, catalogue)
+        for component in stack.components
+        if component.group == name and component.install in _ON_INDEX
+    ]
 
 
-def extras_of_overlay(overlay: str, knowledge: Knowledge) -> dict[str, list[str]]:
+def extras_of_overlay(overlay: str, catalogue: Catalogue) -> dict[str, list[str]]:
     """Return the extras of the wheel of an overlay: those of its consistent stacks, the first named one first.
 
     A stack kept as a record contradicts itself, so a wheel never asks for it.
     """
     merged: dict[str, list[str]] = {}
-    for stack in stacks_of((overlay,), knowledge):
+    for stack in stacks_of((overlay,), catalogue):
         if not stack.record:
-            merged = {**extras(stack, knowledge), **merged}
+            merged = {**extras(stack, catalogue), **merged}
     return dict(sorted(merged.items()))
 
 
@@ -70,10 +78,10 @@ def without_extras(requires: Iterable[str], names: Iterable[str]) -> list[str]:
     return [text for text in requires if not replaced.search(text.partition(";")[2])]
 
 
-def stacks_of(overlays: Iterable[str], knowledge: Knowledge) -> list[Stack]:
+def stacks_of(overlays: Iterable[str], catalogue: Catalogue) -> list[Stack]:
     """Return the stacks that go with any of the overlays, in the order of the data."""
     wanted = set(overlays)
-    return [stack for stack in knowledge.stacks if wanted & set(stack.overlays)]
+    return [stack for stack in catalogue.stacks if wanted & set(stack.overlays)]
 
 
 def constraints_name(stack: Stack) -> str:
@@ -81,50 +89,56 @@ def constraints_name(stack: Stack) -> str:
     return f"constraints-{stack.name}.txt"
 
 
-def constraints(stack: Stack, knowledge: Knowledge) -> str:
+def constraints(stack: Stack, catalogue: Catalogue) -> str:
     """Return the constraints file of a stack; what a constraint cannot say stands in it as a comment."""
     lines = [
-        f"# {stack.title['en']}",
+        f"# {stack.title.get('en', stack.name)}",
         f"# Python {stack.python}; {', '.join(_system(stack))}",
         f"# from: {stack.source}",
     ]
     if stack.record:
         lines.append("# Kept as published. It contradicts itself:")
         lines += [f"# - {one.says['en']} Instead: {one.instead['en']}. ({one.source})" for one in stack.contradictions]
-    pins = [pin for pin in stack.pins if pin.install in _ON_INDEX]
-    lines += [line for pin in pins for line in _constraint(pin, knowledge)]
+    pins = [component for component in stack.components if component.install in _ON_INDEX]
+    lines += [line for component in pins for line in _constraint(component, catalogue)]
     lines += list(stack.constraints)
-    lines += [f"# not on the index: {described(pin)}" for pin in stack.pins if pin.install == "git"]
+    lines += [
+        f"# not on the index: {described(component)}" for component in stack.components if component.install == "git"
+    ]
     lines += [f"# must not be installed: {name}" for name in stack.absent]
     return "\n".join(lines) + "\n"
 
 
 def _system(stack: Stack) -> list[str]:
-    return [f"{pin.name.upper()} {pin.version}" for pin in stack.pins if pin.install == "system"]
+    return [
+        f"{component.name.upper()} {component.version}"
+        for component in stack.components
+        if component.install == "system"
+    ]
 
 
-def _constraint(pin: Pin, knowledge: Knowledge) -> list[str]:
-    name = distribution(pin, knowledge)
-    if pin.name == "torch":
+def _constraint(component: Component, catalogue: Catalogue) -> list[str]:
+    name = distribution(component, catalogue)
+    if component.name == "torch":
         # Without the local version pip could take a CUDA build on x86, which torch_npu refuses.
         x86 = 'platform_machine == "x86_64"'
-        return [f"{name}=={pin.version}+cpu ; {x86}", f"{name}=={pin.version} ; {x86.replace('==', '!=')}"]
-    return [f"{name}=={pin.version}" if pin.version else f"{name}{pin.allow}"]
+        return [f"{name}=={component.version}+cpu ; {x86}", f"{name}=={component.version} ; {x86.replace('==', '!=')}"]
+    return [f"{name}=={component.version}" if component.version else f"{name}{component.allow}"]
 
 
-def described(pin: Pin) -> str:
-    """Return what a pin says, for people."""
-    revision = pin.commit or pin.tag
-    source = f"{pin.repository}@{revision}" if revision else pin.repository
-    return " ".join(filter(None, [pin.name, pin.version, f"from {source}" if source else ""]))
+def described(component: Component) -> str:
+    """Return what a component says, for people."""
+    revision = component.commit or component.tag
+    source = f"{component.repository}@{revision}" if revision else component.repository
+    return " ".join(filter(None, [component.name, component.version, f"from {source}" if source else ""]))
 
 
-def commands(stack: Stack, knowledge: Knowledge, *, x86: bool = False) -> list[str]:
+def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[str]:
     """Return the shell commands that install a consistent stack, in their order.
 
     Args:
         stack: the stack.
-        knowledge: the names the index knows the components by.
+        catalogue: the names the index knows the components by.
         x86: whether for x86, where torch comes from PyTorch's own index.
     """
     file = constraints_name(stack)
@@ -135,29 +149,29 @@ def commands(stack: Stack, knowledge: Knowledge, *, x86: bool = False) -> list[s
         "source /usr/local/Ascend/nnal/atb/set_env.sh",
         f"pip install {given} --find-links wheels 'verl-npu[{BASE},{DOCTOR}]'",
     ]
-    built = [pin for pin in stack.pins if pin.group and pin.group != BASE]
-    for pin in sorted(built, key=lambda pin: _ORDER[pin.install]):
-        lines += _install(pin, given, knowledge)
-    lines += _removals(stack, knowledge)
+    built = [component for component in stack.components if component.group and component.group != BASE]
+    for component in sorted(built, key=lambda component: _ORDER[component.install]):
+        lines += _install(component, given, catalogue)
+    lines += _removals(stack, catalogue)
     return [*lines, "python -I -m verl_npu_summary --verify", f"python -I -m npu_doctor --stack {stack.name}"]
 
 
-def _install(pin: Pin, given: str, knowledge: Knowledge) -> list[str]:
-    env = "".join(f"{key}={value} " for key, value in pin.env.items())
-    options = f"{pin.options} " if pin.options else ""
-    if pin.install == "index":
-        return [f"{env}pip install {given} {options}'{requirement(pin, knowledge)}'", *pin.commands]
-    if pin.commands:
-        return list(pin.commands)
-    revision = pin.commit or pin.tag
-    target = f"{distribution(pin, knowledge)} @ git+{pin.repository}{f'@{revision}' if revision else ''}"
+def _install(component: Component, given: str, catalogue: Catalogue) -> list[str]:
+    env = "".join(f"{key}={value} " for key, value in component.env.items())
+    options = f"{component.options} " if component.options else ""
+    if component.install == "index":
+        return [f"{env}pip install {given} {options}'{requirement(component, catalogue)}'", *component.commands]
+    if component.commands:
+        return list(component.commands)
+    revision = component.commit or component.tag
+    target = f"{distribution(component, catalogue)} @ git+{component.repository}{f'@{revision}' if revision else ''}"
     return [f"{env}pip install {given} {options}'{target}'"]
 
 
-def _removals(stack: Stack, knowledge: Knowledge) -> list[str]:
+def _removals(stack: Stack, catalogue: Catalogue) -> list[str]:
     """Return the commands that remove what must not be there; triton takes files of triton-ascend with it."""
     lines = [f"pip uninstall -y {' '.join(stack.absent)}"] if stack.absent else []
-    ours = stack.pin("triton_ascend")
+    ours = stack.component("triton_ascend")
     if "triton" in stack.absent and ours is not None and ours.install == "index":
-        lines.append(f"pip install --force-reinstall --no-deps '{requirement(ours, knowledge)}'")
+        lines.append(f"pip install --force-reinstall --no-deps '{requirement(ours, catalogue)}'")
     return lines

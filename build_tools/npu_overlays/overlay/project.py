@@ -12,7 +12,7 @@ from npu_overlays.tree import Origin, OriginKind
 
 CONFIG_FILE = "pyproject.toml"
 LAYER_FILE = "layer.toml"
-STACKS_FILE = "stacks.toml"
+STACKS_FOLDER = "stacks"
 # In an sdist, which is one folder, the overlays it depends on lie below it under this name.
 BUNDLED = "_overlays"
 

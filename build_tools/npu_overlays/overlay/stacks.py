@@ -1,41 +1,53 @@
-"""Stacks: overlays that belong together, read from one file."""
+"""Stacks: a folder of overlays → the stacks that name them, from the folder beside it."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_doctor.knowledge import settings
+from npu_doctor.stacks import Catalogue, DataError, Stack, read_stacks
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.pins import is_folder_name
-from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE
-from npu_overlays.overlay.tables import Table, load_toml
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stacks:
-    """The named sets of overlays.
+class Stacks(Catalogue):
+    """The stacks beside a folder of overlays.
 
     Args:
-        file: where they were read from.
-        default: the name of the one that is built when nothing is named.
-        members: overlay names by stack name, in building order.
+        stacks: the default one first.
+        settings: what holds for all of them.
+        folder: where they were read from.
     """
 
-    file: Path
-    default: str
-    members: dict[str, tuple[str, ...]]
+    folder: Path
+
+    @property
+    def default(self) -> str:
+        """The name of the one that is built when nothing is named; empty where none is."""
+        return next((one.name for one in self.stacks if one.default), "")
 
     def get(self, name: str) -> tuple[str, ...]:
         """Return a stack's overlay names; raises `ConfigError` for an unknown one."""
-        if not self.members:
-            what, fix = "there is no such file, hence no default stack", "name an overlay, or say --all"
-            raise ConfigError(Problem(where=str(self.file), what=what, fix=fix))
-        if name not in self.members:
-            nearest = difflib.get_close_matches(name, self.members, n=1)
-            what = f"no such stack in {self.file}" + (f"; nearest: {nearest[0]}" if nearest else "")
-            raise ConfigError(Problem(where=name, what=what, fix=f"one of: {', '.join(self.members)}"))
-        return self.members[name]
+        found = next((one for one in self.stacks if one.name == name), None)
+        if found:
+            return found.overlays
+        names = [one.name for one in self.stacks]
+        if not name:
+            what, fix = "there is no default stack", "name an overlay, or say --all"
+            raise ConfigError(Problem(where=str(self.folder), what=what, fix=fix))
+        nearest = difflib.get_close_matches(name, names, n=1)
+        what = f"no such stack in {self.folder}" + (f"; nearest: {nearest[0]}" if nearest else "")
+        fix = f"one of: {', '.join(names)}" if names else "name an overlay, or say --all"
+        raise ConfigError(Problem(where=name, what=what, fix=fix))
+
+    def of(self, overlay: str) -> list[Stack]:
+        """Return the stacks that name an overlay."""
+        return [one for one in self.stacks if overlay in one.overlays]
 
     def partners(self, name: str) -> tuple[str, ...]:
         """Return the names of the overlays that one is paired with; empty where no stack names it.
@@ -43,36 +55,47 @@ class Stacks:
         Raises:
             ConfigError: where two stacks pair it with different ones: a wheel can require only one of them.
         """
-        found = {tuple(other for other in names if other != name) for names in self.members.values() if name in names}
+        found = {tuple(other for other in stack.overlays if other != name): stack.name for stack in self.of(name)}
         if len(found) > 1:
-            what = f"{name} is paired differently by several stacks"
-            raise ConfigError(Problem(where=str(self.file), what=what, fix="give each pair overlays of its own"))
+            what = f"{name} is paired differently by the stacks {' and '.join(found.values())}"
+            raise ConfigError(Problem(where=str(self.folder), what=what, fix="give each pair overlays of its own"))
         return next(iter(found), ())
 
 
+def stacks_folder(root: Path) -> Path:
+    """Return where the stacks of a folder of overlays lie: beside it, and in an sdist inside it."""
+    return root / STACKS_FOLDER if root.name == BUNDLED else root.parent / STACKS_FOLDER
+
+
 def load_stacks(root: Path) -> Stacks:
-    """Return the stacks of a folder of overlays, none where it has no stacks file; raises `ConfigError`."""
-    file = root / STACKS_FILE
-    if not file.is_file():
-        return Stacks(file=file, default="", members={})
-    problems: list[Problem] = []
-    table = Table(load_toml(file), where=str(file), key="", problems=problems)
-    stacks = table.table("stacks", required=True)
-    members = {name: stacks.texts(name, required=True) for name in stacks.keys()}  # noqa: SIM118  # a method of Table
-    default = table.get("default", str)
-    if default and members and default not in members:
-        table.problem("default", f"`{default}` is not one of the stacks", f"one of: {', '.join(members)}")
-    for name, overlays in members.items():
-        for overlay in overlays:
-            # An sdist holds only the overlays that building it needs.
-            if not is_folder_name(overlay):
-                stacks.problem(name, f"{overlay!r} is not the name of an overlay", "write its folder's, without a path")
-            elif root.name != BUNDLED and not (root / overlay / CONFIG_FILE).is_file():
-                stacks.problem(name, f"no overlay `{overlay}` in {root}", "correct the name")
-        projects = [overlay.partition("@")[0] for overlay in overlays]
-        for project in sorted({project for project in projects if projects.count(project) > 1}):
-            stacks.problem(name, f"names two overlays of {project}: both would install it", "keep one of them")
-    table.refuse_others()
-    if problems:
+    """Return the stacks of a folder of overlays, none where there is no folder of them; raises `ConfigError`."""
+    folder = stacks_folder(root)
+    if not folder.is_dir():
+        return Stacks(folder=folder)
+    try:
+        stacks = Stacks(stacks=read_stacks(folder), settings=settings(folder), folder=folder)
+    except DataError as error:
+        raise ConfigError(Problem(where=one.where, what=one.what, fix=one.fix) for one in error.mistakes) from error
+    if problems := [problem for stack in stacks.stacks for problem in _problems(stack, folder, root)]:
         raise ConfigError(problems)
-    return Stacks(file=file, default=default, members=members)
+    return stacks
+
+
+def _problems(stack: Stack, folder: Path, root: Path) -> Iterator[Problem]:
+    """Yield what is wrong with the overlays that a stack names."""
+    where = f"{folder / stack.name}.json: overlays"
+    if not stack.overlays:
+        yield Problem(where=where, what="names no overlay", fix="name at least one")
+    there = [name for name in stack.overlays if (root / name / CONFIG_FILE).is_file()]
+    for name in stack.overlays:
+        # An sdist holds only the overlays that building it needs, and another folder of overlays perhaps none of these.
+        if not is_folder_name(name):
+            what = f"{name!r} is not the name of an overlay"
+            yield Problem(where=where, what=what, fix="write its folder's, without a path")
+        elif root.name != BUNDLED and there and name not in there:
+            yield Problem(where=where, what=f"no overlay `{name}` in {root}", fix="correct the name")
+    projects = [name.partition("@")[0] for name in stack.overlays]
+    for project in sorted({project for project in projects if projects.count(project) > 1}):
+        yield Problem(
+            where=where, what=f"names two overlays of {project}: both would install it", fix="keep one of them"
+        )

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.data import load as load_knowledge
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.installs.stacks import constraints, constraints_name, stacks_of
+from npu_overlays.installs.stacks import constraints, constraints_name
 from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare
 from npu_overlays.progress import about, step
-from npu_overlays.reproducible import writing
+from npu_overlays.reproducible import write_atomically, writing
 from npu_overlays.scratch import scratch, temporaries
 from npu_overlays.source import Mode, ask_again, git_answers, origins
 from npu_overlays.wheels.inspection import read_record
@@ -75,6 +74,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, force: 
             with held(f"what was built lies in {out}, whole"):
                 for file in sorted(folder.iterdir()):
                     file.replace(out / file.name)
+    _write_constraints(loaded, out)
     return tuple(fresh.get(overlay.folder) or made[overlay.folder] for overlay in overlays)
 
 
@@ -138,7 +138,6 @@ def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
         step(f"writing {overlay.distribution} {prepared.version}")
         companion, wheel = pack_companion(prepared, folder), pack_wheel(prepared, folder)
     write_statement(wheel, companion, prepared.record, used)
-    _write_constraints(overlay, folder)
     return Built(
         overlay=overlay.name,
         wheel=out / wheel.name,
@@ -149,11 +148,14 @@ def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
     )
 
 
-def _write_constraints(overlay: Overlay, folder: Path) -> None:
-    """Write the constraints of every stack that goes with an overlay."""
-    knowledge = load_knowledge()
-    for stack in stacks_of([overlay.name], knowledge):
-        (folder / constraints_name(stack)).write_bytes(constraints(stack, knowledge).encode())
+def _write_constraints(loaded: Sequence[Loaded], out: Path) -> None:
+    """Write the constraints of every stack that names one of the overlays; no wheel follows from most of them."""
+    for one in loaded:
+        for stack in one.stacks.of(one.name):
+            content = constraints(stack, one.stacks).encode()
+            file = out / constraints_name(stack)
+            if stack.components and not (file.is_file() and file.read_bytes() == content):
+                write_atomically(file, content)
 
 
 @contextmanager

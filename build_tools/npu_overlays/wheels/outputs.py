@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from npu_doctor.data import load as load_knowledge
+from npu_doctor.knowledge import load as load_knowledge
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name
 from npu_overlays.wheels import statements

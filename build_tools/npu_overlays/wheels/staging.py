@@ -9,14 +9,14 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 import npu_summary
-from npu_doctor.data import load as load_knowledge
+from npu_doctor.knowledge import settings_file
 from npu_overlays.changes.record import manifest, unified_diff
-from npu_overlays.installs.stacks import DOCTOR, extras_of_overlay, without_extras
+from npu_overlays.installs.stacks import DOCTOR, without_extras
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.metadata import UpstreamMetadata, of_extras, rewritten_requires
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
-from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FILE, Overlay
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
 from npu_summary import changes, provenance
@@ -29,7 +29,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
     companion = f"{overlay.pin.project}=={prepared.version}"
     requires = rewritten_requires(metadata, _renames(prepared), overlay.dependencies)
     # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
-    stacked = extras_of_overlay(overlay.name, load_knowledge())
+    stacked = prepared.loaded.extras
     fields = dict(metadata.fields)
     fields["license"] = fields.pop("license-expression", "") or {"text": fields.get("license", "")}
     patched = f"(patched for {overlay.purpose})" if overlay.purpose else "(patched)"
@@ -188,7 +188,9 @@ def sdist_files(loaded: Loaded) -> dict[str, str]:
     for partner in loaded.partners:
         for name in (CONFIG_FILE, LOCK_FILE):
             placed[str(partner.folder / name)] = f"{BUNDLED}/{partner.name}/{name}"
-    stacks = overlay.root / STACKS_FILE
-    if stacks.is_file():
-        placed[str(stacks)] = f"{BUNDLED}/{STACKS_FILE}"
+    folder = loaded.stacks.folder
+    files = [folder / f"{stack.name}.json" for stack in loaded.stacks.of(overlay.name)]
+    for file in [*files, settings_file(folder)]:
+        if file.is_file():
+            placed[str(file)] = f"{BUNDLED}/{STACKS_FOLDER}/{file.relative_to(folder).as_posix()}"
     return placed

@@ -15,8 +15,6 @@ from typing import Any
 
 import npu_overlays
 import npu_summary
-from npu_doctor.data import load as load_knowledge
-from npu_overlays.installs.stacks import extras_of_overlay
 from npu_overlays.loading import Loaded
 from npu_overlays.reproducible import canonical_json
 
@@ -42,7 +40,7 @@ def inputs(loaded: Loaded, digest: str) -> dict[str, str]:
         "requires": "; ".join(
             f"{pair.requirement} from {pair.overlay} revision {pair.revision}" for pair in loaded.pairs
         ),
-        "extras": hashlib.sha256(canonical_json(extras_of_overlay(loaded.name, load_knowledge()))).hexdigest(),
+        "extras": hashlib.sha256(canonical_json(loaded.extras)).hexdigest(),
         "tool": _tool_digest(),
         "hatchling": version("hatchling"),
         "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", ""),
