@@ -100,7 +100,7 @@ def test_a_stack_and_an_overlay_at_once_are_refused(elsewhere: Path) -> None:
     (elsewhere / ".venv" / "bin").mkdir(parents=True)
     (elsewhere / ".venv" / "bin" / "python").symlink_to(sys.executable)
     (elsewhere / ".venv" / "installed").touch()
-    done = make("wheels", "STACK=release", "OVERLAY=verl@796871d", cwd=elsewhere)
+    done = make("wheels", "STACK=vllm-0.11", "OVERLAY=verl@796871d", cwd=elsewhere)
     assert done.returncode == 2
     assert "Name STACK or OVERLAY, not both" in done.stderr
 

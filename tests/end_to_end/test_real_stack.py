@@ -39,7 +39,7 @@ def build(folder: Path, stack: str, source: str) -> Path:
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the wheels of the default stack."""
-    return build(tmp_path_factory.mktemp("stack"), "release", "archive")
+    return build(tmp_path_factory.mktemp("stack"), "vllm-0.11", "archive")
 
 
 def test_every_wheel_is_whole_and_without_stray_packages(stack: Path) -> None:

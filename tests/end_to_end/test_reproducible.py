@@ -106,11 +106,12 @@ def test_the_comparison_can_fail(sample: Sample, wheels: Path, change: str) -> N
 def test_what_the_doctor_knows_changes_no_byte_of_a_wheel_nor_of_its_statement(
     sample: Sample, wheels: Path, tmp_path: Path, file: str, *, matters: bool
 ) -> None:
+    checkout = tmp_path / "checkout"
     for folder in ("build_tools", "stacks"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = tmp_path / file
+        shutil.copytree(ROOT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = checkout / file
     more = b"# more\n" if changed.suffix == ".py" else b"\n"
     changed.write_bytes(changed.read_bytes().replace(b"8.3.RC1", b"8.3.RC2") + more)
-    made = build(sample, PYTHONPATH=str(tmp_path / "build_tools"))
+    made = build(sample, PYTHONPATH=str(checkout / "build_tools"))
     assert made.keys() == contents(wheels).keys()
     assert (made != contents(wheels)) is matters

@@ -35,4 +35,4 @@ def overlays(root: Path) -> list[str]:
 
 def stacks(root: Path) -> list[str]:
     """Return the names of the stacks; raises `ConfigError`."""
-    return sorted(load_stacks(root).members)
+    return sorted(one.name for one in load_stacks(root).stacks)
