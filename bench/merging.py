@@ -6,7 +6,8 @@ for an operation: reading it, merging it, and finding the change it makes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 
 from npu_overlays.changes.compare import compare_file
 from npu_overlays.merging.merge import merge
@@ -16,18 +17,41 @@ _OPERATIONS_PER_MODULE = 10
 _FUNCTIONS_PER_OPERATION = 2
 
 
-def spread(operations: int) -> list[tuple[bytes, bytes]]:
-    """Return modules of one size, with ten operations each, as pairs of upstream's text and the overlay's."""
-    return [_pair(_OPERATIONS_PER_MODULE)] * (operations // _OPERATIONS_PER_MODULE)
+def spread(operations: int, version: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield modules of one size, with ten operations each, as pairs of upstream's text and the overlay's."""
+    for number in range(operations // _OPERATIONS_PER_MODULE):
+        yield _pair(_OPERATIONS_PER_MODULE, f"{version}.{number}")
 
 
-def packed(operations: int) -> list[tuple[bytes, bytes]]:
-    """Return one module that holds all operations, and grows with them."""
-    return [_pair(operations)]
+def packed(operations: int, version: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield one module that holds all operations, and grows with them."""
+    yield _pair(operations, f"{version}")
 
 
-def merge_all(pairs: list[tuple[bytes, bytes]]) -> None:
-    """Merge all pairs and compare each result with what was there before."""
+class Modules:
+    """Modules to be merged, with other texts each time: what was parsed once is kept.
+
+    Args:
+        generate: yields them, given how many operations there are in all, and a number for this time.
+        operations: so many.
+    """
+
+    def __init__(self, generate: Callable[[int, int], Iterator[tuple[bytes, bytes]]], operations: int) -> None:
+        self._generate = generate
+        self._operations = operations
+        self._versions = count()
+        self._pairs: list[tuple[bytes, bytes]] = []
+
+    def write(self) -> None:
+        """Write other texts than those before."""
+        self._pairs = list(self._generate(self._operations, next(self._versions)))
+
+    def merge(self) -> None:
+        """Merge all modules and compare each result with what was there before."""
+        _merge(self._pairs)
+
+
+def _merge(pairs: list[tuple[bytes, bytes]]) -> None:
     for number, (upstream, overlay) in enumerate(pairs):
         path = f"pkg/module_{number}.py"
         operations = read_operations(f"demo@0000000/tree/{path}", overlay, overlay="demo@0000000", target=path)
@@ -36,10 +60,10 @@ def merge_all(pairs: list[tuple[bytes, bytes]]) -> None:
             raise AssertionError(f"{path}: nothing was merged")
 
 
-def _pair(operations: int) -> tuple[bytes, bytes]:
+def _pair(operations: int, version: str) -> tuple[bytes, bytes]:
     upstream = "\n\n".join(_function(number) for number in range(operations * _FUNCTIONS_PER_OPERATION))
     overlay = "\n\n".join(_overlay(operations))
-    return f'"""Upstream."""\n\n{upstream}'.encode(), overlay.encode()
+    return f'"""Upstream {version}."""\n\n{upstream}'.encode(), f'"""Overlay {version}."""\n\n{overlay}'.encode()
 
 
 def _function(number: int) -> str:

@@ -95,10 +95,18 @@ def _compare_name(comparison: _Comparison, name: str) -> None:
     if latest.kind == "class" and all(definition.kind == "class" for definition in (*old, *new)):
         _compare_class_headers(comparison, name, old, new)
         return
-    if meaning(old) != meaning(new):
+    if not _is_untouched(comparison, old, new) and meaning(old) != meaning(new):
         action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
         change = Change(action=action, kind=_KINDS[latest.kind], symbol=name, line=_line(new))
         comparison.note(latest.parent, change)
+
+
+def _is_untouched(comparison: _Comparison, old: list[Definition], new: list[Definition]) -> bool:
+    """Return whether a name has one definition each, of the same text in the same branch: then it means the same."""
+    if len(old) != 1 or len(new) != 1 or (old[0].kind, old[0].branch) != (new[0].kind, new[0].branch):
+        return False
+    then, now = comparison.before.whole_text(old[0].node), comparison.after.whole_text(new[0].node)
+    return then == now
 
 
 def _compare_class_headers(comparison: _Comparison, name: str, old: list[Definition], new: list[Definition]) -> None:

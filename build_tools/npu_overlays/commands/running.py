@@ -28,8 +28,7 @@ def run(arguments: Sequence[str] | None) -> int:
     """Run the command and return its exit code, documented in ``--help``; raises `Interrupted`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a reason in Chinese must not fail on an ASCII terminal
-    # Syntax trees are many objects without a cycle: looking for cycles in them would take a third of the time.
-    gc.set_threshold(_OBJECTS)
+    collect_seldom()
     options = parser().parse_args(arguments)
     console = Console(json_output=getattr(options, "json", False))
     try:
@@ -40,6 +39,14 @@ def run(arguments: Sequence[str] | None) -> int:
         return _failure(options, console, error)
     except Exception as error:  # the boundary: anything else is a full disk, or a defect of ours, said in one line
         return _failure(options, console, _unexpected(error))
+
+
+def collect_seldom() -> None:
+    """Let Python look for reference cycles seldom, in this process.
+
+    Syntax trees are many objects without a cycle: looking for cycles in them would take a third of the time.
+    """
+    gc.set_threshold(_OBJECTS)
 
 
 def _unexpected(error: Exception) -> OverlayError:

@@ -75,14 +75,10 @@ def _member_of_one_line(site: Site, owner: ast.ClassDef, name: str, gap: str) ->
     indentation = site.module.indentation(owner) + _STEP
     start, end = site.module.span(owner.body[0])[0], site.module.span(owner.body[-1])[1]
     member = site.insertion(end, f"\n{gap}{_text(site, name, indentation)}")
-    if site.operation is not next(one for one in site.operations if _is_member(one.symbol, site.operation.symbol)):
+    if not site.companions.is_first(site.operation):
         return [member]
     colon = site.module.content[:start].rstrip(b" \t\f")
     return [site.splice(len(colon), start, f"\n{indentation}"), member]
-
-
-def _is_member(symbol: str, other: str) -> bool:
-    return symbol.rpartition(".")[0] == other.rpartition(".")[0]
 
 
 def _line_end(module: Module, end: int) -> str:

@@ -24,7 +24,7 @@ def deleted(site: Site) -> list[Splice]:
 
 def _is_first_of_none_left(site: Site, node: ast.stmt) -> bool:
     """Return whether every statement beside `node` is deleted too, and `node` is the one to leave a ``pass``."""
-    gone = {operation.symbol for operation in site.operations if operation.action == "deleted"}
+    gone = site.companions.symbols("deleted")
     body = site.module.siblings(node)
     return (
         body is not site.module.tree.body and body[0] is node and all(site.module.names(other) & gone for other in body)

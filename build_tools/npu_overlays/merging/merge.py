@@ -14,7 +14,7 @@ from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Change, Merged, seen_by_upstream
 from npu_overlays.merging.replacements import replaced
 from npu_overlays.merging.results import Declared, MergedModule
-from npu_overlays.merging.sites import Site
+from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.merging.substitutions import edited
 from npu_overlays.merging.wrapping import private_name, wrapped
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
@@ -61,9 +61,10 @@ def merged_module(
     imports, conflicts = missing_imports(module, operations)
     problems += conflicts
     changes: list[Change] = []
+    companions = Companions(operations)
     for operation in operations:
         site = Site(
-            module=module, operation=operation, operations=operations, distribution=distribution, purpose=purpose
+            module=module, operation=operation, companions=companions, distribution=distribution, purpose=purpose
         )
         try:
             changes.append(Change(operation=operation, splices=tuple(_SPLICES[operation.action](site))))

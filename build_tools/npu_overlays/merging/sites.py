@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.instances import overriding
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.operations import Action, Operation
 from npu_overlays.syntax.definitions import Definition, first_line
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
@@ -19,6 +19,29 @@ _WIDTH = 119
 _UNCONDITIONAL = frozenset({"With.body", "Try.finalbody"})
 
 
+class Companions:
+    """The operations on one module, asked by what they do.
+
+    Args:
+        operations: all of them.
+    """
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._first: dict[str, Operation] = {}
+        self._symbols: dict[Action, set[str]] = {}
+        for operation in operations:
+            self._first.setdefault(operation.symbol.rpartition(".")[0], operation)
+            self._symbols.setdefault(operation.action, set()).add(operation.symbol)
+
+    def symbols(self, action: Action) -> Set[str]:
+        """Return the symbols to which one thing is done."""
+        return self._symbols.get(action, set())
+
+    def is_first(self, operation: Operation) -> bool:
+        """Return whether an operation is the first on a member of its class."""
+        return self._first[operation.symbol.rpartition(".")[0]] is operation
+
+
 @dataclass(frozen=True, kw_only=True)
 class Site:
     """Where an operation is applied.
@@ -26,14 +49,14 @@ class Site:
     Args:
         module: upstream's module.
         operation: the operation.
-        operations: all operations on this module.
+        companions: all operations on this module.
         distribution: name of the distribution built, written into the notices.
         purpose: what the changes are for, likewise; may be empty.
     """
 
     module: Module
     operation: Operation
-    operations: Sequence[Operation]
+    companions: Companions
     distribution: str
     purpose: str = ""
 

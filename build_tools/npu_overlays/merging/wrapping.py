@@ -49,8 +49,7 @@ def wrapped(site: Site) -> list[Splice]:
 
 def _check_place(site: Site, definition: Definition) -> None:
     private = private_name(site.operation.symbol)
-    taken = {operation.symbol for operation in site.operations if operation.action == "added"}
-    if private in site.module.definitions or private in taken:
+    if private in site.module.definitions or private in site.companions.symbols("added"):
         raise site.error(f"`{private}` is already defined", _INSTEAD)
     if decorator := calling_decorator(site.module, definition):
         what = f"upstream's decorator `{decorator}` calls {site.named} at once, where no wrapper can work yet"

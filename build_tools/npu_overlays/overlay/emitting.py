@@ -53,7 +53,8 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
         where=reader.where(node),
         uses=_uses(node, call, edits),
     )
-    operation = dataclasses.replace(operation, imports=_needed_imports(reader, operation))
+    merged = _merged_parts(node, call, edited=action == "edited")
+    operation = dataclasses.replace(operation, imports=_needed_imports(reader, merged, edits))
     reader.operations.extend(_for_targets(reader, node, operation, arguments.targets))
 
 
@@ -91,7 +92,15 @@ def _for_targets(reader: Reader, node: ast.stmt, operation: Operation, targets: 
             yield dataclasses.replace(operation, path=path, symbol=symbol, shared=operation.symbol)
 
 
-def _needed_imports(reader: Reader, operation: Operation) -> tuple[ImportedName, ...]:
-    texts = (operation.text, operation.annotation, *(edit.replace for edit in operation.edits))
-    used = {name for text in texts for name in names_in(text)}
+def _merged_parts(node: ast.stmt, call: ast.Call, *, edited: bool) -> list[ast.AST]:
+    """Return the parts of a marked statement that are merged as they are written."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        annotation = [node.annotation] if isinstance(node, ast.AnnAssign) else []
+        return [*annotation, *(() if edited else call.args)]
+    return [] if edited else [one for one in ast.iter_child_nodes(node) if one is not call]
+
+
+def _needed_imports(reader: Reader, merged: Iterable[ast.AST], edits: Iterable[Edit]) -> tuple[ImportedName, ...]:
+    used = {one.id for part in merged for one in ast.walk(part) if isinstance(one, ast.Name)}
+    used |= {name for edit in edits for name in names_in(edit.replace)}
     return tuple(imported for imported in reader.imports if imported.name in used)

@@ -8,6 +8,7 @@ import difflib
 import io
 import re
 import tokenize
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -68,16 +69,19 @@ class Module:
                 names.setdefault(definition.node, set()).add(name)
         return names
 
-    @cached_property
-    def _neighbours(self) -> dict[ast.stmt, tuple[ast.AST, list[ast.stmt]]]:
-        """For every statement what holds it and the list of statements it stands in."""
-        found: dict[ast.stmt, tuple[ast.AST, list[ast.stmt]]] = {}
-        for owner in ast.walk(self.tree):
-            for field in ("body", "orelse", "finalbody"):
-                statements = getattr(owner, field, None)
-                if isinstance(statements, list):
-                    found.update((statement, (owner, statements)) for statement in statements)
-        return found
+    def _place(self, node: ast.stmt) -> tuple[ast.AST, list[ast.stmt], int]:
+        """Return what holds a statement, the list of statements it stands in, and its number there."""
+        owner: ast.AST = self.tree
+        statements = self.tree.body
+        while True:
+            number = bisect_right(statements, _position(node), key=_position) - 1
+            if statements[number] is node:
+                return owner, statements, number
+            inner = ((one, body) for one, body in _bodies(statements[number]) if body)
+            owner, statements = max(
+                (place for place in inner if _position(place[1][0]) <= _position(node)),
+                key=lambda place: _position(place[1][0]),
+            )
 
     def other_bindings(self, symbol: str) -> list[Binding]:
         """Return what binds a symbol without being a definition of it, or may do so.
@@ -96,7 +100,7 @@ class Module:
 
     def siblings(self, node: ast.stmt) -> list[ast.stmt]:
         """Return the list of statements `node` stands in."""
-        return self._neighbours[node][1]
+        return self._place(node)[1]
 
     def name_span(self, node: FunctionNode | ast.ClassDef) -> tuple[int, int]:
         """Return the byte offsets of the name in a definition's header."""
@@ -114,11 +118,10 @@ class Module:
         It is the node's own first line, decorators included, unless an earlier statement reaches into that line.
         """
         while True:
-            owner, statements = self._neighbours[node]
-            before = statements.index(node) - 1
+            owner, statements, number = self._place(node)
             # Where an earlier statement reaches into that line, the one right before does too.
-            if before >= 0 and self._reaches(statements[before], node):
-                node = statements[before]
+            if number and self._reaches(statements[number - 1], node):
+                node = statements[number - 1]
             elif isinstance(owner, ast.stmt) and not self.begins_line(node):
                 node = owner
             else:
@@ -163,6 +166,12 @@ class Module:
         start, end = self.span(node)
         return self.content[start:end].decode()
 
+    def whole_text(self, node: ast.stmt) -> bytes:
+        """Return the source of a statement, its decorators included."""
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        start = min([self.span(node)[0], *(self.span(decorator)[0] for decorator in decorators)])
+        return self.content[start : self.span(node)[1]]
+
     def lines(self, first: int, last: int) -> str:
         r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
         return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
@@ -182,6 +191,19 @@ class Module:
         same_leaf = [known for known in names if known.rpartition(".")[2] == name.rpartition(".")[2]]
         close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or same_leaf[:1]
         return close[0] if close else ""
+
+
+def _position(node: ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _bodies(node: ast.stmt) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
+    """Yield every list of statements directly inside a statement, and what holds it."""
+    for owner in (node, *getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(owner, field, None)
+            if isinstance(statements, list):
+                yield owner, statements
 
 
 def _parse(path: str, content: bytes) -> ast.Module:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 
 from npu_overlays.syntax.definitions import FunctionNode, first_line
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.tokens import continuation_lines, significant
+
+# Each find and replacement is asked several times, one file after the other.
+_KEPT = 256
 
 
 def lines_of(text: str) -> list[str]:
@@ -75,22 +78,25 @@ def renamed(text: str, name: str) -> str:
     return splice(module.content, [Splice(start=start, end=end, text=name, where="")], newline="\n").decode()
 
 
-def names_in(text: str) -> Iterator[str]:
-    """Yield the names that a definition, an expression or a fragment of code refers to, also inside f-strings.
+@lru_cache(maxsize=_KEPT)
+def names_in(text: str) -> frozenset[str]:
+    """Return the names that a definition, an expression or a fragment of code refers to, also inside f-strings.
 
     Of a fragment that does not parse by itself, such as ``if x:``, every word counts that no dot stands before.
     """
     try:
-        yield from _loaded(text)
+        return _loaded(text)
     except SyntaxError:
+        found: set[str] = set()
         before = ""
         for token in significant(text):
             if token.kind == "name" and before != ".":
-                yield token.text
+                found.add(token.text)
             elif token.kind == "string" and "f" in token.text.partition(token.text[-1])[0].lower():
-                yield from _loaded(token.text)
+                found |= _loaded(token.text)
             before = token.text
+        return frozenset(found)
 
 
-def _loaded(text: str) -> Iterator[str]:
-    yield from (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
+def _loaded(text: str) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
