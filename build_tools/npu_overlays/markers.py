@@ -122,12 +122,14 @@ def edited(
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
+    uses: Sequence[object] = (),
 ) -> Any:
     """Substitute token sequences inside one symbol: ``@edited(("find", "replace"), …, why=…)``, body ``...``.
 
     Each find must occur exactly once, or as often as an optional third element
     says; white space and comments do not matter. On a value:
-    ``NAME = edited(("find", "replace"), why=…)``.
+    ``NAME = edited(("find", "replace"), why=…)``. ``uses=[name]`` tells
+    linters what an import is for that only a replacement names.
     """
     return _unchanged
 
@@ -142,7 +144,10 @@ def deleted(
     until: str = "",
     targets: Sequence[str] = (),
 ) -> None:
-    """Delete a symbol of the module or class in whose body this stands: ``deleted("name", why=…)``."""
+    """Delete a symbol of the module or class in whose body this stands: ``deleted("name", why=…)``.
+
+    ``deleted("*", why=…)`` deletes all that the module binds, and leaves it empty.
+    """
 
 
 def upstream(*args: Any, **kwargs: Any) -> NoReturn:

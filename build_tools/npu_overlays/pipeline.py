@@ -22,6 +22,7 @@ from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock
 from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
@@ -136,7 +137,7 @@ def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
     """Apply an overlay that has no lock yet, hence without looking at contracts; raises `OverlayError`."""
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     content = load_content(overlay, upstream_metadata(tree).version if needs_version(overlay) else "")
-    return apply_overlay(content, tree, absent=frozenset()).tree
+    return apply_overlay(written_out(content, tree), tree, absent=frozenset()).tree
 
 
 def prepare(loaded: Loaded) -> Prepared:
@@ -146,6 +147,7 @@ def prepare(loaded: Loaded) -> Prepared:
     tree = acquire(overlay, loaded.mode, loaded.clone)
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())
+    content = written_out(content, tree)
     step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")
     applied, notices = apply_checked(content, lock, tree, absent)
     check_shape(overlay, tree)

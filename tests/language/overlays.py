@@ -10,6 +10,7 @@ from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import find_overlay
@@ -61,7 +62,8 @@ def load(root: Path, name: str, version: str = "1.0") -> Content:
 
 def apply(upstream: Mapping[str, bytes], content: Content, absent: frozenset[str] = frozenset()) -> Applied:
     """Apply an overlay to an upstream of the given files; the trees must show what the overlay declares."""
-    applied = apply_overlay(content, source_tree(upstream), absent=absent)
+    tree = source_tree(upstream)
+    applied = apply_overlay(written_out(content, tree), tree, absent=absent)
     reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
     return applied
 

@@ -14,6 +14,7 @@ from npu_overlays.lock.contracts import contracts
 from npu_overlays.lock.lockfile import Lock, load_lock, render_lock, write_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import Content
 from support.environment import Environment
 
@@ -56,6 +57,7 @@ def _locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version:
     content = load(root, name, version)
     files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
     tree = source_tree(files)
+    content = written_out(content, tree)
     applied = apply_overlay(content, tree)
     found = (*contracts(content, tree), *patch_contracts(applied.patched))
     metadata = UpstreamMetadata(version=version, fields={}, scripts={})
@@ -210,6 +212,18 @@ def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_pat
     content, lock = _locked(root, name, {PATH: text(BASE).replace("x > 1", "x > 2")})
     assert carried_over(content, lock, before=before) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: since overlay.lock of 1111111 upstream changed its body"
+    ]
+
+
+def test_of_an_emptied_module_it_is_told_what_came_into_it(tmp_path: Path) -> None:
+    before, now = {PATH: "a = 1\nb = 1\n"}, {PATH: "b = 2\n" + "".join(f"c{one} = 1\n" for one in range(7))}
+    empty = {f"tree/{PATH}": 'deleted("*", why="w")\n'}
+    assert _told(tmp_path, before, {PATH: "b = 2\n"}, empty) == []
+    assert _told(tmp_path, before, now, empty) == [
+        (
+            f"pkg@2222222: look at the emptied `{PATH}`: since pkg@1111111 upstream put "
+            "`c0`, `c1`, `c2`, `c3`, `c4`, … there"
+        )
     ]
 
 

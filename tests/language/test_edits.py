@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .pairs import check, refused
+from .pairs import check, merged, refused
 
 WHOLE = ": write that string out, whole"
 AGAIN = 'lengthen the find, or give ("find", "replace", count)'
@@ -182,4 +182,29 @@ def test_a_part_of_a_string_is_told_where_it_stands() -> None:
             f"3: `{find}` occurs nowhere in `f`; it stands at line 4, in f'cuda:{{rank + 1}}'{WHOLE}"
             for find in ("rank + 1", "cuda:")
         ),
+    )
+
+
+def test_uses_tells_linters_what_an_import_is_for_and_changes_nothing() -> None:
+    before = "def f():\n    return a(1)\n"
+    plain = "from m import b\n@edited(('a(', 'b('), why='w')\ndef f(): ...\n"
+    assert merged(before, plain.replace("why", "uses=[b], why")) == merged(before, plain)
+
+
+def test_uses_names_imports_that_a_substitution_puts_in() -> None:
+    refused(
+        "def f():\n    return a(1)\n",
+        """
+        from m import b, c
+        @edited(("a(", "b("), uses=[b, c, d], why="w")
+        def f(): ...
+        @edited(("a(", "c("), uses="c", why="w")
+        def g(): ...
+        @replaced(uses=[c], why="w")
+        def h(): return c()
+        """,
+        "3: `uses` names `c`, which no substitution puts in; take it out",
+        "3: `uses` names `d`, which this file does not import; import it, or take it out",
+        "5: `uses` is not a list of imported names; uses=[name, other_name]",
+        "7: unknown argument `uses`; use why, forwarded, drop_when, since, until or targets",
     )

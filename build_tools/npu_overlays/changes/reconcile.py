@@ -151,6 +151,8 @@ def _places(symbol: str) -> Iterator[str]:
 
 
 def _fits(entry: Declared, change: Change) -> bool:
+    if entry.operation == "deleted" and not entry.symbol:
+        return change.action == "deleted"  # what an emptied module holds goes, nothing comes
     if entry.symbol != change.symbol or entry.operation not in _SHOWN_AS:
         return True
     return change.action in (_SHOWN_AS[entry.operation], "updated")

@@ -21,8 +21,10 @@ from npu_overlays.lock.contracts import Contract, check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin, render_lock, write_lock
 from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
 from npu_overlays.pipeline import acquire, check_shape, each, joined
@@ -118,7 +120,7 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     step("asking upstream's build backend for its metadata")
     metadata = upstream_metadata(tree)
-    content = load_content(overlay, metadata.version)
+    content = written_out(load_content(overlay, metadata.version), tree)
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
     releases = _releases(overlay, tree)
@@ -154,8 +156,13 @@ def _kept(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple
     return tuple(
         one
         for one in (known.contracts if known else ())
-        if one.path in absent and ((one.path, one.symbol, one.operation) in places or one.patch in patches)
+        if one.path in absent and (_places(one) & places or one.patch in patches)
     )
+
+
+def _places(one: Contract) -> set[tuple[str, str, str]]:
+    """Return what an operation can be called that a contract is of; one that empties a module has no other name."""
+    return {(one.path, symbol, one.operation) for symbol in (one.symbol, EVERYTHING)}
 
 
 def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:

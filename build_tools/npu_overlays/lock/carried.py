@@ -14,8 +14,10 @@ from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
 
+_LISTED = 5
 _ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
 _Key = tuple[str, ...]
 
@@ -92,8 +94,10 @@ def carried_over(
     authors = _authors(content)
     notices = [*written.notices]
     problems: list[Problem] = []
+    emptied = {(one.path, one.symbol): one for one in content.operations if one.emptying}
+    notices += _of_emptied(overlay, lock, written, emptied.values())
     for entry in lock.contracts:
-        if entry.operation != "patch" and entry.path not in absent:
+        if entry.operation != "patch" and entry.path not in absent and (entry.path, entry.symbol) not in emptied:
             notices += _compared(overlay, entry, written.at(*authors.get(_key(entry), (overlay.name, ALWAYS))))
     for patch in content.patches:
         pins = written.at(patch.overlay, patch.bounds)
@@ -167,6 +171,20 @@ def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expecte
         yield f"{overlay.name}: look at {what}: since {name} upstream changed {_changed(entry, changed)}"
     elif expected and before is None and any(pin.version is not None for pin in pins):
         yield f"{overlay.name}: look at {what}: no lock says what it was written for"
+
+
+def _of_emptied(overlay: Overlay, lock: Lock, written: Written, emptying: Iterable[Operation]) -> Iterator[str]:
+    """Yield, for each module that is emptied, what has come into it since it was written that it be."""
+    known = {(entry.path, entry.symbol): entry for entry in lock.contracts}
+    new: dict[tuple[str, str], list[str]] = {}
+    for one in emptying:
+        entry = known.get((one.path, one.symbol))
+        pins = written.at(one.overlay, one.bounds)
+        if entry and pins and not any(pin.contract(_key(entry)) for pin in pins):
+            new.setdefault((one.path, pins[0].name), []).append(one.symbol)
+    for (path, name), symbols in new.items():
+        listed = ", ".join(f"`{symbol}`" for symbol in symbols[:_LISTED]) + ", …" * (len(symbols) > _LISTED)
+        yield f"{overlay.name}: look at the emptied `{path}`: since {name} upstream put {listed} there"
 
 
 def _changed(entry: Contract, found: Iterable[Difference]) -> str:

@@ -5,21 +5,37 @@ from __future__ import annotations
 import ast
 
 from npu_overlays.merging.sites import Site
+from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
 
 
 def deleted(site: Site) -> list[Splice]:
     """Return the splices of a `deleted`."""
     definition = site.find()
-    if len(site.module.names(definition.node)) > 1:
+    operation = site.operation
+    if operation.emptying and operation.emptying[0] != operation.symbol:
+        return []  # the first name of a statement takes all of it away
+    if len(site.module.names(definition.node)) > 1 and not operation.emptying:
         what = f"the statement of {site.named} binds other names too"
         raise site.error(what, "use a patch")
+    if operation.emptying:
+        return [_emptied(site, definition.node)]
     start, end = site.alone(definition)
     indentation = site.module.indentation(definition.node)
     text = site.notice(indentation)
     if _is_first_of_none_left(site, definition.node):
         text += f"{indentation}pass\n"
     return [site.splice(start, end, text)]
+
+
+def _emptied(site: Site, node: ast.stmt) -> Splice:
+    """Return the splice that takes away the whole statement of the module that `node` is, or stands in."""
+    module = site.module
+    whole = next(one for one in module.tree.body if one.lineno <= node.lineno <= (one.end_lineno or one.lineno))
+    first = next(one for one in site.operations if one.emptying)
+    # The first of the deletions that empty a module says so for all of them.
+    text = site.notice("") if first is site.operation else ""
+    return site.splice(module.offset(first_line(whole)), module.line_end(whole.end_lineno or whole.lineno), text)
 
 
 def _is_first_of_none_left(site: Site, node: ast.stmt) -> bool:

@@ -6,6 +6,7 @@ Pure text work. Every byte no operation names stays as upstream has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.additions import added
@@ -77,6 +78,8 @@ def merged_module(
         raise MergeError(dict.fromkeys(problems))
     merged = _merged(module, imports, changes)
     declared = [_declared(operation) for operation in operations]
+    # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
+    declared += [replace(_declared(one), symbol="") for one in operations if one.emptying][:1]
     for imported in merged.imports:
         users = [operation for operation in operations if imported in operation.imports]
         declared.append(_declared_import(path, imported.name, users))

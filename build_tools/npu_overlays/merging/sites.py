@@ -102,7 +102,8 @@ class Site:
         why = naming_no_encoding(" ".join(self.operation.reason.why.split()))
         if self.module.is_ascii:
             why = why.encode("ascii", "backslashreplace").decode()
-        gone = f" {self.operation.symbol.rpartition('.')[2]}" if self.operation.action == "deleted" else ""
+        name = "everything" if self.operation.emptying else self.operation.symbol.rpartition(".")[2]
+        gone = f" {name}" if self.operation.action == "deleted" else ""
         purpose = f" for {self.purpose}" if self.purpose else ""
         prefix = f"{indentation}# "
         lines = textwrap.wrap(

@@ -6,7 +6,8 @@ import ast
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.overlay.marks import Reader, read_arguments, read_edits
+from npu_overlays.overlay.arguments import check_uses, read_arguments, read_edits
+from npu_overlays.overlay.marks import Reader
 from npu_overlays.overlay.misuse import misplaced
 from npu_overlays.overlay.operations import Edit, ImportedName, Operation, TargetKind
 from npu_overlays.syntax.texts import names_in
@@ -36,6 +37,7 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
     action = reader.action(call)
     arguments = read_arguments(reader, call)
     edits = tuple(read_edits(reader, call)) if action == "edited" else ()
+    check_uses(reader, call, edits)
     for misuse in misplaced(reader, node, call, edits):
         reader.problem(*misuse)
     operation = Operation(

@@ -13,7 +13,7 @@ from npu_overlays.errors import MergeError
 from npu_overlays.overlay.emitting import emit
 from npu_overlays.overlay.marks import Reader, read_import
 from npu_overlays.overlay.misuse import imported_wrongly, misspelt
-from npu_overlays.overlay.operations import Operation, TargetKind
+from npu_overlays.overlay.operations import EVERYTHING, Operation, TargetKind
 from npu_overlays.overlay.shared_names import followed
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.symbols import Module
@@ -148,6 +148,10 @@ def _read_deletion(reader: Reader, node: ast.Expr, call: ast.Call, parent: str) 
     names = [value for value in values if isinstance(value, str)]
     if reader.action(call) != "deleted" or len(call.args) != 1 or not names:
         reader.problem(node, "not an operation", 'deleted("name", why=…), or a marker on a definition')
+        return
+    if names[0] == EVERYTHING and (parent or not reader.target):
+        what = f'deleted("{EVERYTHING}") empties a module, and stands in the merge module of that one'
+        reader.problem(node, what, "name what is to go")
         return
     name = f"{parent}.{names[0]}" if parent else names[0]
     emit(reader, call, node, symbol=name, kind="attribute", text="")

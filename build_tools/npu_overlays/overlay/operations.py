@@ -13,6 +13,8 @@ Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
 TargetKind = Literal["function", "class", "attribute"]
 
 _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+# What `deleted` names to empty a module.
+EVERYTHING = "*"
 ACTIONS: tuple[Action, ...] = ("added", "replaced", "wrapped", "edited", "deleted")
 
 
@@ -81,6 +83,7 @@ class Operation:
         edits: the substitutions of `edited`.
         imports: names the text needs from the overlay's imports.
         shared: for a shared definition, its own name; its symbol is that of one of its targets.
+        emptying: for one of the deletions that empty a module, all names that its statement binds.
         before: for `added` at module level, the upstream symbol it must stand in front of; empty: at the end.
         reason: why.
         overlay: the layer that says so, ``verl``, or the pin's name for what is its own.
@@ -99,6 +102,7 @@ class Operation:
     edits: tuple[Edit, ...] = ()
     imports: tuple[ImportedName, ...] = ()
     shared: str = ""
+    emptying: tuple[str, ...] = ()
     before: str = ""
     reason: Reason
     overlay: str

@@ -1,7 +1,7 @@
 """Supervised fine-tuning on NPU and CPU."""
 
 from verl.utils.device import set_expandable_segments
-from verl.utils.npu.attention import attention_implementation  # noqa: F401  # the edits use it
+from verl.utils.npu.attention import attention_implementation
 from verl.utils.npu.start import start_training
 
 from npu_overlays.markers import edited, upstream, wrapped
@@ -15,6 +15,7 @@ class FSDPSFTTrainer:
             'attn_implementation="flash_attention_2"',
             'attn_implementation=attention_implementation(self.config.model.get("attn_implementation", None))',
         ),
+        uses=[attention_implementation],
         why="model.attn_implementation chooses the attention; unset, the CPU gets torch's own instead of an error.",
     )
     def _build_model_optimizer(self): ...

@@ -1,6 +1,6 @@
 """FSDP workers: a configurable attention implementation."""
 
-from verl.utils.npu.attention import attention_implementation  # noqa: F401  # the edits use it
+from verl.utils.npu.attention import attention_implementation
 
 from npu_overlays.markers import edited
 
@@ -13,6 +13,7 @@ class ActorRolloutRefWorker:
             'attn_implementation="flash_attention_2"',
             'attn_implementation=attention_implementation(override_model_config.get("attn_implementation", None))',
         ),
+        uses=[attention_implementation],
         why="Key: actor_rollout_ref.model.override_config.attn_implementation chooses the attention; unset, it is "
         "FlashAttention as before, and torch's own on the CPU.",
         forwarded="https://github.com/volcengine/verl/pull/3978",
@@ -25,6 +26,7 @@ class ActorRolloutRefWorker:
             'override_model_config.get("attn_implementation", "flash_attention_2")',
             'attention_implementation(override_model_config.get("attn_implementation", None))',
         ),
+        uses=[attention_implementation],
         why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
         "an error.",
         since="0.6.1",
@@ -40,6 +42,7 @@ class CriticWorker:
             'attn_implementation="flash_attention_2"',
             'attn_implementation=attention_implementation(override_config.get("attn_implementation", None))',
         ),
+        uses=[attention_implementation],
         why="Key: critic.model.override_config.attn_implementation chooses the attention; unset, it is FlashAttention "
         "as before, and torch's own on the CPU.",
         forwarded="https://github.com/volcengine/verl/pull/3978",
@@ -52,6 +55,7 @@ class CriticWorker:
             'override_config.get("attn_implementation", "flash_attention_2")',
             'attention_implementation(override_config.get("attn_implementation", None))',
         ),
+        uses=[attention_implementation],
         why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
         "an error.",
         since="0.6.1",

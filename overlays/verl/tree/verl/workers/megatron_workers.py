@@ -1,6 +1,6 @@
 """Megatron workers: batches stay on the CPU until they are used."""
 
-from verl.utils.npu.transfer import moved_early  # noqa: F401  # the edits use it
+from verl.utils.npu.transfer import moved_early
 
 from npu_overlays.markers import edited
 
@@ -10,6 +10,7 @@ class ActorRolloutRefWorker:
 
     @edited(
         ("data.batch = data.batch.to(get_device_name())", "data.batch = moved_early(data.batch, get_device_name())"),
+        uses=[moved_early],
         why="On NPU only one mini-batch at a time is moved to the device, not the whole batch.",
         forwarded="https://github.com/volcengine/verl/commit/bd3b7355140cc255efb89a3ac105829b427235a7",
         until="0.6.0",
@@ -18,6 +19,7 @@ class ActorRolloutRefWorker:
 
     @edited(
         ("data = data.to(get_device_id())", "data = moved_early(data, get_device_id())"),
+        uses=[moved_early],
         why="On NPU only one micro-batch at a time is moved to the device, not the whole batch.",
         forwarded="https://github.com/volcengine/verl/commit/43cb93c8d164c5f84bc9f1b77d4a33ae93e287b2",
         until="0.6.0",
@@ -26,6 +28,7 @@ class ActorRolloutRefWorker:
 
     @edited(
         ("data = data.to(get_device_id())", "data = moved_early(data, get_device_id())"),
+        uses=[moved_early],
         why="On NPU only one micro-batch at a time is moved to the device, not the whole batch.",
         forwarded="https://github.com/volcengine/verl/commit/43cb93c8d164c5f84bc9f1b77d4a33ae93e287b2",
         until="0.6.0",

@@ -2,8 +2,8 @@
 
 from npu_overlays.markers import added, edited
 
-from .npu_kernels import autocast_dtype, autocast_enabled  # noqa: F401  # the edits use them
-from .ulysses import ulysses_attention  # noqa: F401  # the edits use it
+from .npu_kernels import autocast_dtype, autocast_enabled
+from .ulysses import ulysses_attention
 
 
 @added(
@@ -24,6 +24,7 @@ def _with_current_names(kwargs):
         'if hasattr(module, "layer_idx") else None, **kwargs',
         'if hasattr(module, "layer_idx") else None,\n**_with_current_names(kwargs)',
     ),
+    uses=[autocast_dtype, autocast_enabled, ulysses_attention],
     why="Sequence parallelism without a runtime patch (passes through unless a group is registered), the requested "
     "implementation under the name attention reads, and the NPU's autocast instead of the GPU's.",
     forwarded="https://github.com/huggingface/transformers/commit/ae60c77689d8e9f4cd765e88047064fa41458ca7",

@@ -6,8 +6,8 @@ import torch
 from verl.utils.npu.attention import (
     is_sliced,
     mark_sliced,
-    use_multimodal_attention,  # noqa: F401  # the edits use it
-    use_ulysses_attention,  # noqa: F401  # likewise
+    use_multimodal_attention,
+    use_ulysses_attention,
 )
 
 from npu_overlays.markers import edited, replaced, upstream, wrapped
@@ -103,6 +103,7 @@ def patch_vlm_for_ulysses_input_slicing(model_class: type):
         "use_multimodal_attention(Qwen2VLAttention, ulysses_flash_attn_forward)",
     ),
     ('print("Monkey patch FlashAttention2.forward in Qwen2VL")', ""),
+    uses=[use_multimodal_attention, use_ulysses_attention],
     why="transformers-npu runs attention under Ulysses sequence parallelism by itself and is told the group; nothing "
     "it holds is assigned. Upstream's transformers is patched as before.",
     until="0.6.0",
@@ -127,6 +128,7 @@ def apply_monkey_patch(): ...
         ),
         "use_multimodal_attention(Qwen2VLAttention, qwen2_vl_attn_forward)",
     ),
+    uses=[use_multimodal_attention, use_ulysses_attention],
     why="transformers-npu runs attention under Ulysses sequence parallelism by itself and is told the group; nothing "
     "it holds is assigned. Upstream's transformers is patched as before.",
     since="0.6.0",

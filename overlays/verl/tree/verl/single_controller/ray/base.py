@@ -1,6 +1,6 @@
 """Worker groups: workers get the driver's NPU settings on every node."""
 
-from verl.utils.npu.start import worker_environment  # noqa: F401  # the edits use it
+from verl.utils.npu.start import worker_environment
 
 from npu_overlays.markers import edited
 
@@ -18,6 +18,7 @@ class RayWorkerGroup:
 
     @edited(
         ('"WG_BACKEND": "ray",', '"WG_BACKEND": "ray",\n**worker_environment(worker_env),'),
+        uses=[worker_environment],
         why="EXPANDABLE_SEGMENTS and the switches of deterministic training reach the workers on every node, also on a "
         "cluster that was started without them.",
     )

@@ -1,6 +1,6 @@
 """Model config: an attention that runs on this device."""
 
-from verl.utils.npu.attention import attention_implementation  # noqa: F401  # the edit uses it
+from verl.utils.npu.attention import attention_implementation
 
 from npu_overlays.markers import edited
 
@@ -13,6 +13,7 @@ class HFModelConfig:
             'self.override_config.get("attn_implementation", "flash_attention_2")',
             'attention_implementation(self.override_config.get("attn_implementation", None))',
         ),
+        uses=[attention_implementation],
         why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
         "an error.",
         since="0.6.0",

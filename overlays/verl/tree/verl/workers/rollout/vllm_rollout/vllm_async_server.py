@@ -1,6 +1,6 @@
 """vLLM server: the rollout config's and the user's engine arguments; settings it cannot honour are refused."""
 
-from verl.utils.npu.engine_arguments import server_arguments  # noqa: F401  # the edit uses it
+from verl.utils.npu.engine_arguments import server_arguments
 from verl.workers.sharding_manager.hybrid_tp_config import HybridTPConfig
 
 from npu_overlays.markers import edited, upstream, wrapped
@@ -11,6 +11,7 @@ class AsyncvLLMServer:
 
     @edited(
         ("engine_args = AsyncEngineArgs(", "engine_args = server_arguments(AsyncEngineArgs, config,"),
+        uses=[server_arguments],
         why="What the user writes under engine_kwargs.vllm, and prefix caching, expert parallelism and graph sizes of "
         "the rollout config, reach the engine of rollout.mode=async too; upstream ignored them there.",
         until="0.6.0",
