@@ -32,9 +32,8 @@ def _emptied(site: Site, node: ast.stmt) -> Splice:
     """Return the splice that takes away the whole statement of the module that `node` is, or stands in."""
     module = site.module
     whole = next(one for one in module.tree.body if one.lineno <= node.lineno <= (one.end_lineno or one.lineno))
-    first = next(one for one in site.operations if one.emptying)
     # The first of the deletions that empty a module says so for all of them.
-    text = site.notice("") if first is site.operation else ""
+    text = site.notice("") if site.companions.starts_emptying(site.operation) else ""
     return site.splice(module.offset(first_line(whole)), module.line_end(whole.end_lineno or whole.lineno), text)
 
 

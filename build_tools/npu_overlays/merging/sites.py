@@ -29,13 +29,19 @@ class Companions:
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._first: dict[str, Operation] = {}
         self._symbols: dict[Action, set[str]] = {}
-        for operation in operations:
+        listed = list(operations)
+        self._emptying = next((operation for operation in listed if operation.emptying), None)
+        for operation in listed:
             self._first.setdefault(operation.symbol.rpartition(".")[0], operation)
             self._symbols.setdefault(operation.action, set()).add(operation.symbol)
 
     def symbols(self, action: Action) -> Set[str]:
         """Return the symbols to which one thing is done."""
         return self._symbols.get(action, set())
+
+    def starts_emptying(self, operation: Operation) -> bool:
+        """Return whether an operation is the first of those that empty the module."""
+        return operation is self._emptying
 
     def is_first(self, operation: Operation) -> bool:
         """Return whether an operation is the first on a member of its class."""
