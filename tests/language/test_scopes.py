@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from npu_overlays.syntax.definitions import definitions_of
+from npu_overlays.syntax.scope_reader import read_scopes
 from npu_overlays.syntax.scopes import Scopes
-from npu_overlays.syntax.scoping import read_scopes
 
 from .pairs import text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.syntax.scoping import read_scopes
+from npu_overlays.syntax.scope_reader import read_scopes
 
 from .programs import Overlay, outcome, overlays, programs
 from .test_generated import python

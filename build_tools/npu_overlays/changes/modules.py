@@ -1,4 +1,4 @@
-"""Modules: two texts of one Python module in, the classes and symbols that differ out."""
+"""Modules: two texts of one Python module → the classes and symbols that differ."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from npu_overlays.changes.meanings import bases, decorators, meaning, order, owners, statements
 from npu_overlays.syntax.definitions import Definition, SymbolKind
-from npu_overlays.syntax.meanings import bases, decorators, meaning, order, owners, statements
 from npu_overlays.syntax.symbols import Module
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]

@@ -1,4 +1,4 @@
-"""Patched symbols: what patches did to files in, a contract for every symbol they changed out."""
+"""Patched symbols: what patches did to files → a contract for every symbol they changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record: the explained changes in, the summary data and the diff a wheel carries out.
+"""Record: explained changes → the summary data and the diff that a wheel carries.
 
 The layout is `npu_summary/summary.schema.json`; the code that renders it for users
 travels in the wheel (`npu_summary`).

@@ -1,4 +1,4 @@
-"""Rivals: what patches and operations each did in, which of it another one has undone out.
+"""Rivals: what each patch and operation did → what of it another one has undone.
 
 A summary that gives the reason of a change that is not in the wheel would be worse than none.
 """
@@ -60,11 +60,11 @@ def declared_by(one: PatchedFile, change: Change) -> Declared:
 
 def _problem(one: PatchedFile, change: Change, rival: Declared) -> Problem:
     name = f"`{change.symbol}` of {one.path}" if change.symbol != one.path.rpartition("/")[2] else one.path
-    what = f"what {_named(one)} changes in {name} is lost: {_named(rival)} says otherwise"
+    what = f"what {_label(one)} changes in {name} is lost: {_label(rival)} says otherwise"
     return Problem(where=rival.where or one.where, what=what, fix=_ONE)
 
 
-def _named(one: Declared | PatchedFile) -> str:
+def _label(one: Declared | PatchedFile) -> str:
     return f"the {one.operation} ({one.where})" if one.where else f"the {one.operation}"
 
 

@@ -88,7 +88,7 @@ def _version(component: Component) -> str:
 def _how(component: Component, language: str) -> str:
     text = _how_text(component.install, language)
     return (
-        f"[{text}]({component.repository})" if component.repository and component.install in {"git", "source"} else text
+        f"[{text}]({component.repository})" if component.repository and component.install in ("git", "source") else text
     )
 
 

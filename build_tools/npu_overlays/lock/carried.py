@@ -193,12 +193,12 @@ def _changed(entry: Contract, found: Iterable[Difference]) -> str:
 
 def _moved(file: str, here: list[Contract], there: list[tuple[str, Contract]], *, own: bool) -> Iterator[Problem]:
     """Yield a problem where a patch does not change what it changed where it was written."""
-    now, before = _listed(here), _listed(entry for _, entry in there)
+    now, before = _symbols_as_text(here), _symbols_as_text(entry for _, entry in there)
     if there and now != before:
         meant = f"{_ANEW}, or, where this is meant, delete {LOCK_FILE}"
         fix = meant if own else f"leave it out by [[tool.overlay.drop]] and {_ANEW}"
         yield Problem(where=file, what=f"changes {now} here, but {before} in {there[0][0]}", fix=fix)
 
 
-def _listed(entries: Iterable[Contract]) -> str:
+def _symbols_as_text(entries: Iterable[Contract]) -> str:
     return ", ".join(sorted(f"`{one.path}:{one.symbol}` ({one.change})" for one in entries)) or "nothing"

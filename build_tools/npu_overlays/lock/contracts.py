@@ -165,10 +165,10 @@ def check_contracts(
         if known is None or known.operation != entry.operation:
             what = f"the {entry.operation} `{entry.symbol}` of {entry.path} is not in {LOCK_FILE}"
             problems.append(Problem(where=at, what=what, fix=f"review it, then {again}"))
-        elif hard := _named(known, entry, hard=True):
+        elif hard := _differing_parts(known, entry, hard=True):
             what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
             problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
-        elif soft := _named(known, entry, hard=False):
+        elif soft := _differing_parts(known, entry, hard=False):
             notices.append(f"{at}: the {soft} of the {entry.operation} `{entry.symbol}` changed upstream")
         if entry.hidden:
             leaf = entry.symbol.rpartition(".")[2]
@@ -182,7 +182,7 @@ def check_contracts(
     return notices
 
 
-def _named(locked: Contract, now: Contract, *, hard: bool) -> str:
+def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
     """Return the parts that differ and the operation cannot do without, or the other ones."""
     needed = _HARD.get(now.operation, frozenset())
     return ", ".join(one.part for one in differences(locked, now) if (one.part in needed) is hard)

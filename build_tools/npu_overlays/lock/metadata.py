@@ -1,4 +1,4 @@
-"""Metadata: upstream's core metadata in, the facts a patched wheel carries over out.
+"""Metadata: upstream's core metadata → the facts that a patched wheel carries over.
 
 The facts come from upstream's own build backend, or from the release archive
 it made, once, when the overlay is locked; a build needs neither again.

@@ -1,4 +1,4 @@
-"""Parts: a definition in, what an operation on it can depend on out, as texts that are the same on every Python."""
+"""Parts: definition → what an operation on it can depend on, as texts that are the same on every Python."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ast
 
 from npu_overlays.merging.instances import overriding
 from npu_overlays.merging.onlookers import onlookers
+from npu_overlays.merging.signatures import parameters, written
 from npu_overlays.syntax.definitions import Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint, fingerprint_of_all, without_docstring
 from npu_overlays.syntax.functions import function_kind
-from npu_overlays.syntax.signatures import parameters, written
 from npu_overlays.syntax.symbols import Module
 
 

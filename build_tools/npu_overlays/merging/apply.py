@@ -1,4 +1,4 @@
-"""Apply: a source tree and an overlay's content in, the patched tree and what was declared out.
+"""Apply: source tree and overlay → patched tree, and what was declared to change.
 
 Order: patches, then substitutions in non-Python files, then added files, then
 merges. Every input is used exactly once, or the stage fails and names it.

@@ -52,7 +52,7 @@ class Authorship:
 
     def behind(self, earlier: Authorship) -> Authorship:
         """Return whose the bytes are where this one's "upstream" was itself made, as `earlier` says."""
-        return Authorship(tuple(part for stretch in self.stretches for part in _traced(stretch, earlier)))
+        return Authorship(tuple(part for stretch in self.stretches for part in _stretches_behind(stretch, earlier)))
 
 
 def bare(content: bytes) -> bytes:
@@ -96,7 +96,7 @@ def by_lines(before: bytes, after: bytes, where: str) -> Authorship:
     return Authorship(tuple(stretch for stretch in found if stretch.end > stretch.start))
 
 
-def _traced(stretch: Stretch, earlier: Authorship) -> Iterator[Stretch]:
+def _stretches_behind(stretch: Stretch, earlier: Authorship) -> Iterator[Stretch]:
     if stretch.origin is None:
         yield stretch
         return

@@ -1,4 +1,4 @@
-"""Blame: a place in the patched tree in, the file and lines of the overlay that brought it about out."""
+"""Blame: place in the patched tree → the file and the lines of the overlay to mend."""
 
 from __future__ import annotations
 

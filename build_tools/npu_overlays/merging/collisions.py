@@ -1,4 +1,4 @@
-"""Collisions: the files of a wheel and those that are new among them in, what gets in each other's way out.
+"""Collisions: files of a wheel, and which of them are new → those that get in each other's way.
 
 What upstream's own files do to each other is upstream's business.
 """

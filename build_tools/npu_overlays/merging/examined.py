@@ -1,4 +1,4 @@
-"""Examined: a patched tree in, what every check of the gate looks at out."""
+"""Examined: patched tree → what every check of the gate looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchanges: where finds stand in a definition in, the bytes to exchange and the text to put there out."""
+"""Exchanges: where finds stand in a definition → the bytes to exchange, each with the text that goes there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gains: an examined tree in, names that a module gained and that mean something else to upstream's other code out."""
+"""Gains: examined tree → names a module gained that mean something else to upstream's other code."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def check(
         MergeError: with every mistake of the whole tree that upstream's does not have.
     """
     subject, report = examined(tree, content, authorship, absent=absent), Report()
-    problems = _colliding(subject, absent)
+    problems = _collision_problems(subject, absent)
     _report_markers(subject, report)
     _report_encodings(subject, report)
     _report_undefined(subject, report)
@@ -59,7 +59,7 @@ def check(
         raise MergeError(problems)
 
 
-def _colliding(subject: Examined, absent: frozenset[str]) -> list[Problem]:
+def _collision_problems(subject: Examined, absent: frozenset[str]) -> list[Problem]:
     """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
     place = cache(subject.pin.place)
     labels = {file.path: file.file for file in subject.content.files}
@@ -111,7 +111,7 @@ def _report_undefined(subject: Examined, report: Report) -> None:
             continue
         if subject.blame.wrote(one.module.path, one.offset):
             culprit = subject.blame.author(one.module.path, one.offset, one.line, [one.name])
-            report.add(culprit, *_told(one, culprit, stars if None in brought else []))
+            report.add(culprit, *_complaint(one, culprit, stars if None in brought else []))
         else:
             culprit = subject.blame.taker(one.module.path, one.name)
             what = f"`{one.name}` is taken away, but upstream's own text in {one.module.path} names it"
@@ -124,7 +124,7 @@ def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:
     return [absolute(name, level, star, package=package) for level, star in subject.sources.surface(module.after).stars]
 
 
-def _told(one: Undefined, culprit: Culprit, stars: list[str]) -> tuple[str, str]:
+def _complaint(one: Undefined, culprit: Culprit, stars: list[str]) -> tuple[str, str]:
     """Return what is wrong with an undefined name in the overlay's text, and what to do."""
     place = "" if culprit.kind == "file" else f" in {one.module.path}"
     if one.kind == "syntax":

@@ -1,4 +1,4 @@
-"""Merge: upstream's bytes and operations in, patched bytes out, plus what was declared to change.
+"""Merge: upstream's bytes and operations → patched bytes, and what was declared to change.
 
 Pure text work. Every byte no operation names stays as upstream has it.
 """

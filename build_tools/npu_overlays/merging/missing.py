@@ -1,4 +1,4 @@
-"""Missing: an examined tree in, what modules need of one another and do not find out."""
+"""Missing: examined tree → what modules need of one another that is not there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report_missing(examined: Examined, report: Report) -> None:
             if not _set_elsewhere(examined, reference.name):
                 line = getattr(reference.node, "lineno", 1)
                 culprit = examined.blame.author(module.path, offset, line, _mentioned(reference))
-                report.add(culprit, *_told(examined, reference))
+                report.add(culprit, *_complaint(examined, reference))
 
 
 def _set_elsewhere(examined: Examined, name: str) -> bool:
@@ -60,7 +60,7 @@ def _mentioned(reference: Reference) -> list[str]:
     return [*(f"import {alias.name}" for alias in wanted), *bound, reference.text.partition(".")[0]]
 
 
-def _told(examined: Examined, reference: Reference) -> tuple[str, str]:
+def _complaint(examined: Examined, reference: Reference) -> tuple[str, str]:
     module, name, after = reference.module, reference.name, examined.after
     if reference.text == "__all__":
         return f"`__all__` lists `{name}`, which {module} does not have", "take it out, or define it"
@@ -84,7 +84,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 def report_losses(examined: Examined, report: Report) -> None:
     """Report names and modules of upstream's that the overlay takes away, and upstream's own modules still need."""
-    lost = _lost(examined)
+    lost = _lost_names(examined)
     if not lost:
         return
     found: dict[str, list[str]] = {}
@@ -95,7 +95,7 @@ def report_losses(examined: Examined, report: Report) -> None:
             if word in lost and not examined.blame.wrote(path, offset) and _is_lost(examined, reference):
                 place = f"{path}:{getattr(reference.node, 'lineno', 1)} ({reference.text})"
                 found.setdefault(word, []).append(place)
-        for word, line in _starred(examined, path, content, lost):
+        for word, line in _lost_by_star(examined, path, content, lost):
             found.setdefault(word, []).append(f"{path}:{line} (import *)")
     for word, place in _configured(examined, lost):
         found.setdefault(word, []).append(place)
@@ -116,7 +116,7 @@ def _configured(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[s
                 yield word, f"{path}:{content.count(bytes([10]), 0, match.start()) + 1} ({full})"
 
 
-def _lost(examined: Examined) -> dict[str, str]:
+def _lost_names(examined: Examined) -> dict[str, str]:
     """Return the names and modules that upstream's tree has and the patched one has not, each with its path."""
     lost: dict[str, str] = {}
     keeping = _only_adding(examined)
@@ -181,7 +181,7 @@ def _is_lost(examined: Examined, reference: Reference) -> bool:
     return reference.holds(examined.before) is True and reference.holds(examined.after) is False
 
 
-def _starred(examined: Examined, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _lost_by_star(examined: Examined, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lost names that an unchanged module has by a star import, with the lines that read them."""
     tree, name = examined.sources.tree(content), examined.name(path)
     if tree is None or path in examined.tree.changed or not examined.sources.surface(content).stars:

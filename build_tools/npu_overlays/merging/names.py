@@ -16,7 +16,7 @@ from npu_overlays.merging.authorship import spliced
 from npu_overlays.merging.imports import RENAME, binds_the_same
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.importing import ImportOrder
+from npu_overlays.syntax.import_order import ImportOrder
 from npu_overlays.syntax.scopes import Load, Scope, is_private
 from npu_overlays.syntax.splices import Splice, placed, splice
 from npu_overlays.syntax.symbols import Module

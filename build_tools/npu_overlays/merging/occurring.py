@@ -1,4 +1,4 @@
-"""Occurring: a find that does not occur as often as it says in, where its words do stand out."""
+"""Occurring: find that does not occur as often as it says → a problem that names where its words do stand."""
 
 from __future__ import annotations
 

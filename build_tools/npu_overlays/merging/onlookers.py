@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.merging.instances import family
+from npu_overlays.merging.signatures import parameters
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief
 from npu_overlays.syntax.functions import frame_lookers
-from npu_overlays.syntax.signatures import parameters
 from npu_overlays.syntax.symbols import Module
 
 _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
@@ -34,7 +34,7 @@ def onlookers(module: Module, definition: Definition) -> list[str]:
     found = [*frame_lookers(node), *_machinery(module, definition.parent), *sorted(set(listings))]
     called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
     found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
-    return [*found, *(f"the default {text}, made twice" for text in _made(node))]
+    return [*found, *(f"the default {text}, made twice" for text in _fresh_defaults(node))]
 
 
 def _machinery(module: Module, owner: str) -> list[str]:
@@ -51,7 +51,7 @@ def _machinery(module: Module, owner: str) -> list[str]:
     return sorted(found)
 
 
-def _made(node: FunctionNode) -> Iterator[str]:
+def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
     """Yield the defaults that are another object each time they are evaluated, with the wrapper's and by themselves."""
     for one in parameters(node.args):
         calls = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)] if one.default else []
@@ -73,19 +73,19 @@ def _of_class(module: Module, owner: str) -> Iterator[str]:
     classes = [one for known in module.definitions.values() for one in known if isinstance(one.node, ast.ClassDef)]
     heirs = [one.node for one in classes if any(node is own[0] for node in family(module, one.name))]
     for method in (one for node in (*own, *heirs) for one in node.body if isinstance(one, FUNCTIONS)):  # type: ignore[attr-defined]  # classes
-        yield from _listed(method, {"cls", *_first(method)})
+        yield from _member_listings(method, {"cls", *_first(method)})
     for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in own[0].decorator_list):
         for known in module.definitions.get(decorator, []):
             inside = [one for one in ast.walk(known.node) if isinstance(one, FUNCTIONS)]
-            yield from _listed(known.node, {name for one in inside for name in _first(one)})
-    yield from _listed(module.tree, {owner})
+            yield from _member_listings(known.node, {name for one in inside for name in _first(one)})
+    yield from _member_listings(module.tree, {owner})
 
 
 def _first(method: FunctionNode) -> list[str]:
     return [one.arg for one in (*method.args.posonlyargs, *method.args.args)][:1]
 
 
-def _listed(tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
+def _member_listings(tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
     """Yield what lists the members of one of some classes, or of an object's class."""
     for one in _listings(tree):
         asked = ast.unparse(one.asked) if one.asked else ""

@@ -1,4 +1,4 @@
-"""Readings: a definition before and after its edits in, what Python now reads otherwise than it is written out."""
+"""Readings: definition before and after its edits → what Python reads otherwise than it is written."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Records:
             target = self._shipped.modules.get(home, "")
             if target and (target != path or leaf != name):
                 return self._exported(target, leaf, depth + 1)
-        return self._starred(path, name, depth)
+        return self._class_by_star(path, name, depth)
 
     def _exported(self, path: str, name: str, depth: int) -> Place | None:
         """Return the class that a module offers under a name, its own or one it imports."""
@@ -105,9 +105,9 @@ class Records:
         if name in module.definitions:
             names = [name, *sorted(full_names(module, ast.Name(name)))]
             return next(filter(None, (self._resolved(path, one, depth) for one in names)), None)
-        return self._starred(path, name, depth)
+        return self._class_by_star(path, name, depth)
 
-    def _starred(self, path: str, name: str, depth: int) -> Place | None:
+    def _class_by_star(self, path: str, name: str, depth: int) -> Place | None:
         """Return the class that a star import of a module brings under a name."""
         stars = self._shipped.stars(self._names.get(path, "")) if "." not in name and depth < _DEPTH else ()
         homes = (self._shipped.modules.get(star, "") for star in stars)

@@ -1,4 +1,4 @@
-"""References: a module's tree in, what it needs of the shipped packages out."""
+"""References: module → what it needs of the shipped packages."""
 
 from __future__ import annotations
 

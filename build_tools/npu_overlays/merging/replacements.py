@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from npu_overlays.merging.signatures import unaccepted, written
 from npu_overlays.merging.sites import Site
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.syntax.fingerprint import dump
 from npu_overlays.syntax.functions import a_kind, function_kind
-from npu_overlays.syntax.meanings import decorators
-from npu_overlays.syntax.signatures import unaccepted, written
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
@@ -33,7 +33,11 @@ def replaced(site: Site) -> list[Splice]:
 def _check_kind(site: Site, original: ast.stmt) -> None:
     """Refuse a function of another kind under the same decorators: callers await it, or iterate it, as they did."""
     own = Module(site.operation.where, site.operation.text.encode()).tree.body[0]
-    if not isinstance(own, FUNCTIONS) or not isinstance(original, FUNCTIONS) or decorators(own) != decorators(original):
+    if (
+        not isinstance(own, FUNCTIONS)
+        or not isinstance(original, FUNCTIONS)
+        or _decorators(own) != _decorators(original)
+    ):
         return
     kinds = [function_kind(one) for one in (own, original)]
     if kinds[0] != kinds[1]:
@@ -43,6 +47,10 @@ def _check_kind(site: Site, original: ast.stmt) -> None:
         wanted = written(original.args)
         fix = f"keep upstream's parameters, {wanted}; where no caller is left that gives them, use @edited"
         raise site.error(f"the replacement of {site.named} {differs}", fix)
+
+
+def _decorators(node: FunctionNode) -> list[str]:
+    return [dump(decorator) for decorator in node.decorator_list]
 
 
 def _replaced_value(site: Site, definition: Definition) -> list[Splice]:

@@ -1,4 +1,4 @@
-"""Shipped modules: a tree as it lies in the wheel in, what can be imported from it out."""
+"""Shipped modules: tree as it lies in the wheel → what can be imported from it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 
 from npu_overlays.merging.authorship import bare
 from npu_overlays.syntax.parsing import line_starts, parsed
+from npu_overlays.syntax.scope_reader import read_scopes
 from npu_overlays.syntax.scopes import Scopes
-from npu_overlays.syntax.scoping import read_scopes
 from npu_overlays.syntax.surface import Surface, surface_of
 
 EXTENSIONS = (".so", ".pyd")

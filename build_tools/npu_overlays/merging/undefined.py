@@ -1,4 +1,4 @@
-"""Undefined names: patched modules in, names used in them that nothing binds out.
+"""Undefined names: patched modules → names used in them that nothing binds.
 
 What upstream's own text left undefined is upstream's business: each place is compared with the place it was at there,
 so that the same name at another place, or in the overlay's text, is found.
@@ -112,7 +112,7 @@ def _new(module: PatchedModule, before: list[dict[str, Any]], after: list[dict[s
     places = _Places(module.before or b"")
     known: dict[str, list[int]] = {}
     for entry in before:
-        known.setdefault(_named(entry), []).append(places.offset(entry))
+        known.setdefault(_name_of(entry), []).append(places.offset(entry))
     syntax = {entry["message"] for entry in before if not _is_name(entry)}
     places = _Places(module.after)
     for entry in after:
@@ -123,7 +123,7 @@ def _new(module: PatchedModule, before: list[dict[str, Any]], after: list[dict[s
                 yield Undefined(module=module, kind="syntax", name=entry["message"], offset=offset, line=line)
         elif not places.quoted(offset):
             kind: Kind = "star" if entry["code"] == "F405" else "undefined"
-            name, upstreams = _named(entry), tuple(known.get(_named(entry), []))
+            name, upstreams = _name_of(entry), tuple(known.get(_name_of(entry), []))
             if module.authorship.origin(offset) not in upstreams:
                 yield Undefined(module=module, kind=kind, name=name, offset=offset, line=line, upstreams=upstreams)
 
@@ -132,7 +132,7 @@ def _is_name(entry: dict[str, Any]) -> bool:
     return entry["code"] in _RULES.split(",")
 
 
-def _named(entry: dict[str, Any]) -> str:
+def _name_of(entry: dict[str, Any]) -> str:
     match = _NAME.search(entry["message"])
     return match.group(1) if match else str(entry["message"])
 

@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from npu_overlays.merging.signatures import Parameter, parameters, written
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.functions import FunctionKind, a_kind, function_kind, own_nodes
-from npu_overlays.syntax.signatures import Parameter, parameters, written
 from npu_overlays.syntax.symbols import Module
 
 Misuse = tuple[str, str]
@@ -116,7 +116,7 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
         if isinstance(outer, (ast.Expr, ast.Return)) and outer in own_body:
             yield f"calls {wrapper.name}(…) and leaves the {theirs} it gives alone", way
         elif isinstance(outer, ast.withitem) and "generator" in theirs:
-            yield from _entered(wrapper, call, theirs)
+            yield from _entering_mistake(wrapper, call, theirs)
         elif isinstance(outer, ast.Await) and "generator" in theirs:
             yield f"awaits {wrapper.name}(…), which gives an async generator", way
     waits = (ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -143,7 +143,7 @@ def _manager(wrapper: Wrapper, kind: FunctionKind) -> str:
     return f"{statement} contextlib.{decorator}({wrapper.name})"
 
 
-def _entered(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
+def _entering_mistake(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
     what = f"enters {wrapper.name}(…), which gives {a_kind(kind)}: upstream's decorators are on the wrapper"
     yield what, f"write `{_manager(wrapper, kind)}({', '.join(map(ast.unparse, call.args))}) as …`"
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.merging.classes import called_early, calling_decorator, closed_kind
+from npu_overlays.merging.signatures import Parameter, is_upstreams, mismatch, parameters, written
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.syntax.definitions import Definition, FunctionNode, first_line
-from npu_overlays.syntax.signatures import Parameter, is_upstreams, mismatch, parameters, written
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, value_text

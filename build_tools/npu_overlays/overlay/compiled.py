@@ -158,7 +158,7 @@ def _setup_signs(text: bytes) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.keyword) and node.arg in _ARGUMENTS and not _is_empty(node.value):
             yield _ARGUMENTS[node.arg]
-        elif isinstance(node, ast.Constant) and node.value in {"ext_modules", "rust_extensions"}:
+        elif isinstance(node, ast.Constant) and node.value in ("ext_modules", "rust_extensions"):
             yield _ARGUMENTS["ext_modules"]
 
 

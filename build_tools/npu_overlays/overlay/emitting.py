@@ -1,4 +1,4 @@
-"""Emitting: one marker and what it marks in, the operations it asks for out."""
+"""Emitting: marker and what it marks → the operations it asks for."""
 
 from __future__ import annotations
 

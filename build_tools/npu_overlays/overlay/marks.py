@@ -1,4 +1,4 @@
-"""Marks: calls of the overlay vocabulary in, what they ask for out; by syntax, nothing is executed."""
+"""Marks: calls of the overlay vocabulary → what they ask for; by syntax, nothing is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge modules: an overlay file's text in, the operations it asks for out.
+"""Merge modules: text of an overlay file → the operations it asks for.
 
 Every mistake of a file is collected and raised at once.
 """

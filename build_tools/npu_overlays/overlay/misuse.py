@@ -1,4 +1,4 @@
-"""Misuse: expressions of an overlay file in, what is wrong with the markers meant by them out."""
+"""Misuse: expressions of an overlay file → what is wrong with the markers they are meant as."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def imported_wrongly(reader: Reader, nodes: Iterable[ast.expr]) -> bool:
 
 def misspelt(reader: Reader, *nodes: ast.expr | None) -> tuple[str, str] | None:
     """Return (what is wrong, what to do) for the first expression that was meant as a marker; None where none was."""
-    return next(filter(None, (_misspelt(reader, node) for node in nodes)), None)
+    return next(filter(None, (_spelling_mistake(reader, node) for node in nodes)), None)
 
 
-def _misspelt(reader: Reader, node: ast.expr | None) -> tuple[str, str] | None:
+def _spelling_mistake(reader: Reader, node: ast.expr | None) -> tuple[str, str] | None:
     name = _name(node)
     if name in reader.markers:
         return (
@@ -59,11 +59,11 @@ def misplaced(reader: Reader, node: ast.stmt, mark: ast.Call, edits: Iterable[Ed
     passed = {mark.func} | {name for one in marked for name in ast.walk(one)}
     for name in inside:
         if isinstance(name, ast.Name) and name.id not in own and name not in passed:
-            yield from ((name, *found) for found in _misplaced(reader, name.id, action))
+            yield from ((name, *found) for found in _marker_inside(reader, name.id, action))
     # What an edit finds is upstream's, also where it bears a marker's name.
     own |= {word for edit in edits for word in names_in(edit.find)}
     for word in sorted({word for edit in edits for word in names_in(edit.replace)} - own):
-        yield from ((node, *found) for found in _misplaced(reader, word, action))
+        yield from ((node, *found) for found in _marker_inside(reader, word, action))
 
 
 def _defined(node: ast.AST) -> list[str]:
@@ -81,7 +81,7 @@ def _context(node: ast.Name | ast.arg) -> ast.expr_context | None:
     return node.ctx if isinstance(node, ast.Name) else None
 
 
-def _misplaced(reader: Reader, name: str, action: Action) -> Iterator[tuple[str, str]]:
+def _marker_inside(reader: Reader, name: str, action: Action) -> Iterator[tuple[str, str]]:
     marker = reader.markers.get(name)
     if marker == "upstream" and action != "wrapped":
         what = f"`{name}(…)` calls the original of a @wrapped; what is {action} has none"

@@ -1,4 +1,4 @@
-"""Aliases: an expression of a module in, the dotted names it can stand for out, by the module's own imports."""
+"""Aliases: expression of a module → the dotted names it can stand for, by the module's own imports."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def full_names(module: Module, node: ast.expr, *, depth: int = _DEPTH) -> set[st
     known = module.definitions.get(node.id)
     if known is None:
         return {node.id}
-    return {name for definition in known for name in _named(module, definition, depth)}
+    return {name for definition in known for name in _names_of(module, definition, depth)}
 
 
-def _named(module: Module, definition: Definition, depth: int) -> Iterator[str]:
+def _names_of(module: Module, definition: Definition, depth: int) -> Iterator[str]:
     node = definition.node
     if isinstance(node, ast.Import):
         for alias in node.names:

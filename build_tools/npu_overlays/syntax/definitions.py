@@ -1,4 +1,4 @@
-"""Definitions: a syntax tree in, the statements of module and class bodies that bind names out."""
+"""Definitions: syntax tree → the statements in module and class bodies that bind names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments: a piece of code that is put into other code in, which complete expressions it is made of out.
+"""Fragments: code to be put into other code → the complete expressions it is made of.
 
 ``a + b`` is one expression by itself, and none where it is put behind ``c *``: Python then reads ``c * a`` first.
 """

@@ -1,4 +1,4 @@
-"""Functions: a function's syntax in, what calling it gives and whether it looks at its caller out."""
+"""Functions: function → what a call of it gives, and by what it looks at its caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsing: a module's bytes in, its syntax tree out, the same one for every stage, and where its lines begin."""
+"""Parsing: module's bytes → its syntax tree, the same one for every stage, and where its lines begin."""
 
 from __future__ import annotations
 

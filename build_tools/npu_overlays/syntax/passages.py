@@ -1,4 +1,4 @@
-"""Passages: the text of one definition in, its tokens, what stands on which of them, and in which block out."""
+"""Passages: text of one definition → its tokens, which nodes stand on them, and in which block."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Passage:
         return spans[first][0] - self.shift, spans[behind - 1][1] - self.shift
 
     @cached_property
-    def _placed(self) -> dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]]:
+    def _nodes_by_place(self) -> dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]]:
         """The nodes by the tokens they stand on, each with its parent."""
         found: dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]] = {}
         for node, parent in _nodes(self._module.tree):
@@ -99,13 +99,17 @@ class Passage:
 
     def is_node(self, first: int, behind: int) -> bool:
         """Return whether one node stands on exactly these tokens."""
-        return (first, behind) in self._placed
+        return (first, behind) in self._nodes_by_place
 
     def is_named(self, first: int, behind: int) -> bool:
         """Return whether these tokens are one node, or hold what is given to a call or is a parameter, by its name."""
         depths = self.layout.depths
-        beside = [start for start, _ in self._placed if first <= start < behind and depths[start] == depths[first]]
-        nodes = [node for place in self._placed if place[0] in beside for node, _ in self._placed[place]]
+        beside = [
+            start for start, _ in self._nodes_by_place if first <= start < behind and depths[start] == depths[first]
+        ]
+        nodes = [
+            node for place in self._nodes_by_place if place[0] in beside for node, _ in self._nodes_by_place[place]
+        ]
         return self.is_node(first, behind) or any(isinstance(node, (ast.keyword, ast.arg)) for node in nodes)
 
     def is_statement(self, first: int, behind: int) -> bool:
@@ -114,7 +118,7 @@ class Passage:
 
     def side_by_side(self, places: list[tuple[int, int]]) -> bool:
         """Return whether on each of these tokens a node stands, and where they are several, all in one list."""
-        parents = [{id(parent): parent for _, parent in self._placed.get(place, [])} for place in places]
+        parents = [{id(parent): parent for _, parent in self._nodes_by_place.get(place, [])} for place in places]
         shared = set.intersection(*map(set, parents))
         return bool(parents[0]) if len(places) == 1 else any(isinstance(parents[0][one], _LISTS) for one in shared)
 

@@ -1,4 +1,4 @@
-"""Surfaces: a module's syntax tree in, the names it offers to those who import it out."""
+"""Surfaces: module → the names it offers to those who import it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
     running = {name for name, bindings in scopes.module.bindings.items() if _stays(bindings)}
     typing = {name for name, bindings in scopes.module.bindings.items() if any(one.typing_only for one in bindings)}
     stars = [star.node for star in scopes.stars if not star.typing_only]
-    listed, literal = _listed(tree) if "__all__" in running else (None, True)
+    listed, literal = _entries_of_all(tree) if "__all__" in running else (None, True)
     return Surface(
         bound=frozenset(running),
         typing_only=frozenset(typing - running),
@@ -103,12 +103,12 @@ def _stays(bindings: list[Binding]) -> bool:
     return any(one.line > gone or one.how == "global" for one in binding)
 
 
-def _listed(tree: ast.Module) -> tuple[dict[str, ast.expr], bool]:
+def _entries_of_all(tree: ast.Module) -> tuple[dict[str, ast.expr], bool]:
     """Return the literal names of ``__all__`` with their nodes, and whether it has no others."""
     names: dict[str, ast.expr] = {}
     literal = True
     for node in _statements(tree.body):
-        for value in _given(node):
+        for value in _values_for_all(node):
             parts = value.elts if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else [value]
             texts = [part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
             literal = literal and len(texts) == len(parts)
@@ -116,7 +116,7 @@ def _listed(tree: ast.Module) -> tuple[dict[str, ast.expr], bool]:
     return names, literal
 
 
-def _given(node: ast.stmt) -> Iterator[ast.expr]:
+def _values_for_all(node: ast.stmt) -> Iterator[ast.expr]:
     """Yield what a statement gives to ``__all__``."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -1,4 +1,4 @@
-"""Symbols: a module's bytes in, what it defines, under which name and where in those bytes out."""
+"""Symbols: module's bytes → what it defines, under which name, and where in those bytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from functools import cached_property
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
 from npu_overlays.syntax.parsing import line_starts, parsed
+from npu_overlays.syntax.scope_reader import read_scopes
 from npu_overlays.syntax.scopes import Binding, Scopes
-from npu_overlays.syntax.scoping import read_scopes
 
 _BY_PATCH = "change this file by a patch under patches/"
 _SPACE = rb"(?:[ \t\f]|\\\r?\n)+"

@@ -1,4 +1,4 @@
-"""Importing: the statements of a module in, what may run before which of them has run out."""
+"""Import order: module → what of it may run before a certain one of its statements has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoping: a syntax tree in, its scopes with everything that binds and reads a name in them out."""
+"""Scope reader: syntax tree → its scopes, with everything that binds or reads a name in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures: two functions' parameters in, how one differs from the other out."""
+"""Signatures: parameters of two functions → how one differs from the other."""
 
 from __future__ import annotations
 
