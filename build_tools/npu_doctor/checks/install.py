@@ -10,11 +10,13 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from npu_doctor import requirements as language
+from packaging.requirements import Requirement
+
 from npu_doctor import source, system, versions
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution, normal
 from npu_doctor.model import Level, Row
+from npu_doctor.requirements import applies, parse, range_of
 
 _PLAIN = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _INFERENCE = ("vllm", "sglang")
@@ -57,28 +59,28 @@ def development_pin(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend requires a torch_npu that the index does not have."""
     distribution = context.packages.get("vllm-ascend")
     for text in distribution.requires if distribution else ():
-        wanted = language.parse(text)
-        if wanted is None or normal(wanted.name) != "torch-npu" or ".dev" not in wanted.specifier:
+        wanted = parse(text)
+        if wanted is None or normal(wanted.name) != "torch-npu" or ".dev" not in range_of(text):
             continue
         found = context.version("torch_npu")
-        answer = versions.allows(wanted.specifier, found) if found else False
-        base = wanted.specifier.lstrip("=~> ").partition(".dev")[0]
+        asked = range_of(text)
+        answer = versions.allows(asked, found) if found else False
+        base = asked.lstrip("=~> ").partition(".dev")[0]
         level: Level = "matched" if answer else "compatible" if versions.same(base, found) else "broken"
-        yield context.judge(3, "torch_npu for vllm-ascend", level, found or "not installed", wanted.specifier)
+        yield context.judge(3, "torch_npu for vllm-ascend", level, found or "not installed", asked)
 
 
 def required(context: Context) -> Iterator[Row]:
     """Yield, for each patched distribution, what it requires and nobody installed, as after ``--no-deps``."""
-    environment = language.environment(python=context.system.python, machine=context.system.machine)
     for distribution in context.packages.by_name.values():
         package = f"{distribution.name.replace('-', '_')}_summary"
         if not os.path.isfile(os.path.join(distribution.root, package, "changes.json")):
             continue
-        parsed = {text: language.parse(text) for text in dict.fromkeys(distribution.requires)}
+        wanted = {text: _applying(context, text) for text in dict.fromkeys(distribution.requires)}
         absent = {
             text.partition(";")[0].replace(" ", ""): one.name
-            for text, one in parsed.items()
-            if one and language.applies(one.marker, environment) and not context.packages.get(one.name)
+            for text, one in wanted.items()
+            if one and not context.packages.get(one.name)
         }
         if absent:
             # Ours, the companion and those of the same suffix, may be on no index.
@@ -96,6 +98,13 @@ def required(context: Context) -> Iterator[Row]:
             )
 
 
+def _applying(context: Context, text: str) -> Requirement | None:
+    """Return a requirement that applies to this machine; None for any other text."""
+    wanted = parse(text)
+    here = {"python": context.system.python, "machine": context.system.machine}
+    return wanted if wanted and applies(wanted, **here) else None
+
+
 def requirements(context: Context) -> Iterator[Row]:
     """Yield each requirement between the packages of a stack that does not hold."""
     names = {normal(name): name for name in context.settings["distributions"].values()}
@@ -105,27 +114,27 @@ def requirements(context: Context) -> Iterator[Row]:
 
 
 def _unmet(context: Context, distribution: Distribution, names: set[str]) -> Iterator[Row]:
-    environment = language.environment(python=context.system.python, machine=context.system.machine)
     for text in dict.fromkeys(distribution.requires):
-        wanted = language.parse(text)
-        if wanted is None or normal(wanted.name) not in names or not language.applies(wanted.marker, environment):
+        wanted = _applying(context, text)
+        if wanted is None or normal(wanted.name) not in names:
             continue
-        if normal(wanted.name) == "torch-npu" and ".dev" in wanted.specifier:
+        specifier = range_of(text)
+        if normal(wanted.name) == "torch-npu" and ".dev" in specifier:
             continue  # has a row of its own
         found = context.packages.version(wanted.name)
-        if not found or not wanted.specifier or versions.allows(wanted.specifier, found) is not False:
+        if not found or not specifier or versions.allows(specifier, found) is not False:
             continue
         # torch has to be torch_npu's, whatever an engine asks for.
         torch = normal(wanted.name) in {"torch", "torchvision", "torchaudio"} and distribution.name in _INFERENCE
         level: Level = "compatible" if torch else "broken"
         label, asked = (
             f"{wanted.name} for {distribution.name}",
-            f"{wanted.specifier} ({distribution.name} {distribution.version})",
+            f"{specifier} ({distribution.name} {distribution.version})",
         )
         if torch:
             yield context.judge(2, label, level, found, asked)
         else:
-            fix = f"pip install --no-deps '{wanted.name}{wanted.specifier}', or take both from one stack"
+            fix = f"pip install --no-deps '{wanted.name}{specifier}', or take both from one stack"
             why = f"{distribution.name} {distribution.version} requires it"
             see = (f"{distribution.info}",)
             yield Row(
