@@ -17,6 +17,7 @@ examples:
   python -m {package} --distribution {distribution}
   python -m {package} --format json | python -m json.tool
   python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
+  python -m {package} --html page.html        all of it as one page for a browser
   python -m {package} --version
   python -m {package} --verify                is everything as it was built? each repair is printed
   python -m {package} --explain train.log     the tracebacks of a log: which frames are changed code, and why
@@ -73,7 +74,12 @@ def _doctor(package: str) -> str:
 def _mistakes(options: Options) -> Iterator[str]:
     """Yield what does not go together."""
     others = [flag for flag, given in (("--format", options.format or options.json), ("--why", options.why)) if given]
-    modes = {"--diff": options.diff, "--version": options.version, "--explain": options.explain is not None}
+    modes = {
+        "--diff": options.diff,
+        "--html": options.html is not None,
+        "--version": options.version,
+        "--explain": options.explain is not None,
+    }
     shown = [flag for flag, on in modes.items() if on]
     if others and shown:
         yield f"{others[0]} says how to show the summary; {shown[0]} shows none"
@@ -98,6 +104,7 @@ def _parser(package: str) -> argparse.ArgumentParser:
     cli.add_argument("--format", choices=("text", "yaml", "json"), help="how to show the summary (default: text)")
     cli.add_argument("--why", action="store_true", help="add the reasons below each change (JSON always has them)")
     cli.add_argument("--diff", action="store_true", help="print the unified diff between upstream and what was shipped")
+    cli.add_argument("--html", metavar="FILE", help="write reasons and diffs as one page that needs nothing else")
     cli.add_argument("--version", action="store_true", help="print each distribution's version, upstream and overlay")
     cli.add_argument(
         "--distribution",

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .changes import Changes
     from .installed import Place
 
-DIFF = "changes.diff"
 # The options by which users reach npu-doctor from here.
 DOCTORS = ("--doctor", "--audit", "--ray")
 _UNTOLD = 2
@@ -48,6 +47,8 @@ def main(argv: list[str], *, package: str) -> int:
             stream.warn(f"note: {other} is not used: {place.folder} comes first on sys.path", package=package)
     if not chosen and not problems:
         problems = [installed.NOTHING]
+    if options.html is not None:
+        return _report("\n".join(problems or _page(chosen, options.html)), package)
     content, unread = _content(chosen, options)
     unwritten = stream.emit(content) if content else ""
     return _report("\n".join(filter(None, [*problems, *unread, unwritten])), package)
@@ -109,10 +110,17 @@ def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
     diffs, problems = [], []
     for place in places:
         try:
-            diffs.append(place.read(DIFF))
+            diffs.append(place.read(installed.DIFF))
         except OSError as error:
-            problems.append(installed.problem(place, DIFF, error))
+            problems.append(installed.problem(place, installed.DIFF, error))
     return b"".join(diffs), problems
+
+
+def _page(places: list[Place], name: str) -> list[str]:
+    """Write the page, all that was asked for or none; returns a message for each reason why there is none."""
+    from .page.file import write
+
+    return write(places, name)
 
 
 def _explained(places: list[Place], name: str) -> tuple[str, list[str]]:

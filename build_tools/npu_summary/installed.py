@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SUFFIX = "_summary"
 DATA = "changes.json"
+DIFF = "changes.diff"
 NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds its *_summary package)"
 _FIRST = ("verl", "transformers")
 # The others alone are a damaged installation, to be told of; no other package holds files of these names.

@@ -68,29 +68,31 @@ def _made_of(changes: Changes) -> Iterator[str]:
 
 
 def _file(file: FileChange, *, why: bool) -> Iterator[str]:
-    if inner := model.module_changes(file):
+    inner = model.module_changes(file)
+    whole = next((change for change in inner if change["kind"] == "file"), None)
+    if inner:
         yield "   Module Changes:"
-        yield from _items(inner, why=why)
+        yield from _items(inner, why=why, whole=whole)
     module = _dotted(file["path"].removesuffix(".py"))
     for number, entry in enumerate(file["class_changes"], 1):
         yield f"  ({number}) Patch class: {module}.{printable(entry['name'])}"
-        yield from _class(entry, why=why)
+        yield from _class(entry, why=why, whole=whole)
 
 
-def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
+def _class(entry: ClassChange, *, why: bool, whole: Change | None) -> Iterator[str]:
     inner = model.class_changes(entry)
     if why and inner is entry["changes"]:
-        yield from _reasons(entry, " " * 7)
+        yield from _reasons(entry, " " * 7, whole)
     if inner:
         yield "       Class Changes:"
-        yield from _items(inner, why=why)
+        yield from _items(inner, why=why, whole=whole)
 
 
-def _items(changes: list[Change], *, why: bool) -> Iterator[str]:
+def _items(changes: list[Change], *, why: bool, whole: Change | None) -> Iterator[str]:
     for change in changes:
         yield _item(model.shown_action(change), change["kind"], change["name"], outline.manner(change))
         if why:
-            yield from _reasons(change, " " * 14)
+            yield from _reasons(change, " " * 14, whole)
 
 
 def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
@@ -105,8 +107,12 @@ def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
             yield from _reasons({"why": operation.get("why", "")}, " " * 14)
 
 
-def _reasons(entry: Ledger, indent: str) -> Iterator[str]:
+def _reasons(entry: Ledger, indent: str, whole: Change | None = None) -> Iterator[str]:
+    """Yield the reasons of a change, but for those that its whole file came or went for, which stand there."""
+    told = model.all_reasons(whole) if whole and entry is not whole else []
     for field, value in model.all_reasons(entry):
+        if (field, value) in told:
+            continue
         yield f"{indent}{field.replace('_', ' ')}: {printable(value)}"
 
 

@@ -14,6 +14,7 @@ class Options:
     format: str | None = None
     why: bool = False
     diff: bool = False
+    html: str | None = None
     version: bool = False
     distribution: Sequence[str] | None = None
     json: bool = False

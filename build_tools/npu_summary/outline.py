@@ -23,23 +23,26 @@ def outline(file: FileChange) -> FileChange:
     """Return a file with the changes that are shown of it."""
     if file["action"] not in {"added", "deleted"}:
         return file
-    whole = _whole(file)
-    defined = (change for change in file["module_changes"] if change["kind"] in _DEFINED)
-    functions: list[Change] = [
-        {"action": one["action"], "kind": one["kind"], "name": one["name"]} if _same(one, whole) else one
-        for one in defined
-    ]
-    classes: list[ClassChange] = [
-        {"action": one["action"], "name": one["name"], "changes": []} if _same(one, whole) else {**one, "changes": []}
-        for one in file["class_changes"]
-    ]
-    return {**file, "module_changes": [whole, *functions], "class_changes": classes}
+    functions = [change for change in file["module_changes"] if change["kind"] in _DEFINED]
+    classes: list[ClassChange] = [{**entry, "changes": []} for entry in file["class_changes"]]
+    return {**file, "module_changes": [_whole(file), *functions], "class_changes": classes}
+
+
+def entries(file: FileChange) -> Iterator[Change]:
+    """Yield each change that is shown of a file, classes that came or went and all that lies in one among them."""
+    shown = outline(file)
+    yield from model.module_changes(shown)
+    for entry in shown["class_changes"]:
+        if entry["action"] != "updated" or not entry["changes"]:
+            whole: Change = {**entry, "kind": "class"}  # type: ignore[typeddict-unknown-key]  # which has no changes inside
+            yield whole
+        for change in entry["changes"]:
+            yield {**change, "name": f"{entry['name']}.{change['name']}"}
 
 
 def count(file: FileChange) -> int:
-    """Return how many changes are shown of a file; a class that came or went counts as one."""
-    shown = outline(file)
-    return len(model.module_changes(shown)) + sum(len(entry["changes"]) or 1 for entry in shown["class_changes"])
+    """Return how many changes are shown of a file."""
+    return sum(1 for _ in entries(file))
 
 
 def manner(change: Change) -> str:
@@ -67,7 +70,3 @@ def _parts(file: FileChange) -> Iterator[Ledger]:
     for entry in file["class_changes"]:
         yield entry
         yield from entry["changes"]
-
-
-def _same(part: Ledger, whole: Change) -> bool:
-    return model.joined_reasons(part) == model.joined_reasons(whole)

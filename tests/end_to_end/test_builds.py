@@ -37,7 +37,8 @@ LIB_PACKAGE = {
 def summary_package(name: str) -> set[str]:
     """Return what a summary package holds: the code with one source in the build tool, and the data."""
     code = Path(npu_summary.__file__).parent
-    files = {path.relative_to(code).as_posix() for path in code.rglob("*") if path.suffix in (".py", ".json")}
+    listed = (path for path in code.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    files = {path.relative_to(code).as_posix() for path in listed}
     return {f"{name}/{file}" for file in files | {"changes.json", "changes.diff", "manifest.json"}}
 
 

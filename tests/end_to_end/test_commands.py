@@ -8,6 +8,7 @@ import pty
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,35 @@ def test_summary_of_a_wheel_needs_no_install(locked: Sample, wheels: Path) -> No
     values = locked.environment.ok("summary", wheel, "--format", "json").json()
     assert "lib-npu" in json.dumps(values)
     assert "lib" in locked.environment.ok("summary", wheel, "--format", "yaml").out
+
+
+def test_page_of_a_wheel_is_written_whole_or_not_at_all(locked: Sample, wheels: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert locked.environment.ok("summary", wheel_of(wheels, "lib_npu"), "--html", page).out == ""
+    text = page.read_text("utf-8")
+    for said in ("lib-npu", "Says that it is patched.", "src/lib/core.py", '<td class="add">'):
+        assert said in text
+    both = locked.environment.cli("summary", wheel_of(wheels, "lib_npu"), "--html", page, "--diff")
+    assert (both.code, page.read_text("utf-8")) == (2, text)
+    companion = locked.environment.cli("summary", wheel_of(wheels, "lib"), "--html", page)
+    assert (companion.code, page.read_text("utf-8")) == (6, text)
+    for place in (tmp_path, Path("/dev/null")):
+        refused = locked.environment.cli("summary", wheel_of(wheels, "lib_npu"), "--html", place)
+        assert refused.code == 6
+        assert "is no file" in refused.err
+    assert Path("/dev/null").is_char_device()
+
+
+def test_page_of_a_wheel_whose_diff_is_damaged_says_so(locked: Sample, wheels: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "lib_npu.whl"
+    with zipfile.ZipFile(wheel_of(wheels, "lib_npu")) as whole, zipfile.ZipFile(damaged, "w") as written:
+        for name in whole.namelist():
+            content = whole.read(name)
+            written.writestr(name, content[:200] if name.endswith("changes.diff") else content)
+    done = locked.environment.cli("summary", damaged, "--html", tmp_path / "page.html")
+    assert done.code == 6
+    assert "lib_npu.whl: changes.diff: " in done.err
+    assert not (tmp_path / "page.html").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"not a wheel", b"PK\x03\x04 cut short"])

@@ -41,7 +41,7 @@ def test_of_a_file_that_came_or_went_imports_attributes_and_members_are_left_to_
 def test_a_file_of_which_parts_differ_is_shown_as_it_is() -> None:
     new = klass("A", [change("added", "attribute", "x")], "added")
     entry = file("verl/x.py", [new], [change("added", "import", "y")])
-    assert count(entry) == 2
+    assert count(entry) == 3
     assert outlined(entry) == entry
 
 
@@ -51,7 +51,7 @@ def test_a_data_file_and_an_empty_module_are_one_line() -> None:
     assert count(file("x.json", [], [], "added")) == 1
 
 
-def test_where_parts_have_other_reasons_each_keeps_its_own() -> None:
+def test_a_whole_file_has_the_reason_it_came_for_and_its_parts_keep_theirs() -> None:
     module = [change("added", "method", "f", operation="added", why="f's"), change("added", "method", "g", **NEW)]
     whole, first, second = outlined(file("verl/x.py", [], module, "added"))["module_changes"]
-    assert [one.get("why") for one in (whole, first, second)] == ["fused operators", "f's", None]
+    assert [one.get("why") for one in (whole, first, second)] == ["fused operators", "f's", "fused operators"]

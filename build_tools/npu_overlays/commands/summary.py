@@ -9,6 +9,8 @@ from typing import Literal
 
 from npu_overlays.commands.command import Command
 from npu_overlays.console import Console
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.reproducible import write_atomically
 
 _DESCRIPTION = """\
 Print what a wheel says of itself, without installing it. Once it is installed,
@@ -17,6 +19,7 @@ Print what a wheel says of itself, without installing it. Once it is installed,
 examples:
   npu-overlays summary wheels/verl_npu-*.whl --why
   npu-overlays summary wheels/verl_npu-*.whl --diff | less
+  npu-overlays summary wheels/verl_npu-*.whl --html verl.html
 """
 
 
@@ -29,30 +32,43 @@ class Options:
         style: ``text``, ``yaml`` or ``json``.
         why: whether to add the reason of every change.
         diff: whether to print the diff instead.
+        html: the file to write a page to instead, if any.
     """
 
     wheel: Path
     style: Literal["text", "yaml", "json"]
     why: bool
     diff: bool
+    html: Path | None
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", type=Path, metavar="WHEEL")
-    parser.add_argument("--format", choices=["text", "yaml", "json"], default="text", help="default: text")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--format", choices=["text", "yaml", "json"], default="text", help="default: text")
     parser.add_argument("--why", action="store_true", help="add the reason of every change")
-    parser.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
+    shown.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
+    shown.add_argument("--html", type=Path, metavar="FILE", help="write reasons and diff as one page for a browser")
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(wheel=parsed.wheel, style=parsed.format, why=parsed.why, diff=parsed.diff)
+    return Options(wheel=parsed.wheel, style=parsed.format, why=parsed.why, diff=parsed.diff, html=parsed.html)
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.wheels.inspection import wheel_summary  # noqa: PLC0415  # only needed here
+    from npu_overlays.wheels.inspection import wheel_page, wheel_summary  # noqa: PLC0415  # only needed here
 
+    if options.html:
+        _write(options.html.resolve(), wheel_page(options.wheel))
+        return 0
     console.raw(wheel_summary(options.wheel, style=options.style, why=options.why, diff=options.diff))
     return 0
+
+
+def _write(file: Path, page: bytes) -> None:
+    if file.exists() and not file.is_file():  # renaming a file to it would replace a device
+        raise OutputError(Problem(where=str(file), what="is no file", fix="name a file that is there or can be made"))
+    write_atomically(file, page)
 
 
 COMMAND = Command(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.wheels.contents import not_ours, read_members
-from npu_summary import changes, jsontext, layout, yaml
+from npu_summary import changes, installed, jsontext, layout, page, yaml
 
 Style = Literal["text", "yaml", "json"]
 
@@ -15,7 +15,7 @@ Style = Literal["text", "yaml", "json"]
 def read_record(wheel: Path) -> Any:  # the JSON the schema describes
     """Return the content of a wheel's ``changes.json``; raises `OutputError` where the file is not a wheel of ours."""
     try:
-        return changes.parse(_read(wheel, "changes.json"))
+        return changes.parse(_read(wheel, installed.DATA))
     except changes.Unreadable as error:
         fix = "build the wheel again"
         raise OutputError(Problem(where=f"{wheel}: changes.json", what=str(error), fix=fix)) from error
@@ -24,11 +24,21 @@ def read_record(wheel: Path) -> Any:  # the JSON the schema describes
 def wheel_summary(wheel: Path, *, style: Style = "text", why: bool = False, diff: bool = False) -> str:
     """Return the summary of a wheel as its own summary package would print it, or the diff it carries."""
     if diff:
-        return _read(wheel, "changes.diff").decode("utf-8", errors="surrogateescape")
+        return _read(wheel, installed.DIFF).decode("utf-8", errors="surrogateescape")
     record = read_record(wheel)
     if style == "json":
         return jsontext.render([record])
     return yaml.render([record], why=why) if style == "yaml" else layout.render([record], why=why)
+
+
+def wheel_page(wheel: Path) -> bytes:
+    """Return the page of a wheel; raises `OutputError` where the file is not a wheel of ours or its diff is damaged."""
+    record = read_record(wheel)
+    try:
+        return page.render([(record, page.parse(_read(wheel, installed.DIFF), record))])
+    except changes.Unreadable as error:
+        fix = "build the wheel again"
+        raise OutputError(Problem(where=f"{wheel}: {installed.DIFF}", what=str(error), fix=fix)) from error
 
 
 def _read(wheel: Path, name: str) -> bytes:

@@ -169,7 +169,7 @@ def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     code = Path(npu_summary.__file__).parent
     for file in sorted(code.rglob("*")):
         path = file.relative_to(code).as_posix()
-        if file.suffix in (".py", ".json"):
+        if file.suffix in (".css", ".js", ".json", ".py"):
             yield f"{package}/{path}", file.read_bytes()
     yield f"{package}/changes.json", canonical_json(prepared.record)
     yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")

@@ -1,0 +1,83 @@
+"""Heading: one distribution → what it is, what was changed, where its bytes came from, and its files."""
+
+from __future__ import annotations
+
+from .. import outline, provenance
+from .markup import code, escape, tag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from ..changes import Changes
+
+
+def heading(number: int, changes: Changes) -> str:
+    """Return the heading, all that is known of where the wheel came from, and the list of its files."""
+    name = f"{changes['distribution']['name']} {changes['distribution']['version']}"
+    facts = "".join(tag("dt", escape(title)) + tag("dd", value) for title, value in _facts(changes) if value)
+    return tag("h2", escape(name), id=str(number)) + tag("dl", facts) + _files(number, changes) + _left_out(changes)
+
+
+def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
+    """Yield what stands in the heading, as markup."""
+    # A wheel of before may lack all but what `changes.parse` asks for.
+    upstream: Mapping[str, Any] = {**changes["upstream"]}
+    overlay: Mapping[str, Any] = {**changes["overlay"]}
+    yield "Upstream", escape(f"{upstream['project']} {upstream['version']}") + _repository(upstream)
+    unconfirmed = "" if upstream.get("compared", True) else " (unconfirmed: the archive was never compared with it)"
+    yield "Commit", upstream["commit"] and code(upstream["commit"]) + unconfirmed
+    yield "Tag", escape(upstream.get("tag", ""))
+    yield "Source", escape(provenance.source(changes)) + _digest(upstream.get("source", {}))
+    yield "Overlay", escape(f"{overlay['name']}, revision {overlay['revision']}")
+    yield "Layers", escape(", ".join(overlay.get("layers", ())))
+    yield "Requires", escape(", ".join({**changes}.get("requires", ())))  # type: ignore[arg-type]  # `_SHAPE` says it is a list of texts
+    yield "Changes", escape(_counted(changes))
+
+
+def _repository(upstream: Mapping[str, Any]) -> str:
+    """Return a link to the repository; what is no web address is shown and leads nowhere."""
+    address = upstream.get("repository", "")
+    if not address.startswith(("https://", "http://")):
+        return f" ({escape(address)})" if address else ""
+    return f" ({tag('a', escape(address), href=address, rel='noreferrer')})"
+
+
+def _digest(source: Mapping[str, str]) -> str:
+    return f", sha256 {code(source['sha256'])}" if source.get("sha256") else ""
+
+
+def _counted(changes: Changes) -> str:
+    files = changes["files"]
+    by_action = (
+        (action, sum(file["action"] == action for file in files)) for action in ("added", "updated", "deleted")
+    )
+    parts = ", ".join(f"{count} {action}" for action, count in by_action if count)
+    return f"{sum(map(outline.count, files))} in {len(files)} files ({parts})" if files else "none"
+
+
+def _files(number: int, changes: Changes) -> str:
+    """Return the list of files, folded where it would fill the window."""
+    links = (
+        tag("li", tag("a", escape(file["path"]), href=f"#{number}-{n}") + f" <small>{outline.count(file)}</small>")
+        for n, file in enumerate(changes["files"], 1)
+    )
+    return tag("details", tag("summary", "Files") + tag("ol", "".join(links)), class_="files")
+
+
+def _left_out(changes: Changes) -> str:
+    """Return what is not in the wheel, since this source lacks the files."""
+    operations = changes["not_applied"]
+    if not operations:
+        return ""
+    items = (
+        tag(
+            "li",
+            f"{escape(one['operation'])} {code(':'.join(filter(None, (one['path'], one['symbol']))))}"
+            + tag("p", escape(one.get("why", "")), class_="why"),
+        )
+        for one in operations
+    )
+    title = f"Not applied: this upstream source lacks the files of {len(operations)} operations"
+    return tag("details", tag("summary", escape(title)) + tag("ul", "".join(items)), class_="left-out")

@@ -1,0 +1,48 @@
+"use strict";
+{
+  const all = (query, within = document) => [...within.querySelectorAll(query)];
+  const form = document.querySelector("#filter");
+  const asked = new URLSearchParams(location.search);
+  const ticked = (name) => all(`input[name="${name}"]:checked`, form).map((box) => box.value);
+  const fits = (chosen, value) => chosen.length === 0 || chosen.includes(value);
+
+  const texts = new Map();
+  for (const file of all(".file")) {
+    const path = file.querySelector("h3").textContent;
+    for (const group of all(".group", file)) {
+      for (const row of all(".change", group)) texts.set(row, `${path} ${group.textContent}`.toLowerCase());
+    }
+  }
+
+  const apply = () => {
+    const words = form.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const kinds = ticked("kind"), actions = ticked("action");
+    let count = 0;
+    for (const [row, text] of texts) {
+      row.hidden = !(fits(kinds, row.dataset.kind) && fits(actions, row.dataset.action)
+        && words.every((word) => text.includes(word)));
+      if (!row.hidden) count += Number(row.dataset.count);
+    }
+    for (const group of all(".group")) group.hidden = !group.querySelector(".change:not([hidden])");
+    for (const file of all(".file")) {
+      file.hidden = !file.querySelector(".change:not([hidden])");
+      document.querySelector(`.files a[href="#${file.querySelector("h3").id}"]`).parentElement.hidden = file.hidden;
+    }
+    form.querySelector("output").textContent = `${count} shown`;
+  };
+
+  form.diffs.addEventListener("click", () => {
+    const open = form.diffs.ariaPressed !== "true";
+    form.diffs.ariaPressed = String(open);
+    form.diffs.textContent = open ? "Hide all diffs" : "Show all diffs";
+    for (const diff of all(".diff")) diff.open = open;
+  });
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  // page.html?kind=method&action=wrapped&q=rms shows just that: a link to it can be sent.
+  form.q.value = asked.get("q") ?? "";
+  for (const box of all("input[type=checkbox]", form)) box.checked = asked.getAll(box.name).includes(box.value);
+  form.hidden = false;
+  apply();
+}
