@@ -33,7 +33,7 @@ wheels: $(VENV)/installed  ## build the default stack and npu-doctor into wheels
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
 	$(RUN)/npu-overlays build $(SELECTION)
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels ./build_tools
-	$(RUN)/python ci/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
+	$(RUN)/python build_tools/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
 	$(PYTEST) -m "not upstream and not thorough"
@@ -51,7 +51,7 @@ lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(RUN)/mypy
-	$(RUN)/mypy ci bench lab tests
+	$(RUN)/mypy build_tools/try_wheels.py bench lab tests
 
 format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
@@ -73,7 +73,7 @@ $(RUN)/python:
 	"$(PYTHON)" -m venv --clear $(VENV)
 
 # The time of a stamp says when the environment was last made to fit pyproject.toml.
-# pip learned `--python`, which ci/try_wheels.py uses, in 22.3; Ubuntu 22.04 brings 22.0.
+# pip learned `--python`, which build_tools/try_wheels.py uses, in 22.3; Ubuntu 22.04 brings 22.0.
 $(VENV)/installed: pyproject.toml build_tools/pyproject.toml $(RUN)/python
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable .
 	@touch $@

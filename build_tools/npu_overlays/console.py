@@ -108,7 +108,7 @@ class Console:
             self._tell(Text(_json({"problems": values}).rstrip("\n")))
             return
         for problem in listed:
-            self._tell(Text.assemble(("error: ", "bold red"), _shown(problem)))
+            self._tell(Text.assemble(("error: ", "bold red"), _as_text(problem)))
 
     def _quiet(self) -> None:
         if self._watch is not None:
@@ -152,7 +152,7 @@ def _visible(char: str) -> bool:
     return char.isprintable() or unicodedata.category(char) == "Zs"
 
 
-def _shown(problem: Problem) -> str:
+def _as_text(problem: Problem) -> str:
     text = str(replace(problem, where=readable(problem.where)))
     return readable(text, keep="\n")
 

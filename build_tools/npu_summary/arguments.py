@@ -85,7 +85,7 @@ def _mistakes(options: Options) -> Iterator[str]:
         yield f"{others[0]} says how to show the summary; {shown[0]} shows none"
     given = [*shown, *(["--verify"] if options.verify else [])]
     if len(given) > 1:
-        yield f"give {' or '.join(given)}, not both"
+        yield f"give one of {', '.join(given)}: each prints something else"
     if options.verify and (options.why or options.format in {"text", "yaml"}):
         yield f"{'--why' if options.why else '--format'} is for the summary; --verify knows --json"
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
+import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from support.environment import Done, Environment
 from support.upstreams import METADATA, make_upstream
 from support.venvs import Venv
 from support.wheels import members, write_wheel
 
+ROOT = Path(__file__).parents[2]
 DEMO = {
     "space/core/__init__.py": b"from space.core.tools import answer\n",
     "space/core/tools.py": b"def answer(question, *rest, loud: bool = False, **more) -> int:\n    return 41\n",
@@ -261,3 +266,113 @@ def test_the_report_is_json_where_that_is_asked_for(environment: Environment) ->
     }
     done = init(environment, "demo", "--json")
     assert json.loads(done.err)["problems"][0]["where"] == "--suffix"
+
+
+@pytest.fixture
+def ours(environment: Environment) -> Path:
+    """Return somebody's folder of overlays: a layer of demo, and a pin on it, locked."""
+    write_wheel(environment.folder / "index", "demo", "1.5", {**DEMO, "more/__init__.py": b""})
+    root = environment.folder / "ours" / "overlays"
+    layer = {
+        "layer.toml": 'project = "demo"\nsuffix = "ours"\npackages = ["space/core"]\nlicense-files = ["COPYING"]\n',
+        "tree/space/core/added.py": '"""Ours."""\n',
+    }
+    for path, text in layer.items():
+        (root / "demo" / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / "demo" / path).write_text(text)
+    environment.ok("init", "demo", "--not-built", "more", cwd=root.parent)
+    environment.ok("lock", "--all", cwd=root.parent)
+    return root
+
+
+def test_a_pin_of_a_layer_beside_it_says_the_pin_alone(ours: Path) -> None:
+    config = (ours / "demo@1.5" / "pyproject.toml").read_text()
+    assert config[config.index("[tool.overlay]") : config.index("sha256")] == (
+        '[tool.overlay]\nproject = "demo"\nlicense-files = ["LICENSE", "NOTICE"]\nnot-built = ["more"]\n\n'
+        '[[tool.overlay.upstream.archive]]\ndistribution = "demo"\nversion = "1.5"\n'
+        'file = "demo-1.5-py3-none-any.whl"\n'
+    )
+
+
+def test_a_site_starts_on_top_of_an_overlay_of_somebody_elses(environment: Environment, ours: Path) -> None:
+    folder = started(environment, "demo", "--layer", str(ours / "demo@1.5"), "--label", "acme")
+    assert folder.name == "demo@1.5-acme"
+    config = (folder / "pyproject.toml").read_text()
+    assert 'label = "acme"' in config
+    assert 'layers = ["../../ours/overlays/demo"]' in config
+    assert "suffix" not in config
+    assert "packages" not in config
+    write_example(folder, "return upstream(", "return 1 + upstream(")
+    (wheel,) = build(environment, folder).glob("demo_ours-*.whl")
+    assert re.fullmatch(r"demo_ours-1\.5\+ours\.1\.acme\.a\w{7}-py3-none-any\.whl", wheel.name)
+    held = members(wheel)
+    assert b"Ours." in held["space/core/added.py"]
+    assert b"return 1 + " in held["space/core/tools.py"]
+
+
+def test_what_is_below_is_checked_with_all_else(environment: Environment, ours: Path) -> None:
+    told = refused(environment, 2, "other", "--layer", str(ours / "demo"), "--layer", "no-such-layer", "--suffix", "A")
+    for text in (
+        "is a layer of demo, not of other",
+        "no distribution `no-such-layer` is installed",
+        "`A` is not one word",
+    ):
+        assert text in told
+    (ours / "demo@1.5" / "tree").mkdir()
+    told = refused(environment, 2, "demo", "--layer", str(ours / "demo@1.5"), "--label", "acme")
+    assert "says something itself (tree), which only a layer can hand on" in told
+
+
+def documented(name: str) -> str:
+    """Return an example of the language's document by the comment above it."""
+    text = (ROOT / "docs" / "overlay-language.md").read_text("utf-8")
+    (found,) = re.findall(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", text, flags=re.DOTALL)
+    return str(found)
+
+
+def run_documented(environment: Environment, name: str, here: Path, **more: str | None) -> None:
+    """Run the lines of a documented example as they stand; skips where what they need cannot be had."""
+    for line in documented(name).splitlines():
+        command = line.replace("npu-overlays ", f"'{sys.executable}' -m npu_overlays ", 1)
+        done = environment.run("bash", "-c", command, cwd=here, **more)
+        if done.code == 4:  # the source cannot be had
+            pytest.skip(done.err.splitlines()[0])
+        assert done.code == 0, f"{line}\n{done.err}"
+
+
+@pytest.mark.index
+def test_the_documented_way_to_an_overlay_of_ones_own(environment: Environment, venv: Venv) -> None:
+    # The machine's own index, which the clean environment leaves out.
+    index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    (environment.folder / "index").mkdir()
+    run_documented(
+        environment,
+        "init",
+        environment.folder,
+        **{"PIP_CONFIG_FILE": None, "PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, **index},
+    )
+    folder = environment.folder / "more-itertools@10.7.0"
+    config = (folder / "pyproject.toml").read_text()
+    assert config.partition("\n# A first change")[0] == documented("pyproject")
+    write_example(folder, "return upstream(", "return upstream(")
+    change = "from npu_overlays.markers import upstream, wrapped\n\n\n"
+    change += '@wrapped(why="Half of them.")\ndef take(n, iterable):\n    return upstream(n // 2, iterable)\n'
+    (folder / "tree/more_itertools/recipes.py").write_text(change)
+    wheels = sorted(build(environment, folder).glob("*.whl"))
+    venv.install("--no-deps", *wheels)
+    assert venv.python("-c", "import more_itertools as m; print(m.take(4, range(9)))").out == "[0, 1]\n"
+    assert venv.python("-m", "more_itertools_acme_summary", "--verify").code == 0
+
+
+@pytest.mark.upstream
+@pytest.mark.index
+def test_the_documented_way_to_a_layer_of_ones_own(environment: Environment) -> None:
+    (environment.folder / "npu-overlays").symlink_to(ROOT)
+    here = environment.folder / "acme"
+    here.mkdir()
+    own = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "GIT_CONFIG"))}
+    variables = {"PIP_CONFIG_FILE": None, "PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, **own}
+    variables |= {"GIT_CONFIG_GLOBAL": own.get("GIT_CONFIG_GLOBAL"), "GIT_CONFIG_NOSYSTEM": None}
+    run_documented(environment, "layer", here, **variables)
+    config = (here / "verl@d62da49-acme" / "pyproject.toml").read_text()
+    assert 'label = "acme"' in config

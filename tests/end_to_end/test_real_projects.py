@@ -1,4 +1,4 @@
-"""Three projects as their authors released them: overlaid by the documented file, built, installed and looked at."""
+"""Three projects as their authors released them: overlaid as `init` starts it, built, installed and looked at."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.venvs import make_venv
 from support.wheels import members, metadata
 
 from .test_commands import wheel_of
-from .test_third_projects import MARKED, documented
+from .test_third_projects import MARKED
 
 pytestmark = [pytest.mark.index, pytest.mark.thorough]
 
@@ -107,23 +107,19 @@ ON_LINUX = pytest.mark.skipif(
 )
 
 
-def written(project: Project, folder: Path) -> None:
-    """Write the overlay: the file that the documentation shows, with this project's values, and one operation."""
-    values = {
-        "project": f'"{project.name}"',
-        "packages": project.packages,
-        "distribution": f'"{project.name}"',
-        "version": f'"{project.version}"',
-        "file": f'"{project.file}"',
-        "sha256": f'"{project.sha256}"',
-    }
-    text = documented()
-    for key, value in values.items():
-        text, count = re.subn(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
-        assert count == 1, key
+def started(environment: Environment, project: Project, **own: Any) -> str:
+    """Let `init` write the overlay, add one operation and return its name; skips where there is no index."""
+    done = environment.cli("init", project.name, "--release", project.version, "--suffix", "acme", **own)
+    if done.code == 4:  # the source cannot be had
+        pytest.skip(done.err.splitlines()[0])
+    assert done.code == 0, done.err
+    folder = environment.folder / f"{project.name}@{project.version}"
+    text = (folder / "pyproject.toml").read_text()
+    for value in (f"packages = {project.packages}", f'file = "{project.file}"', f'sha256 = "{project.sha256}"'):
+        assert value in text
     (folder / "tree" / project.path).parent.mkdir(parents=True)
-    (folder / "pyproject.toml").write_text(text)
     (folder / "tree" / project.path).write_text(MARKED + project.change)
+    return folder.name
 
 
 def required(wheel: Path, companion: str = "") -> set[str]:
@@ -140,16 +136,12 @@ def required(wheel: Path, companion: str = "") -> set[str]:
 def test_a_release_from_the_index_with_one_operation_is_upstreams_in_all_else(
     environment: Environment, project: Project
 ) -> None:
-    name = f"{project.name}@{project.version}"
-    written(project, environment.folder / "overlays" / name)
     (environment.folder / "index").mkdir()
     # The machine's own index, which the clean environment leaves out.
     index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     own: dict[str, Any] = {"PIP_CONFIG_FILE": None, "PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, **index}
-    locked = environment.cli("lock", name, **own)
-    if locked.code == 4:  # the source cannot be had
-        pytest.skip(locked.err.splitlines()[0])
-    assert locked.code == 0, locked.err
+    name = started(environment, project, **own)
+    environment.ok("lock", name, **own)
     # From here on the cache has all there is.
     assert environment.ok("check", name).out == f"{name}: 1 change in 1 file, as declared\n"
     environment.ok("build", name, "--out", "out")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
 import zipfile
 from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -319,32 +317,3 @@ def test_statements_are_verified_against_their_wheels(environment: Environment, 
     assert done.code == 6
     assert "gives another digest than" in done.err
     assert "neither a wheel nor a statement" in done.err
-
-
-def documented() -> str:
-    """Return the pyproject.toml that docs/overlay-language.md shows."""
-    text = (ROOT / "docs" / "overlay-language.md").read_text("utf-8")
-    (found,) = re.findall(r"<!-- example: pyproject -->\n```toml\n(.*?)```", text, flags=re.DOTALL)
-    return str(found)
-
-
-@pytest.mark.index
-def test_the_documented_file_builds_as_it_stands(environment: Environment, venv: Venv) -> None:
-    folder = environment.folder / "overlays" / "more-itertools@10.7.0"
-    (environment.folder / "index").mkdir()
-    (folder / "tree/more_itertools").mkdir(parents=True)
-    (folder / "pyproject.toml").write_text(documented())
-    change = f'{MARKED}@wrapped(why="Half of them.")\ndef take(n, iterable):\n    return upstream(n // 2, iterable)\n'
-    (folder / "tree/more_itertools/recipes.py").write_text(change)
-    # The machine's own index, which the clean environment leaves out.
-    index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    own: dict[str, Any] = {"PIP_CONFIG_FILE": None, "PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, **index}
-    locked = environment.cli("lock", folder.name, **own)
-    if locked.code == 4:  # the source cannot be had
-        pytest.skip(locked.err.splitlines()[0])
-    assert locked.code == 0, locked.err
-    environment.ok("build", folder.name, "--out", "out", **own)
-    environment.ok("verify-wheel", *sorted((environment.folder / "out").iterdir()))
-    venv.install("--no-deps", *sorted((environment.folder / "out").glob("*.whl")))
-    assert venv.python("-c", "import more_itertools as m; print(m.take(4, range(9)))").out == "[0, 1]\n"
-    assert venv.python("-m", "more_itertools_acme_summary", "--verify").code == 0

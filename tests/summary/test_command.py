@@ -108,7 +108,7 @@ def test_unknown_distribution_beside_a_known_one_still_shows_that(pair: Site) ->
         (["verl"], "unrecognized arguments: verl"),
         (["--diff", "--why"], "--why says how to show the summary; --diff shows none"),
         (["--version", "--format", "json"], "--format says how to show the summary; --version shows none"),
-        (["--diff", "--version"], "give --diff or --version, not both"),
+        (["--diff", "--version"], "give one of --diff, --version"),
         (["--verify", "--why"], "--why is for the summary; --verify knows --json"),
         (["--verify", "--format", "yaml"], "--format is for the summary; --verify knows --json"),
         (["--verify", "--stack", "x"], "unrecognized arguments: --stack x"),

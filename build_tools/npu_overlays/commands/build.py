@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
-from npu_overlays.commands.selection import selected
+from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.interrupts import Interrupted, undisguised
 
@@ -70,7 +70,7 @@ def _run(options: Options, console: Console) -> int:
 
     try:
         with undisguised():
-            overlays = selected(options.selection)
+            overlays = select(options.selection)
             built = build_all(overlays, options.selection.choice, options.out, force=options.force)
     except Interrupted as interrupted:
         state = interrupted.state or f"nothing was written to {options.out}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, plural, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
-from npu_overlays.commands.selection import selected
+from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError
 from npu_overlays.loading import Loader
@@ -54,7 +54,7 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    overlays = selected(options.selection)
+    overlays = select(options.selection)
     loader = Loader(overlays, options.selection.choice)
     prepared, errors = each(overlays, lambda overlay: _tried(overlay, loader))
     if options.json:

@@ -8,7 +8,7 @@ from npu_overlays.changes.record import unified_diff
 from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_selection, read_selection
-from npu_overlays.commands.selection import selected
+from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.loading import Loader
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -30,7 +30,7 @@ examples:
 
 
 def _run(selection: Selection, console: Console) -> int:
-    overlays = selected(selection)
+    overlays = select(selection)
     work = _Patching(loader=Loader(overlays, selection.choice), choice=selection.choice, console=console)
     diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
     if errors:

@@ -139,7 +139,7 @@ def _report(console: Console, started: Started) -> None:
     pinned = f"commit {pin.commit}" if pin.commit else f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
     console.line(f"  pins {pinned}")
     if overlay.layers:
-        console.line(f"  lies on the layers {', '.join(layer.name for layer in overlay.layers)}")
+        console.line(f"  on top of {' and '.join(layer.name for layer in overlay.layers)}")
     console.line(f"  ships {', '.join(pin.packages)} as {overlay.distribution}")
     name = _short(overlay.folder)
     console.line(f"next: write a change, as the end of {name}/{CONFIG_FILE} shows, then")

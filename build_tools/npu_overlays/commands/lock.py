@@ -12,7 +12,7 @@ from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_selection, read_selection
-from npu_overlays.commands.selection import selected
+from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.interrupts import held
@@ -71,7 +71,7 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     report = _check if options.check else _write
     choice = options.selection.choice
-    _, errors = each(selected(options.selection), lambda overlay: report(make_lock(overlay, choice), console))
+    _, errors = each(select(options.selection), lambda overlay: report(make_lock(overlay, choice), console))
     if errors:
         raise joined(errors)
     return 0
@@ -133,7 +133,7 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
         commit=overlay.pin.identity,
         metadata=metadata,
         archives=archives,
-        contracts=(*found, *_kept(content, known, absent)),
+        contracts=(*found, *_earlier_contracts(content, known, absent)),
     )
     check_shape(overlay, tree, releases.values())
     carried = carried_over(content, lock, before=before, absent=absent)
@@ -148,7 +148,7 @@ def _before(overlay: Overlay) -> Lock | None:
         return None
 
 
-def _kept(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
+def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
     """Return the earlier contracts of operations, substitutions and patches on files this source lacks."""
     places: set[tuple[str, str, str]] = {(one.path, one.symbol, one.action) for one in content.operations}
     places |= {(one.path, "", "edit") for one in content.edits}

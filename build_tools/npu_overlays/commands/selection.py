@@ -25,9 +25,9 @@ def checked_root(folder: Path) -> Path:
     return folder
 
 
-def selected(selection: Selection) -> list[Overlay]:
+def select(selection: Selection) -> list[Overlay]:
     """Return the overlays a command line names; raises `ConfigError` with every unknown one."""
-    overlays = load_all(checked_root(selection.root)) if selection.all else _named(selection)
+    overlays = load_all(checked_root(selection.root)) if selection.all else _by_names(selection)
     known = {overlay.pin.project for overlay in overlays}
     for name in selection.clones:
         if name not in known:
@@ -36,7 +36,7 @@ def selected(selection: Selection) -> list[Overlay]:
     return overlays
 
 
-def named(root: Path, name: str) -> Overlay:
+def find_named(root: Path, name: str) -> Overlay:
     """Return the overlay of a name, a tag or a path; raises `ConfigError` where there is none."""
     folder = Path(name).expanduser()
     if folder.name == CONFIG_FILE:
@@ -50,7 +50,7 @@ def named(root: Path, name: str) -> Overlay:
     return find_overlay(checked_root(root), name)
 
 
-def _named(selection: Selection) -> list[Overlay]:
+def _by_names(selection: Selection) -> list[Overlay]:
     names = list(selection.names)
     if selection.stack or not names:
         stacks = load_stacks(checked_root(selection.root))
@@ -59,7 +59,7 @@ def _named(selection: Selection) -> list[Overlay]:
     problems: list[Problem] = []
     for name in names:
         try:
-            overlay = named(selection.root, name)
+            overlay = find_named(selection.root, name)
             overlays[overlay.folder.resolve()] = overlay
         except OverlayError as error:
             problems += [problem for problem in error.problems if problem not in problems]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import add_json, add_overlay
-from npu_overlays.commands.selection import named
+from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.lock.lockfile import stated_version
 from npu_overlays.overlay.bounds import Bounds
@@ -49,7 +49,7 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    overlay = named(options.root, options.name)
+    overlay = find_named(options.root, options.name)
     content = load_content(overlay, stated_version(overlay))
     if options.json:
         console.json(_as_json(content))

@@ -99,8 +99,8 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
 
 
 def _not_asked(shown: str, ago: float) -> Problem:
-    again = f"asked again {REMEMBERED / 60:.0f} min after that, or now with --force or --source git"
-    return Problem(where=shown, what=f"gave no answer {ago / 60:.0f} min ago; {again}")
+    fix = f"build again {REMEMBERED / 60:.0f} min after that, or at once with --force or --source git"
+    return Problem(where=shown, what=f"gave no answer {ago / 60:.0f} min ago, and was not asked again", fix=fix)
 
 
 class _Told:

@@ -10,7 +10,7 @@ from pathlib import Path
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS
-from npu_overlays.overlay.layers import find_layers
+from npu_overlays.overlay.layers import Found, find_layers
 from npu_overlays.overlay.project import CONFIG_FILE, LAYER_FILE, Overlay
 from npu_overlays.overlay.tables import Table
 from npu_overlays.starting.request import Request
@@ -49,29 +49,25 @@ def read_layered(names: Iterable[str], project: str, parent: Path) -> Layered:
     """
     problems: list[Problem] = []
     bases: list[Overlay] = []
-    entries: list[Entry] = []
+    entries: list[str | Path] = []
     for name in names:
-        folder = Path(name).expanduser().absolute()
+        folder = Path(name).expanduser().resolve()
         if (folder / CONFIG_FILE).is_file() and not (folder / LAYER_FILE).is_file():
             base = _base(folder, project, problems)
             bases += [base] if base else []
-            entries += [_relative(layer.folder, parent) for layer in base.layers] if base else []
-        elif (folder / LAYER_FILE).is_file() or os.sep in name:
-            entries.append(_relative(folder, parent))
+            entries += [layer.folder for layer in base.layers] if base else []
         else:
-            entries.append({"distribution": name})
+            entries.append(folder if os.sep in name or (folder / LAYER_FILE).is_file() else name)
     if len(bases) > 1:
-        what = f"name {len(bases)} overlays: {', '.join(base.name for base in bases)}"
+        what = f"names {len(bases)} overlays: {', '.join(base.name for base in bases)}"
         problems.append(Problem(where="--layer", what=what, fix="name one of them: its pin is taken over"))
-    values = {"project": project, **({"layers": entries} if entries else {})}
-    table = Table(values, where="--layer", key="", problems=problems)
-    found = find_layers(parent / project, table)
+    found = _found(entries, project, parent, problems)
     if problems:
         raise ConfigError(problems)
     settings = frozenset(key for one in found for key in one.values)
     repositories = [one.values.get("upstream", {}).get("repository", "") for one in found]
     return Layered(
-        entries=tuple(entries),
+        entries=tuple(_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries),
         settings=settings,
         repository=next(filter(None, reversed(repositories)), ""),
         base=bases[0] if bases else None,
@@ -84,6 +80,15 @@ def missing(request: Request, layered: Layered) -> Iterator[Problem]:
         yield Problem(where="--suffix", what="missing", fix="--suffix acme, say: the wheel is called PROJECT-acme")
     if request.commit and not (request.repository or layered.repository):
         yield Problem(where="--repository", what="missing: --commit is given", fix="say where git has that commit")
+
+
+def _found(entries: list[str | Path], project: str, parent: Path, problems: list[Problem]) -> list[Found]:
+    """Return the layers that a new overlay in `parent` would have."""
+    named = [str(one) if isinstance(one, Path) else {"distribution": one} for one in entries]
+    table = Table(
+        {"project": project, **({"layers": named} if named else {})}, where="--layer", key="", problems=problems
+    )
+    return find_layers(parent / project, table)
 
 
 def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None:
@@ -106,4 +111,4 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
 
 def _relative(folder: Path, parent: Path) -> str:
     """Return how an overlay in `parent` names a folder: with a slash, hence as a path."""
-    return Path(os.path.relpath(folder, parent / "overlay")).as_posix()
+    return Path(os.path.relpath(folder, parent.resolve() / "overlay")).as_posix()

@@ -21,8 +21,11 @@ from npu_overlays.starting.example import Example
 _README = """\
 # {name}
 
-`{distribution}`: {upstream}, changed when its wheel is built. What is changed, and why, stands in `tree/`, in files
-that have the paths of upstream's; `npu-overlays show {folder}` lists it.
+`{distribution}` is {upstream},
+with changes that are made when its wheel is built{layers}.
+
+Changes stand in `tree/`, in files that have the paths of upstream's, each with its reason; `npu-overlays show {folder}`
+lists them.
 
 ```bash
 npu-overlays lock {folder}     # after every change: what it depends on upstream
@@ -44,7 +47,7 @@ class Start:
         layers: what it is made of, as it is written there; empty to say nothing of it.
         suffix: empty where the layers say it.
         label: tells overlays on one pin apart, or empty.
-        license_files: upstream's licence files; empty to say nothing of them.
+        license_files: upstream's licence files; None where the layers say them.
         not_built: what upstream compiles or installs besides, and the wheel may lack.
     """
 
@@ -52,7 +55,7 @@ class Start:
     layers: tuple[str | Mapping[str, str], ...] = ()
     suffix: str = ""
     label: str = ""
-    license_files: tuple[str, ...] = ()
+    license_files: tuple[str, ...] | None = None
     not_built: tuple[str, ...] = ()
 
 
@@ -99,7 +102,7 @@ def configuration(start: Start) -> str:
         [f"layers = {_layers(start)}  # what it is made of, lowest first; then what lies here"] if start.layers else []
     )
     lines += [f"packages = {_packages(pin)}  # what of upstream is shipped"] if pin.packages else []
-    lines += [f"license-files = {_list(start.license_files)}"] if start.license_files else []
+    lines += [f"license-files = {_list(start.license_files)}"] if start.license_files is not None else []
     lines += [f"not-built = {_list(start.not_built)}"] if start.not_built else []
     return "\n".join([*lines, "", *_upstream(pin)])
 
@@ -119,7 +122,10 @@ def readme(overlay: Overlay) -> str:
     """Return the text of a ``README.md``."""
     pin, folder = overlay.pin, overlay.folder.name
     upstream = f"commit {pin.commit} of {pin.repository}" if pin.commit else f"{pin.project} {pin.archives[0].version}"
-    return _README.format(name=overlay.name, distribution=overlay.distribution, upstream=upstream, folder=folder)
+    below = " and ".join(layer.name for layer in overlay.layers)
+    layers = f", on top of the layer{'s' if len(overlay.layers) > 1 else ''} {below}" if below else ""
+    names = {"name": overlay.name, "distribution": overlay.distribution, "folder": folder}
+    return _README.format(**names, upstream=upstream, layers=layers)
 
 
 def ignored(folder: Path) -> str:

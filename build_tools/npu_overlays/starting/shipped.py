@@ -33,7 +33,7 @@ def of_source(files: Mapping[str, bytes], project: str) -> list[str]:
     """
     if listed := [path for path in files if _TOP_LEVEL.fullmatch(path)]:
         names = files[listed[0]].decode("utf-8", "replace").split()
-        return sorted({unit for name in names for unit in _named(files, name)})
+        return sorted({unit for name in names for unit in _places_of(files, name)})
     modules = [path for path in files if path.endswith(".py")]
     if units := _units(path for path in modules if path.startswith(_SOURCE_ROOT)):
         return sorted(units)
@@ -44,7 +44,7 @@ def of_source(files: Mapping[str, bytes], project: str) -> list[str]:
     return folders if len(folders) == 1 else []
 
 
-def _named(files: Mapping[str, bytes], name: str) -> set[str]:
+def _places_of(files: Mapping[str, bytes], name: str) -> set[str]:
     """Return what a source tree has of a name that can be imported."""
     for start in (_SOURCE_ROOT, ""):
         if f"{start}{name}.py" in files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -33,6 +33,9 @@ def write_overlay(request: Request, layered: Layered) -> Started:
             nothing is written then.
     """
     start = start_of(request, layered)
+    # What a layer says of the commit's licences need not hold for a release.
+    own_licences = "license-files" not in layered.settings or not start.pin.commit
+    start = replace(start, license_files=() if own_licences else None)
     label = f"-{request.label}" if request.label else ""
     folder = request.folder or request.parent / f"{request.project}@{start.pin.short}{label}"
     if problems := list(presence(folder)):
@@ -40,22 +43,25 @@ def write_overlay(request: Request, layered: Layered) -> Started:
     with staged(folder) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
         overlay = replace(load_overlay(stage), folder=folder)
-        tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
-        _refuse_shape(overlay, tree)
-        if "license-files" not in layered.settings:
-            start = replace(start, license_files=tuple(licence_files(overlay, tree)))
+        tree = _tree(overlay, request)
+        if own_licences:
+            start = replace(start, license_files=tuple(path for path in licence_files(overlay, tree) if path in tree))
         files = _files(start, overlay, _example(overlay, tree))
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
     return Started(overlay=overlay, files=tuple(files))
 
 
-def _refuse_shape(overlay: Overlay, tree: SourceTree) -> None:
+def _tree(overlay: Overlay, request: Request) -> SourceTree:
+    """Return the tree of which the wheel is made; raises `OverlayError` where that cannot be an honest one."""
     try:
+        tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
         check_shape(overlay, tree)
-    except MergeError as error:
-        fix = "say what is shipped, or may be missing, with --package and --not-built"
-        raise MergeError((*error.problems, Problem(where="init", what="nothing was written", fix=fix))) from error
+    except (ConfigError, MergeError) as error:
+        fix = "say what is shipped with --package, and what may be missing with --not-built"
+        unwritten = Problem(where=str(overlay.folder), what="was not written", fix=fix)
+        raise type(error)((*error.problems, unwritten)) from error
+    return tree
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> Example | None:

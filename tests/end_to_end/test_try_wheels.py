@@ -7,27 +7,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from end_to_end.sample import Sample, make_sample, open_sample
-from environments.once import once
 from npu_overlays.overlay.stacks import stacks_folder
 from support.environment import Done
 from support.overlays import edit
 
-from .conftest import ROOT
+from .sample import Sample
 
-
-@pytest.fixture
-def sample(shared: Path, tmp_path: Path) -> Sample:
-    """Return a copy of the sample the end-to-end tests build."""
-    return open_sample(once(shared, "sample", make_sample)).copy(tmp_path)
+ROOT = Path(__file__).parents[2]
 
 
 def try_wheels(sample: Sample, *selection: str) -> Done:
     """Run the script in the sample's folder."""
     options = ("--environment", "trial", "--out", "wheels", "--", "--overlays", str(sample.overlays), *selection)
-    return sample.environment.run(sys.executable, ROOT / "ci" / "try_wheels.py", *options, cwd=sample.folder)
+    return sample.environment.run(sys.executable, ROOT / "build_tools" / "try_wheels.py", *options, cwd=sample.folder)
 
 
 def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample: Sample) -> None:
