@@ -90,3 +90,21 @@ def test_the_readmes_count_the_changes_as_a_build_does() -> None:
     if done.returncode == 4 or "left out" in done.stderr:
         pytest.skip(f"the pinned commits cannot be had: {done.stderr}")
     assert [line.removesuffix(", as declared") for line in done.stdout.splitlines()] == shown[0]
+
+
+def test_every_room_of_the_architecture_page_is_there() -> None:
+    tool = ROOT / "build_tools" / "npu_overlays"
+    packages = {path.name for path in tool.iterdir() if (path / "__init__.py").exists()}
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rooms = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*)/?`", text)) - {"ls"}
+    homes = (
+        ROOT,
+        tool.parent,
+        tool,
+        *map(tool.joinpath, packages),
+        ROOT / "overlays" / "verl",
+        tool.parent / "npu_summary",
+    )
+    found = {room for room in rooms if any((home / f"{room}{end}").exists() for home in homes for end in ("", ".py"))}
+    assert rooms == found
+    assert packages <= {room.partition("/")[0] for room in rooms}
