@@ -82,7 +82,7 @@ class Context:
         """Return the version of a component as its tables call it, empty where it is not there."""
         if component == "python":
             return self.system.python
-        if component in {"cann", "hdk", "firmware", "nnal"}:
+        if component in ("cann", "hdk", "firmware", "nnal"):
             return str(getattr(self.ascend, component))
         if component in self.settings["git_components"]:
             return self._git_version(component)

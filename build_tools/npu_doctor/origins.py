@@ -132,7 +132,7 @@ def _commit(owner: Distribution | None, located: Located) -> tuple[str, str]:
 def clone(file: str) -> str:
     """Return the ``.git`` of the clone a file lies in, empty where it lies in none; installed files lie in none."""
     folder = os.path.dirname(os.path.abspath(file))
-    while folder != os.path.dirname(folder) and os.path.basename(folder) not in {"site-packages", "dist-packages"}:
+    while folder != os.path.dirname(folder) and os.path.basename(folder) not in ("site-packages", "dist-packages"):
         if os.path.exists(git := os.path.join(folder, ".git")):
             return git
         folder = os.path.dirname(folder)

@@ -249,7 +249,7 @@ def _fits(value: object, kind: type, name: str) -> bool:
         return False
     if isinstance(value, Mapping):
         return all(isinstance(one, str) for one in value.values())
-    nested = name in {"components", "contradictions"}
+    nested = name in ("components", "contradictions")
     return not isinstance(value, tuple) or nested or all(isinstance(one, str) for one in value)
 
 

@@ -56,7 +56,7 @@ def table(item: dict[str, Any]) -> Table:
     columns = tuple(item["columns"])
     if item["key"] not in columns or any(len(row) != len(columns) for row in rows):
         raise ValueError(f"table {item['name']}: `key` is no column, or a row has not one cell for each column")
-    if item.get("outside", "broken") not in {"broken", "compatible"}:
+    if item.get("outside", "broken") not in ("broken", "compatible"):
         raise ValueError(f"table {item['name']}: `outside` is neither broken nor compatible")
     return Table(**{**item, "rows": rows, "columns": columns})
 

@@ -21,7 +21,7 @@ def text() -> str:
     Never raises for a damaged installation: what could not be read is named
     in lines after the summary instead.
     """
-    from . import installed, layout  # noqa: PLC0415 - importing the package must stay free
+    from . import installed, layout  # noqa: PLC0415  # importing the package must stay free
 
     found = installed.load(installed.places())
     parts = [layout.render(found.changes)] if found.changes else []

@@ -62,7 +62,7 @@ def usage(package: str) -> str:
 
 def _doctor(package: str) -> str:
     """Return what is said of npu-doctor: nothing where it is absent and nothing here is made for NPUs."""
-    from . import changes, doctor, installed  # noqa: PLC0415 - looked for where help is asked for only
+    from . import changes, doctor, installed  # noqa: PLC0415  # looked for where help is asked for only
 
     there = doctor.is_installed()
     found = installed.load(installed.places()).changes
@@ -86,7 +86,7 @@ def _mistakes(options: Options) -> Iterator[str]:
     given = [*shown, *(["--verify"] if options.verify else [])]
     if len(given) > 1:
         yield f"give one of {', '.join(given)}: each prints something else"
-    if options.verify and (options.why or options.format in {"text", "yaml"}):
+    if options.verify and (options.why or options.format in ("text", "yaml")):
         yield f"{'--why' if options.why else '--format'} is for the summary; --verify knows --json"
 
 

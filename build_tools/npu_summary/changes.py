@@ -130,7 +130,7 @@ _SHAPE = {
 _TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer"}
 
 
-class Unreadable(ValueError):  # noqa: N818 - a property of the file; raised for no mistake of the caller
+class Unreadable(ValueError):  # noqa: N818  # a property of the file; raised for no mistake of the caller
     """The bytes are not a ``changes.json`` this code understands; the message says why."""
 
 
@@ -190,7 +190,7 @@ def class_changes(entry: ClassChange) -> list[Change]:
 def shown_action(change: Change) -> str:
     """Return the action word users know: wrapped and edited symbols are *replaced* ones to them."""
     action = change["action"]
-    return "replaced" if action in {"wrapped", "edited"} else action
+    return "replaced" if action in ("wrapped", "edited") else action
 
 
 def reasons(entry: Reasons) -> list[tuple[Field, str]]:

@@ -34,7 +34,7 @@ def opened(name: str) -> Iterator[Iterable[str]]:
         OSError: it cannot be read.
     """
     if name != "-":
-        with open(name, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib is not imported here
+        with open(name, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # pathlib is not imported here
             yield file
     elif sys.stdin is None:  # closed by the caller: `<&-`
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))

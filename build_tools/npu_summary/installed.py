@@ -158,7 +158,7 @@ def _is_summary(name: str) -> bool:
 
 
 def _zipped_packages(root: str) -> list[str]:
-    import zipfile  # noqa: PLC0415 - slow to import and hardly ever needed
+    import zipfile  # noqa: PLC0415  # slow to import and hardly ever needed
 
     try:
         with zipfile.ZipFile(root) as archive:
@@ -169,7 +169,7 @@ def _zipped_packages(root: str) -> list[str]:
 
 
 def _read_zipped(root: str, name: str) -> bytes:
-    import zipfile  # noqa: PLC0415 - slow to import and hardly ever needed
+    import zipfile  # noqa: PLC0415  # slow to import and hardly ever needed
 
     try:
         with zipfile.ZipFile(root) as archive:

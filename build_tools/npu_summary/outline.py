@@ -21,7 +21,7 @@ _WHOLE = ("file", "patch", "deleted")
 
 def outline(file: FileChange) -> FileChange:
     """Return a file with the changes that are shown of it."""
-    if file["action"] not in {"added", "deleted"}:
+    if file["action"] not in ("added", "deleted"):
         return file
     functions = [change for change in file["module_changes"] if change["kind"] in _DEFINED]
     classes: list[ClassChange] = [{**entry, "changes": []} for entry in file["class_changes"]]
@@ -48,7 +48,7 @@ def count(file: FileChange) -> int:
 def manner(change: Change) -> str:
     """Return ``wrapped`` or ``edited`` where upstream's text still has a part in a replaced symbol, else nothing."""
     word = change.get("operation", "") if change["action"] == "replaced" else change["action"]
-    return word if word in {"wrapped", "edited"} else ""
+    return word if word in ("wrapped", "edited") else ""
 
 
 def _whole(file: FileChange) -> Change:

@@ -48,7 +48,7 @@ def _write(content: str | bytes) -> None:
 
 def _discard_rest() -> None:
     """Point standard output at nothing, so that Python's own flush at exit stays silent."""
-    try:  # noqa: SIM105 - contextlib is one more import at every start
+    try:  # noqa: SIM105  # contextlib is one more import at every start
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # not a real file: nothing will be flushed at exit
         pass

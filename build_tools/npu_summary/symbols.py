@@ -26,7 +26,7 @@ class Symbols:
         self._spans: dict[str, list[tuple[int, int, str]]] = {}
         for place, changes in found:
             for file in changes["files"]:
-                path = os.path.realpath(os.path.join(place.root, file["installed"]))  # noqa: PTH118 - as in `installed`
+                path = os.path.realpath(os.path.join(place.root, file["installed"]))  # noqa: PTH118  # as in `installed`
                 self._files[file["installed"]] = (path, place.distribution, file)
 
     def mark(self, file: str, line: int, function: str) -> str:
@@ -58,7 +58,7 @@ class Symbols:
         parts = file.replace("\\", "/").split("/")
         known = (name for start in range(len(parts)) if (name := "/".join(parts[start:])) in self._files)
         found = next(known, None)
-        if found is None or not os.path.exists(file):  # noqa: PTH110 - as in `installed`
+        if found is None or not os.path.exists(file):  # noqa: PTH110  # as in `installed`
             return found  # of another machine, where the wheels lie elsewhere
         return found if os.path.realpath(file) == self._files[found][0] else None
 
@@ -71,10 +71,10 @@ class Symbols:
 
 def _spans(path: str) -> Iterator[tuple[int, int, str]]:
     """Yield the lines and the name of every function and class of a file, outer ones first."""
-    import ast  # noqa: PLC0415 - only where a frame lies in changed code
+    import ast  # noqa: PLC0415  # only where a frame lies in changed code
 
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - as in `installed`
+        with open(path, "rb") as file:  # noqa: PTH123  # as in `installed`
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):
         return

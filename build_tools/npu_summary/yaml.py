@@ -47,7 +47,7 @@ def _is_plain(value: str) -> bool:
     if not value or not _PLAIN.issuperset(value) or value.lower() in _WORDS:
         return False
     if value[0].isdigit():  # a commit, unless it could be read as a number: 1234567, 12e4567, 0x1f, 1_0
-        return value.isalnum() and value[1:2] not in {"x", "o", "b"} and not _LETTERS.isdisjoint(value)
+        return value.isalnum() and value[1:2] not in ("x", "o", "b") and not _LETTERS.isdisjoint(value)
     return value[0].isalpha() or value[0] == "_"
 
 

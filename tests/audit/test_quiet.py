@@ -168,8 +168,8 @@ def compare(source: str, folder: Any, change: str = "") -> list[Mismatch]:
     file.write_text(source)
     module = ModuleType("quiet")
     module.__file__ = str(file)
-    exec(compile_(source, str(file)), vars(module))  # noqa: S102 - the module under test
-    exec(compile_(change, str(folder / "other.py")), {"m": module})  # noqa: S102 - as above
+    exec(compile_(source, str(file)), vars(module))  # noqa: S102  # the module under test
+    exec(compile_(change, str(folder / "other.py")), {"m": module})  # noqa: S102  # as above
     scope = definitions.read(source.encode(), module="quiet", is_package=False)
     origins = Origins(modules={**Origins.now().modules, str(file): "quiet", str(folder / "other.py"): "other"})
     return list(Comparison(makers=Makers(module=module, scope=scope, origins=origins)).mismatches())
@@ -217,7 +217,7 @@ def test_lazy_module_is_compared_with_the_homes_of_its_names(tmp_path: Any, monk
             self._class_to_module = {"Thing": "home", "Unloaded": "elsewhere"}
 
     home = ModuleType("lazy.home")
-    exec("class Thing: ...\n", vars(home))  # noqa: S102 - the module under test
+    exec("class Thing: ...\n", vars(home))  # noqa: S102  # the module under test
     monkeypatch.setitem(sys.modules, "lazy.home", home)
     module = Lazy("lazy")
     vars(module)["Thing"] = vars(home)["Thing"]

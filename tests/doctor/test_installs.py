@@ -141,7 +141,7 @@ def compiled(
     """Resolve a stack's wheels for a machine, without installing."""
     pins = [pin for pin in stack.components if pin.install == "index" and machine in pin.wheels]
     # numcodecs, which megatron-core pulls through zarr, has no wheel for aarch64 with Python 3.10.
-    wanted = [installs.requirement(pin, KNOWLEDGE) for pin in pins if pin.name not in {"megatron_core", "opencv"}]
+    wanted = [installs.requirement(pin, KNOWLEDGE) for pin in pins if pin.name not in ("megatron_core", "opencv")]
     (folder / "wanted.in").write_text("\n".join(wanted) + "\n")
     (folder / "limits.txt").write_text(installs.constraints(stack, KNOWLEDGE) if limited else "")
     platform = f"{machine}-manylinux_2_28"

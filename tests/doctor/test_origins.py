@@ -168,7 +168,7 @@ def test_a_copy_that_comes_before_the_installed_one_is_broken(machine: Machine, 
     ["vllm", "vllm.lora", "vllm.lora.models", "transformers.integrations", "google.protobuf", "megatron.training"],
 )
 def test_modules_are_located_where_python_would_import_them(machine: Machine, name: str) -> None:
-    from importlib.machinery import PathFinder  # noqa: PLC0415 - the judge, for this test only
+    from importlib.machinery import PathFinder  # noqa: PLC0415  # the judge, for this test only
 
     path: list[str] | None = list(machine.path)
     spec = None

@@ -43,7 +43,7 @@ def rows(stack: Stack) -> list[Row]:
 def test_a_consistent_variant_fits_every_published_table(stack: Stack) -> None:
     judged = rows(stack)
     assert len(judged) > 4
-    assert [row for row in judged if row.level in {"broken", "unknown"}] == []
+    assert [row for row in judged if row.level in ("broken", "unknown")] == []
 
 
 @pytest.mark.parametrize("stack", [one for one in VARIANTS if not one.contradictions], ids=lambda stack: stack.name)
@@ -127,7 +127,7 @@ def test_the_commits_of_the_record_are_whole() -> None:
 def test_every_pin_says_where_it_comes_from_and_can_be_installed(stack: Stack) -> None:
     for pin in stack.components:
         assert pin.source, pin
-        assert pin.install in {"system", "index", "source", "git", "overlay"}, pin
+        assert pin.install in ("system", "index", "source", "git", "overlay"), pin
         assert set(pin.note) in (set(), {"en", "zh"}), pin
         assert not pin.version or versions.parse(pin.version), pin
         assert len(pin.commit) in {0, 40}, pin
@@ -148,7 +148,7 @@ def test_every_cell_of_every_table_is_a_version_or_a_range() -> None:
     for table in KNOWLEDGE.tables:
         for row in table.rows:
             for column, cell in zip(table.columns, row, strict=True):
-                if column not in {"branch", "mindspeed"} and not column.endswith("_commit"):
+                if column not in ("branch", "mindspeed") and not column.endswith("_commit"):
                     choices = cell.split(" | ") if cell else []
                     assert all(versions.allows(choice, "1.0") is not None for choice in choices), (table.name, row)
 

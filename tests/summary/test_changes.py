@@ -65,7 +65,7 @@ def test_schema_is_a_valid_schema_and_documents_every_field() -> None:
         (name, field)
         for definition in SCHEMA["$defs"].values()
         for name, field in definition.get("properties", {}).items()
-        if name not in {"kind", "schema"}
+        if name not in ("kind", "schema")
     ]
     assert len(fields) > 30
     assert [name for name, field in fields if not field.get("description")] == []

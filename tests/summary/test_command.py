@@ -246,7 +246,7 @@ def test_closed_output_and_full_disk_end_without_a_traceback(pair: Site, python:
     closed = shell(">&-")
     assert (closed.returncode, closed.stderr) == (0, b"")
     assert shell(">&- 2>&-").returncode == 0
-    if os.path.exists("/dev/full"):  # noqa: PTH110 - a device, not a path of ours
+    if os.path.exists("/dev/full"):  # noqa: PTH110  # a device, not a path of ours
         full = shell("> /dev/full")
         assert (full.returncode, full.stderr) == (
             1,

@@ -156,7 +156,7 @@ def test_narrow_output_encodings_leave_valid_yaml(value: str) -> None:
 
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), min_size=1), ANY_TEXT.filter(lambda text: "/" not in text))
 def test_any_names_are_read_back_from_a_whole_document(names: list[tuple[str, str, str]], stem: str) -> None:
-    changes = [change(*name) for name in names if name[0] not in {"wrapped", "edited"}]
+    changes = [change(*name) for name in names if name[0] not in ("wrapped", "edited")]
     sample = distribution("verl", [file(f"a/{stem}.py", [klass(stem, changes)], changes)])
     (read,) = yaml.safe_load(render(typed(sample)))["patches"][0]["versions"][0]["files"]
     assert read == expected_file(sample["files"][0])

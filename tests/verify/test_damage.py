@@ -65,7 +65,7 @@ def test_every_kind_is_tried_here_or_where_a_process_is_needed() -> None:
 
 
 def test_damages_do_not_hide_each_other(site: Site) -> None:
-    chosen = [one for one in DAMAGES if one.name in {"module added", "file deleted", "companion uninstalled"}]
+    chosen = [one for one in DAMAGES if one.name in ("module added", "file deleted", "companion uninstalled")]
     for one in chosen:
         one.do(site)
     assert seen(look(site)) == {"added", "missing", "companion missing"}
@@ -73,7 +73,7 @@ def test_damages_do_not_hide_each_other(site: Site) -> None:
 
 def test_removals_come_before_uninstalls_and_wheels_last(site: Site) -> None:
     for one in DAMAGES:
-        if one.name in {"module added", "companion uninstalled", "changed file edited"}:
+        if one.name in ("module added", "companion uninstalled", "changed file edited"):
             one.do(site)
     commands = look(site).commands()
     assert commands[0].startswith("rm -rf ")

@@ -40,13 +40,13 @@ def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], dist
         "names": list(distributions),
     }
     with tempfile.TemporaryDirectory(prefix="npu-audit-") as folder:
-        answer = os.path.join(folder, "answer.json")  # noqa: PTH118 - pathlib is not imported here
+        answer = os.path.join(folder, "answer.json")  # noqa: PTH118  # pathlib is not imported here
         command = [sys.executable, *isolation.options(), "-m", "npu_doctor.audit.child", json.dumps(asked), answer]
         # What the modules print is theirs to say, and not part of the report.
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         said = done.stdout.decode("utf-8", "replace")
         try:
-            with open(answer, encoding="utf-8") as file:  # noqa: PTH123 - as above
+            with open(answer, encoding="utf-8") as file:  # noqa: PTH123  # as above
                 return Audited.of(json.load(file))
         except (OSError, ValueError):
             reason = f"the child process ended with exit code {done.returncode}: {said[-_TAIL:].strip()}"

@@ -84,13 +84,13 @@ def _required(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
 
 def _script(file: str, arguments: list[str]) -> Iterator[dict[str, Any]]:
     sys.argv = [file, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))  # noqa: PTH100, PTH120 - as Python itself does
+    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))  # noqa: PTH100, PTH120  # as Python itself does
     try:
         runpy.run_path(file, run_name="__main__")
     except SystemExit as error:
         if error.code not in {None, 0}:
             yield {"module": file, "error": f"it left with exit code {error.code}", "absent": "", "explicit": True}
-    except BaseException as error:  # noqa: BLE001, RUF100 - whatever the user's program raises
+    except BaseException as error:  # noqa: BLE001, RUF100  # whatever the user's program raises
         yield {"module": file, "error": _first(error), "absent": "", "explicit": True}
 
 
@@ -105,7 +105,7 @@ def _imported(name: str, *, explicit: bool) -> dict[str, Any] | None:
     """Import a module; returns why it cannot be, and which package that nobody installed it needs."""
     try:
         importlib.import_module(name)
-    except BaseException as error:  # noqa: BLE001, RUF100 - modules also raise SystemExit and worse
+    except BaseException as error:  # noqa: BLE001, RUF100  # modules also raise SystemExit and worse
         first = _root(error)
         absent = (first.name or "").partition(".")[0] if isinstance(first, ModuleNotFoundError) else ""
         return {"module": name, "error": _first(error), "absent": absent, "explicit": explicit}
@@ -179,7 +179,7 @@ if __name__ == "__main__":
     isolation.look_where_python_would()
     asked_for, place = sys.argv[1:3]
     outcome = json.dumps(main(json.loads(asked_for)))
-    with open(place, "w", encoding="utf-8") as answer:  # noqa: PTH123 - pathlib is not needed otherwise
+    with open(place, "w", encoding="utf-8") as answer:  # noqa: PTH123  # pathlib is not needed otherwise
         answer.write(outcome)
         answer.flush()
     os._exit(0)  # threads and exit handlers of what was imported must not hold up the answer

@@ -92,7 +92,7 @@ class Comparison:
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
 
     def _must_exist(self, bindings: list[Binding]) -> bool:
-        return any(one.kind in {"function", "class"} and not one.conditional for one in bindings)
+        return any(one.kind in ("function", "class") and not one.conditional for one in bindings)
 
     def _class(self, value: object, scope: Scope, prefix: str, makers: frozenset[str]) -> Iterator[Mismatch]:
         """Compare the content of a class, through what decorators made of it."""

@@ -165,7 +165,7 @@ def _shown(one: Replacement) -> Iterator[str]:
     if one.reason:
         yield f"      expected: {one.reason}"
     if one.ours is not None:
-        lost = " is lost" if one.how in {"replaced", "deleted"} else ""
+        lost = " is lost" if one.how in ("replaced", "deleted") else ""
         yield f"      ours{lost}: {one.ours['operation']}: {one.ours['why']}"
 
 

@@ -97,7 +97,7 @@ def _jemalloc(named: list[str], kinds: list[str]) -> Iterator[Row]:
     allocators = [
         path
         for path, kind in zip(named, kinds, strict=True)
-        if kind in {"libjemalloc", "libtcmalloc", "libtcmalloc_minimal"}
+        if kind in ("libjemalloc", "libtcmalloc", "libtcmalloc_minimal")
     ]
     if len(allocators) > 1:
         yield Row(

@@ -25,7 +25,7 @@ _INFERENCE = ("vllm", "sglang")
 def cpu_torch(context: Context) -> Iterator[Row]:
     """Yield whether torch on x86 is the CPU build that torch_npu's x86 wheels ask for."""
     torch = context.version("torch")
-    if context.system.machine.lower() not in {"x86_64", "amd64"} or not (torch or context.version("torch_npu")):
+    if context.system.machine.lower() not in ("x86_64", "amd64") or not (torch or context.version("torch_npu")):
         return
     level: Level = "matched" if torch.partition("+")[2].startswith("cpu") else "broken"
     yield context.judge(1, "torch on x86", level, torch or "not installed", f"{context.torch}+cpu")
@@ -125,7 +125,7 @@ def _unmet(context: Context, distribution: Distribution, names: set[str]) -> Ite
         if not found or not specifier or versions.allows(specifier, found) is not False:
             continue
         # torch has to be torch_npu's, whatever an engine asks for.
-        torch = normal(wanted.name) in {"torch", "torchvision", "torchaudio"} and distribution.name in _INFERENCE
+        torch = normal(wanted.name) in ("torch", "torchvision", "torchaudio") and distribution.name in _INFERENCE
         level: Level = "compatible" if torch else "broken"
         label, asked = (
             f"{wanted.name} for {distribution.name}",

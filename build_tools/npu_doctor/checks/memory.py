@@ -123,7 +123,7 @@ def sleep_mode(context: Context) -> Iterator[Row]:
     fitting = [name for name in libraries if tag in name or ".abi3." in name or name == "vllm_ascend_C.so"]
     enabled = build_record(plugin.folder, "__sleep_mode_enabled__")
     found = f"__sleep_mode_enabled__ = {enabled or 'not recorded'}, {', '.join(libraries) or 'no vllm_ascend_C*.so'}"
-    level: Level = "matched" if fitting and enabled not in {"False", "0", "None"} else "broken"
+    level: Level = "matched" if fitting and enabled not in ("False", "0", "None") else "broken"
     yield context.judge(22, "sleep mode of vllm-ascend", level, found, f"enabled, with a library for {tag}")
 
 

@@ -76,7 +76,7 @@ def _pinned(context: Context, component: Component) -> Iterator[Row]:
         yield _row(context, component.name, _found_level(context, component, found), found, _expected(component))
     elif not limit_only:
         # Containers often do not see the driver's file; everything else would be there.
-        missing: Level = "unknown" if component.name in {"hdk", "nnal"} else "broken"
+        missing: Level = "unknown" if component.name in ("hdk", "nnal") else "broken"
         yield _row(context, component.name, missing, "not found", wanted)
 
 
@@ -135,7 +135,7 @@ def _row(context: Context, name: str, level: Level, found: str, expected: str) -
 
 
 def _pin_fix(name: str, component: Component | None, expected: str) -> str:
-    if component is not None and component.repository and component.install in {"git", "source"}:
+    if component is not None and component.repository and component.install in ("git", "source"):
         env = "".join(f"{key}={value} " for key, value in component.env.items())
         options = f"{component.options} " if component.options else ""
         revision = f"@{component.commit or component.tag}" if component.commit or component.tag else ""

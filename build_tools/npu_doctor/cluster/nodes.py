@@ -27,7 +27,7 @@ _MARGIN = 30.0  # to connect and to take leave
 _FETCH = 10.0
 
 
-class Unreachable(Exception):  # noqa: N818 - a state of the cluster; the message says what to do
+class Unreachable(Exception):  # noqa: N818  # a state of the cluster; the message says what to do
     """There is no Ray here, or no cluster at that address."""
 
 

@@ -65,7 +65,7 @@ class Node:
                 yield f"{one['kind']}: {one['what']}{': ' if paths else ''}{', '.join(paths[:_SHOWN])}{more}"
         yield from (self.verify or {}).get("problems", ())
         for one in (self.doctor or {}).get("rows", ()):
-            if one["level"] in {"broken", "unknown"}:
+            if one["level"] in ("broken", "unknown"):
                 yield f"doctor: {one['level']}: {one['component']}: {one['found']}"
         yield from facts.devices(self.doctor, self.npus)
 

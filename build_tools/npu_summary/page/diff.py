@@ -61,7 +61,7 @@ def _hunk(header: re.Match[str], lines: Iterator[str]) -> list[Row]:
     while old < old_end or new < new_end:
         line = next(lines, "")
         sign, text = line[:1], line[1:]
-        if sign not in {" ", "-", "+"}:
+        if sign not in (" ", "-", "+"):
             raise Unreadable(f"breaks off within the hunk {header[0]}")
         if sign == " ":
             rows += [*_paired(gone, come), (old, text, new, text)]

@@ -33,5 +33,5 @@ def code(text: str) -> str:
 def _escaped(match: re.Match[str]) -> str:
     number = ord(match[0])
     # Bytes that are no UTF-8 were decoded to these.
-    number = number - 0xDC00 if 0xDC80 <= number <= 0xDCFF else number  # noqa: PLR2004 - the range Python keeps for it
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"  # noqa: PLR2004 - what fits two digits
+    number = number - 0xDC00 if 0xDC80 <= number <= 0xDCFF else number  # noqa: PLR2004  # the range Python keeps for it
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"  # noqa: PLR2004  # what fits two digits

@@ -49,7 +49,7 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
 
 def _stale(subject: Subject, seen: Survey) -> Iterator[str]:
     changed = subject.upstream.keys()
-    root = os.path.abspath(subject.store.root)  # noqa: PTH100 - as in `stores`
+    root = os.path.abspath(subject.store.root)  # noqa: PTH100  # as in `stores`
     for folder, listed in seen.folders.items():
         cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(root, folder, "x.py")))  # noqa: PTH120
         for name in _names(cache):
@@ -72,8 +72,8 @@ def _names(folder: str) -> list[str]:
 def _split(name: str) -> tuple[str, str, int]:
     """Return module name, interpreter tag and optimization level of ``module.cpython-311.opt-1.pyc``."""
     parts = name.split(".")
-    stem, tag = parts[0], parts[1] if len(parts) > 2 else ""  # noqa: PLR2004 - name, tag, ending
-    level = parts[2].removeprefix("opt-") if len(parts) > 3 else "0"  # noqa: PLR2004 - and the level between
+    stem, tag = parts[0], parts[1] if len(parts) > 2 else ""  # noqa: PLR2004  # name, tag, ending
+    level = parts[2].removeprefix("opt-") if len(parts) > 3 else "0"  # noqa: PLR2004  # and the level between
     return stem, tag, int(level) if level.isdigit() else 0
 
 
@@ -110,7 +110,7 @@ def _is_believed(header: bytes, source: str) -> bool:
 
 def _same(body: bytes, text: bytes, optimization: int) -> bool:
     try:
-        found: object = marshal.loads(body)  # noqa: S302 - compared and not run; Python itself would run it
+        found: object = marshal.loads(body)  # noqa: S302  # compared and not run; Python itself would run it
     except (ValueError, EOFError, TypeError):
         return True  # Python fails on it or compiles again; nothing else runs
     return found == _compiled(text, optimization)

@@ -127,7 +127,7 @@ def scan(path: Iterable[str]) -> tuple[Dist, ...]:
 
 
 def _record_rows(text: str) -> dict[str, str]:
-    import csv  # noqa: PLC0415 - only needed where a RECORD is read in full
+    import csv  # noqa: PLC0415  # only needed where a RECORD is read in full
 
     rows = {}
     for row in csv.reader(text.splitlines()):

@@ -58,7 +58,7 @@ def _preferred(path: str, subject: Subject, seen: Survey) -> bool:
     return name.endswith(".pyc") and source in subject.files and (subject.zipped or source in seen.missing)
 
 
-def _finding(  # noqa: PLR0913 - each says another thing about the files
+def _finding(  # noqa: PLR0913  # each says another thing about the files
     subject: Subject,
     kind: str,
     paths: Iterable[str],

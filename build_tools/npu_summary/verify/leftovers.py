@@ -72,7 +72,7 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
     """Yield where the plugin itself is installed, as files or as an editable clone."""
     roots = dict.fromkeys(one.store.root for one in (*subject.dists, *subject.own))
     folders = [
-        os.path.join(root, PLUGIN)  # noqa: PTH118 - as in `stores`
+        os.path.join(root, PLUGIN)  # noqa: PTH118  # as in `stores`
         for root in [*roots, subject.store.root]
         if any(name in open_store(root or ".").listing(PLUGIN) for name in _PLUGIN_FILES)
     ]

@@ -80,14 +80,14 @@ def _explain(found: str, finder: object) -> tuple[str, str]:
     name = getattr(finder, "__module__", "") or type(finder).__module__
     if name.startswith("__editable__") or "editable" in name:
         return "an editable install", f"pip uninstall it (its finder is {name})"
-    if _same(root, os.getcwd()) and sys.path and sys.path[0] in {"", os.getcwd()}:
+    if _same(root, os.getcwd()) and sys.path and sys.path[0] in ("", os.getcwd()):
         return "the current folder holds a copy, and Python looks there first", f"cd out of {root}"
     if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry):
         return "PYTHONPATH names the folder it lies in", f"take {root} out of PYTHONPATH"
     for file in _pth_files():
         if root in _lines(file):
             return f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
-    import site  # noqa: PLC0415 - only needed where something is wrong
+    import site  # noqa: PLC0415  # only needed where something is wrong
 
     if _same(root, site.getusersitepackages()):
         return "a copy installed with --user", "uninstall it, or set PYTHONNOUSERSITE=1"
@@ -101,7 +101,7 @@ def _same(one: str, other: str) -> bool:
 def _pth_files() -> Iterator[str]:
     for entry in sys.path:
         try:
-            names = sorted(os.listdir(entry))  # noqa: PTH208 - as above
+            names = sorted(os.listdir(entry))  # noqa: PTH208  # as above
         except OSError:
             continue
         yield from (os.path.join(entry, name) for name in names if name.endswith(".pth"))
@@ -109,13 +109,13 @@ def _pth_files() -> Iterator[str]:
 
 def _lines(file: str) -> set[str]:
     try:
-        with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123 - as above
+        with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123  # as above
             return {os.path.realpath(line.strip()) for line in opened if line.strip()[:1] not in {"", "#"}}
     except OSError:
         return set()
 
 
-def _finding(  # noqa: PLR0913 - the fields of a finding
+def _finding(  # noqa: PLR0913  # the fields of a finding
     subject: Subject, what: str, cause: str, remedy: str, found: str = "", *, level: Level = "damage"
 ) -> Finding:
     told = "; ".join(filter(None, [cause, f"to repair, {remedy}" if remedy else ""]))

@@ -235,7 +235,7 @@ def _built(place: Place) -> Changes | None:
     return found[0] if found else None
 
 
-def _finding(  # noqa: PLR0913, PLR0917 - the fields of a finding
+def _finding(  # noqa: PLR0913, PLR0917  # the fields of a finding
     subject: Subject, kind: str, what: str, cause: str, repairs: tuple[Repair, ...], paths: tuple[str, ...] = ()
 ) -> Finding:
     return Finding(kind=kind, distribution=subject.name, what=what, cause=cause, repairs=repairs, paths=paths)

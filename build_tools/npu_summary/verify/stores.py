@@ -92,7 +92,7 @@ class Archive:
 
 def open_store(root: str) -> Store:
     """Return the store at an entry of the path."""
-    return Archive(root) if os.path.isfile(root) else Folder(root)  # noqa: PTH113 - as above
+    return Archive(root) if os.path.isfile(root) else Folder(root)  # noqa: PTH113  # as above
 
 
 def digests(store: Store, paths: Iterable[str]) -> dict[str, str | OSError]:
@@ -100,7 +100,7 @@ def digests(store: Store, paths: Iterable[str]) -> dict[str, str | OSError]:
     listed = list(paths)
     if isinstance(store, Archive):
         return dict(_digests(store, listed))
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only needed here
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # only needed here
 
     chunks = [listed[start : start + _CHUNK] for start in range(0, len(listed), _CHUNK)]
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -205,7 +205,7 @@ def _changed(changes: Changes | None) -> Iterator[tuple[str, str, str]]:
             yield str(path), str(one.get("before") or ""), str(one.get("after") or "")
 
 
-def _damaged(  # noqa: PLR0913 - each says another thing about the file
+def _damaged(  # noqa: PLR0913  # each says another thing about the file
     place: Place, kind: str, file: str, error: str, installer: Installer, *, told: bool = True
 ) -> Finding:
     what = f"{file}: {error}"

@@ -50,7 +50,7 @@ def survey(subject: Subject) -> Survey:
     return Survey(
         present=tuple(path for path, kind in kinds.items() if kind == "file"),
         missing=tuple(path for path, kind in kinds.items() if kind is None),
-        odd=tuple(path for path, kind in kinds.items() if kind in {"folder", "other"}),
+        odd=tuple(path for path, kind in kinds.items() if kind in ("folder", "other")),
         added=added,
         folders=folders,
     )
