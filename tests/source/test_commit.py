@@ -100,6 +100,7 @@ def test_failure_lists_what_every_url_said_and_what_to_try(upstream: Upstream, c
     first, second, last = caught.value.problems
     assert first.where == upstream.url
     assert first.what == f"the repository does not hold commit {'1' * 40}"
+    assert first.fix == "correct the pin, or name a repository that has it: tool.overlay.upstream.mirrors"
     assert second.where == gone
     assert "does not appear to be a git repository" in second.what
     assert "--upstream demo=PATH" in last.fix

@@ -1,4 +1,4 @@
-"""Compiled parts: an overlay and its source tree in; the tag its wheel deserves, or what it would lack, out.
+"""Compiled parts: an overlay and its source tree → the tag its wheel deserves, or what it would lack.
 
 A wheel made here holds files as they lie in the source. What upstream's own
 build compiles from them, or installs outside its packages, it cannot hold.

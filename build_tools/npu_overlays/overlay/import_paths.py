@@ -1,4 +1,4 @@
-"""Import paths: an overlay and its source tree in; the packages that import themselves by another name out."""
+"""Import paths: an overlay and its source tree → the packages that import themselves by another name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Left out: an overlay and its source tree in; what upstream installs beside the shipped packages out.
+"""Left out: an overlay and its source tree → what upstream installs beside the shipped packages.
 
 The companion takes the place of upstream's wheel, so what neither it nor the
 patched wheel holds is gone from the machine.

@@ -1,4 +1,4 @@
-"""Git: a pin → exactly the blobs of its commit.
+"""Commits: a pin → exactly the blobs of its commit.
 
 The commit is fetched into a bare repository that stays in the cache, and its
 blobs are read from the object database. Nothing is ever checked out, so

@@ -90,7 +90,7 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
                 silent = isinstance(error, proc.SilentError)
                 if silent:
                     remember(url, cache)
-                fix = longer() if silent else ""
+                fix = longer() if silent else _fix(pin, str(error), shown)
                 problems.append(Problem(where=shown, what=_explained(pin, str(error)), fix=fix))
                 continue
             caching.publish(cache, repository, destination)
@@ -175,6 +175,12 @@ def _explained(pin: Pin, said: str) -> str:
         tag = f"its tag {pin.tag} could not be fetched either" if pin.tag else "no tag is pinned"
         return f"the server gives out only branches and tags, not commit {pin.commit}, and {tag}"
     return headline(said)
+
+
+def _fix(pin: Pin, said: str, shown: str) -> str:
+    if "not our ref" in said or "unadvertised object" in said or f"but {pin.commit} is pinned" in said:
+        return "correct the pin, or name a repository that has it: tool.overlay.upstream.mirrors"
+    return f"see that `git ls-remote {shown}` answers here"
 
 
 def headline(said: str) -> str:

@@ -1,4 +1,4 @@
-"""Local path: a clone the user names goes in; the same commit's files come out, or how the clone differs."""
+"""Local path: a clone the user names → the pinned commit's files, or how the clone differs from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheels: an overlay in, its wheel and its companion wheel out, written by hatchling, whole or not at all."""
+"""Building: overlays → their wheels and companions, written by hatchling, all or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheel contents: a wheel file in, all its members and metadata out, and whether RECORD and its names fit them."""
+"""Contents: a wheel → its files and metadata, and where RECORD, tags and names do not fit them."""
 
 from __future__ import annotations
 

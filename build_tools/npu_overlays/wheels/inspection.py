@@ -1,4 +1,4 @@
-"""Inspection: a wheel file in, what it says of itself out, without installing it."""
+"""Inspection: a wheel → what its summary says, without installing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs: a file of the kinds that a build writes in, what is wrong with it out."""
+"""Outputs: a file that a build wrote, of whatever kind → what is wrong with it."""
 
 from __future__ import annotations
 

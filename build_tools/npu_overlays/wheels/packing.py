@@ -1,4 +1,4 @@
-"""Packing: what was prepared in, a wheel or an sdist written by hatchling out."""
+"""Packing: what was prepared → a wheel or an sdist, written by hatchling."""
 
 from __future__ import annotations
 

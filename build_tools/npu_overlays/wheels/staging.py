@@ -13,12 +13,13 @@ from npu_doctor.knowledge import settings_file
 from npu_overlays.changes.record import manifest, unified_diff
 from npu_overlays.installs.stacks import DOCTOR, without_extras
 from npu_overlays.loading import Loaded
-from npu_overlays.lock.metadata import UpstreamMetadata, of_extras, rewritten_requires
+from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
+from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
 
 

@@ -1,4 +1,4 @@
-"""Verify a statement: the file beside a wheel in, everything it says that the wheel does not bear out."""
+"""Verifying statements: the file beside a wheel → whatever it says that the wheel does not bear out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verify a wheel: a wheel file in, everything that contradicts itself in it out, without installing it.
+"""Verification: a wheel → everything in it that contradicts something else in it; it is not installed for that.
 
 A wheel of ours says the same thing several times over: RECORD, the manifest,
 the summary, the diff, the metadata and the companion beside it. Here each is
