@@ -8,6 +8,11 @@ from dataclasses import dataclass
 _SOURCE_ROOT = "src/"
 
 
+def home_of(path: str, name: str) -> str:
+    """Return the place in a wheel of a folder or module that is imported by a dotted name."""
+    return name.replace(".", "/") + (".py" if path.endswith(".py") else "")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Archive:
     """A release archive on a package index that holds the pinned packages.

@@ -63,6 +63,10 @@ def wheel(tree: SourceTree, tag: str, *, named: str = "") -> SourceTree:
         ("src/space/core", "src/space/core/a.py", "space/core/a.py"),
         ({"path": "python/lib", "import": "lib"}, "python/lib/a.py", "lib/a.py"),
         ({"path": "core", "import": "space.core"}, "core/a.py", "space/core/a.py"),
+        ("six.py", "six.py", "six.py"),
+        ("src/six.py", "src/six.py", "six.py"),
+        ("six.py", "six.pyi", ""),
+        ({"path": "python/six.py", "import": "space.six"}, "python/six.py", "space/six.py"),
     ],
 )
 def test_a_package_lies_in_the_wheel_where_it_is_imported_from(

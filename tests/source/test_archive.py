@@ -17,7 +17,7 @@ import pytest
 from npu_overlays.errors import SourceError
 from npu_overlays.pin import Archive, Pin
 from npu_overlays.source import acquire
-from npu_overlays.source.archive import read
+from npu_overlays.source.unpacked import read
 from npu_overlays.tree import FileEntry, Origin, blob_id
 from support.upstreams import Upstream
 

@@ -12,6 +12,7 @@ from npu_overlays.overlay.pins import TRANSPORTS, url_fault
 from npu_overlays.overlay.project import Drop, TextEdit
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe
+from npu_overlays.pin import home_of
 
 _WORD = re.compile(r"[a-z][a-z0-9]*")
 # A label that reads as what a version says of its source would be taken for it.
@@ -71,7 +72,7 @@ def read_packages(table: Table) -> Packages:
         if name and not all(part.isidentifier() for part in name.split(".")):
             table.problem("packages", f"`{name}` cannot be imported", 'write import = "lib", or "space.lib"')
         packages.append(path)
-        imports += [(path, name.replace(".", "/") + (".py" if path.endswith(".py") else ""))] if name else []
+        imports += [(path, home_of(path, name))] if name else []
     if not packages and "packages" in table.keys():  # noqa: SIM118  # a method of Table
         table.problem("packages", "is empty", 'packages = ["NAME"]')
     check_paths(table, "packages", packages)

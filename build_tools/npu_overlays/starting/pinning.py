@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from npu_overlays import source
 from npu_overlays.errors import Problem, UsageError
-from npu_overlays.pin import Pin
+from npu_overlays.pin import Pin, home_of
 from npu_overlays.progress import step
-from npu_overlays.source.archive import list_files
 from npu_overlays.source.releases import find_release
+from npu_overlays.source.unpacked import list_files
 from npu_overlays.starting.layered import Layered
 from npu_overlays.starting.project import Start
 from npu_overlays.starting.request import Request
@@ -58,7 +58,7 @@ def _of_commit(request: Request, layered: Layered) -> Pin:
 
 def _with_packages(request: Request, layered: Layered, pin: Pin, found: Iterable[str], files: Iterable[str]) -> Pin:
     """Return a pin with what it ships: as it was asked for, else nothing where the layers say it, else as found."""
-    imports = tuple((path, name.replace(".", "/")) for path, name in request.packages if name)
+    imports = tuple((path, home_of(path, name)) for path, name in request.packages if name)
     packages = tuple(path for path, _ in request.packages)
     if not packages and "packages" not in layered.settings:
         packages = tuple(found)
