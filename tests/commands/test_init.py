@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import os
+import pty
 import re
+import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping
@@ -376,3 +378,20 @@ def test_the_documented_way_to_a_layer_of_ones_own(environment: Environment) -> 
     run_documented(environment, "layer", here, **variables)
     config = (here / "verl@d62da49-acme" / "pyproject.toml").read_text()
     assert 'label = "acme"' in config
+
+
+def test_a_person_is_asked_what_the_wheel_is_to_be_called(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    ours, theirs = pty.openpty()
+    os.write(ours, b"acme\n")
+    command = [sys.executable, "-m", "npu_overlays", "init", "demo"]
+    variables = environment.variables(TERM="dumb")
+    code = subprocess.call(
+        command, cwd=environment.folder, env=variables, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs
+    )
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert code == 0, shown
+    assert "What is the wheel to be called? demo-" in shown
+    assert 'suffix = "acme"' in (environment.folder / "demo@1.5" / "pyproject.toml").read_text()
