@@ -20,7 +20,7 @@ def init_workers(self):
 
 @wrapped(
     why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
-    since="0.6.0",
+    since="0.6.1",
     targets=[
         "recipe/fully_async_policy/ray_trainer.py:FullyAsyncRayPPOTrainer.init_workers",
         "recipe/transfer_queue/ray_trainer.py:RayPPOTrainer.init_workers",

@@ -10,7 +10,7 @@ class FullyAsyncRollouter:
 
     @wrapped(
         why="trainer.deterministic_seed reaches the workers that generate; the summary is logged by the trainer.",
-        since="0.6.0",
+        since="0.6.1",
     )
     async def init_workers(self):
         start_driver(self.config)

@@ -24,7 +24,7 @@ def _smallest_batch(sequences, dp_group, same_micro_num_in_dp):
 
 @added(
     why="Says how long every sequence is, and by what upstream balances micro-batches: here, by the same.",
-    until="0.6.0",
+    until="0.6.1",
 )
 def _lengths_and_workloads(batch):
     lengths = batch["attention_mask"].sum(dim=1).tolist()
@@ -67,7 +67,7 @@ def rearrange_micro_batches(
 
 @added(
     why="Says how long every sequence is, and by what upstream balances micro-batches: here, by computation.",
-    since="0.6.0",
+    since="0.6.1",
 )
 def _lengths_and_workloads(batch):
     input_ids = batch["input_ids"]

@@ -24,7 +24,7 @@ class vLLMHttpServerBase:  # noqa: N801  # upstream's name
 
     @wrapped(
         why="rollout.hybrid_tp has no effect on engines behind servers: it is refused instead of ignored.",
-        since="0.6.0",
+        since="0.6.1",
     )
     async def launch_server(self, master_address: str = None, master_port: int = None):  # noqa: RUF013  # upstream's signature
         HybridTPConfig.from_config(self.config.get("hybrid_tp", None)).refuse_for_servers()
