@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from npu_doctor.context import Context
 from npu_doctor.examine import examine
 from npu_doctor.knowledge import load
-from npu_doctor.model import Report
+from npu_doctor.report import Diagnosis
 from npu_doctor.system import System
 
 
-def diagnose(*, stack: str, deterministic: bool, data: Iterable[str], imports: bool) -> Report:
+def diagnose(*, stack: str, deterministic: bool, data: Iterable[str], imports: bool) -> Diagnosis:
     """Examine this machine.
 
     Args:

@@ -11,7 +11,8 @@ from typing import TypeVar
 from npu_doctor import versions
 from npu_doctor.checks import CHECKS, Check
 from npu_doctor.context import Context
-from npu_doctor.model import LEVELS, Origin, Report, Row
+from npu_doctor.model import LEVELS, Origin, Row
+from npu_doctor.report import Diagnosis
 from npu_doctor.stacks import Stack
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ _FACTS = ("python", "cann", "hdk", "firmware", "nnal", "torch", "torch_npu", "vl
 _FEWEST = 2  # pins that must fit before a stack is called the nearest
 
 
-def examine(context: Context) -> Report:
+def examine(context: Context) -> Diagnosis:
     """Run every check.
 
     Args:
@@ -38,7 +39,7 @@ def examine(context: Context) -> Report:
         found[package] = _told(f"origin of {package}", partial(context.origin, package), None, rows)
     none: dict[str, str] = {}
     facts = _told("facts", lambda: _facts(context), none, rows)
-    return Report(
+    return Diagnosis(
         stack=context.stack.name if context.stack else "",
         nearest=nearest,
         rows=tuple(sorted(rows, key=lambda row: LEVELS.index(row.level))),

@@ -1,8 +1,7 @@
-"""What the doctor says: rows with a level, what was found, what was expected, what to do and where that was learnt."""
+"""What the doctor says of one thing: how it stands, what was found and expected, what to do, where that was learnt."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +9,6 @@ Level = Literal["matched", "compatible", "broken", "unknown"]
 
 # In the order a reader wants them.
 LEVELS: tuple[Level, ...] = ("broken", "unknown", "compatible", "matched")
-OK, BROKEN, UNKNOWN = 0, 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,44 +68,3 @@ class Origin:
     branch: str = ""
     sha256: str = ""
     made: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """Everything the doctor found.
-
-    Args:
-        stack: name of the stack it was held against, empty for none.
-        nearest: the stack whose pins fit best, where none was named.
-        rows: the findings, worst first.
-        origins: where each package comes from.
-        facts: versions and machine data, to be compared between machines.
-    """
-
-    stack: str
-    nearest: str
-    rows: tuple[Row, ...]
-    origins: tuple[Origin, ...]
-    facts: dict[str, str]
-
-    @property
-    def exit_code(self) -> int:
-        """0 all matched or compatible, 1 something broken, 2 something could not be told."""
-        levels = {row.level for row in self.rows}
-        if "broken" in levels:
-            return BROKEN
-        return UNKNOWN if "unknown" in levels else OK
-
-    def to_json(self) -> str:
-        """Render for machines; ASCII only."""
-        value = {
-            "schema": 1,
-            "stack": self.stack,
-            "nearest": self.nearest,
-            "exit_code": self.exit_code,
-            "counts": {level: sum(row.level == level for row in self.rows) for level in LEVELS},
-            "rows": [row.as_json() for row in self.rows],
-            "packages": [vars(origin) for origin in self.origins],
-            "facts": self.facts,
-        }
-        return json.dumps(value, indent=1) + "\n"

@@ -1,4 +1,8 @@
-"""The machine: every file, variable and command the doctor looks at goes through here, and none of it can raise."""
+"""The machine: its files, variables and commands, of which none can raise.
+
+What lies outside the Python environment is looked at through `System`, which tests give another root. What is installed
+in that environment is found on its path, by real paths; the functions below `System` read it.
+"""
 
 # Paths are the strings of sys.path and of the environment, thousands of them.
 # ruff: noqa: PTH113, PTH115, PTH118, PTH123, PTH208

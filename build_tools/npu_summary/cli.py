@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # The options by which users reach npu-doctor from here.
 DOCTORS = ("--doctor", "--audit", "--ray")
-_UNTOLD = 2
 
 
 def main(argv: list[str], *, package: str) -> int:
@@ -61,13 +60,10 @@ def _is_for_doctor(argv: list[str]) -> bool:
 
 
 def _verify(options: Options, package: str) -> int:
+    from .reports import show
     from .verify import verify
 
-    report = verify(names=options.distribution or ())
-    if problem := stream.emit(report.to_json() if options.json else report.to_text()):
-        stream.warn(f"error: {problem}", package=package)
-        return _UNTOLD
-    return report.exit_code
+    return show(verify(names=options.distribution or ()), as_json=options.json, package=package)
 
 
 def _options(argv: list[str], package: str) -> Options:

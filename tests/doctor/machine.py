@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from npu_doctor.model import Report, Row
+    from npu_doctor.model import Row
+    from npu_doctor.report import Diagnosis
 
 MINDSPEED = "1cdd0abd75e40936ad31721c092f57c695dd72c4"
 ATB = "/usr/local/Ascend/nnal/atb/latest/atb/cxx_abi_1"
@@ -144,7 +145,7 @@ class Machine:
             python=self.python,
         )
 
-    def report(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Report:
+    def report(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Diagnosis:
         """Examine it."""
         known = knowledge.load()
         chosen = known.stack(stack) if stack else None

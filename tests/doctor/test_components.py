@@ -18,12 +18,13 @@ from .machine import MINDSPEED, TOOLKIT, Machine, clone
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from npu_doctor.model import Report, Row
+    from npu_doctor.model import Row
+    from npu_doctor.report import Diagnosis
 
 INFO = f"{TOOLKIT}/aarch64-linux/ascend_toolkit_install.info"
 
 
-def row(report: Report, component: str, check: str = "published.tables") -> Row:
+def row(report: Diagnosis, component: str, check: str = "published.tables") -> Row:
     found = [one for one in report.rows if one.component == component and one.check == check]
     assert len(found) == 1, report.rows
     return found[0]

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from npu_doctor.model import LEVELS
-from npu_doctor.render import render
 
 from .machine import SMI, TOOLKIT, Machine, write
 
@@ -115,8 +114,8 @@ def report_is_whole() -> None:
     assert report.exit_code in {0, 1, 2}
     failed = [row for row in report.rows if row.found == "could not be told"]
     assert failed == [], "a check failed instead of saying what it could not read"
-    assert render(report).isprintable() is False  # line ends only
-    assert all(line.isprintable() for line in render(report).splitlines())
+    assert report.to_text().isprintable() is False  # line ends only
+    assert all(line.isprintable() for line in report.to_text().splitlines())
     assert json.loads(report.to_json())["schema"] == 1
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_doctor.packages import Packages
-from npu_doctor.render import render
 
 from .machine import MINDSPEED, Machine, clone, write
 
@@ -49,7 +48,7 @@ def test_a_patched_wheel_is_told_with_what_it_was_made_of(machine: Machine) -> N
     write(machine.site / "verl_npu_summary" / "changes.json", json.dumps(record))
     made = f"verl 0.6.1 at {'d' * 40}, from verl-0.6.1-py3-none-any.whl, which lacks 2 files of the commit"
     assert origin(machine, "verl").made == made
-    assert f"      made of {made}\n" in render(machine.report())
+    assert f"      made of {made}\n" in machine.report().to_text()
     write(machine.site / "verl_npu_summary" / "changes.json", "{")
     assert not origin(machine, "verl").made
 

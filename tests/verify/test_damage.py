@@ -10,7 +10,7 @@ import pytest
 
 from npu_summary.verify import verify
 from npu_summary.verify.findings import KINDS
-from npu_summary.verify.report import Report
+from npu_summary.verify.report import Verification
 from support.patched import Site, compile_all
 
 from .damage import DAMAGES, Damage
@@ -18,11 +18,11 @@ from .damage import DAMAGES, Damage
 each = pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
 
 
-def look(site: Site) -> Report:
+def look(site: Site) -> Verification:
     return verify([str(site.folder)])
 
 
-def seen(report: Report) -> set[str]:
+def seen(report: Verification) -> set[str]:
     return {finding.kind for finding in report.findings}
 
 

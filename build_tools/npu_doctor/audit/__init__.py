@@ -15,13 +15,13 @@ import sys
 import tempfile
 from collections.abc import Iterable
 
-from npu_doctor.audit.report import Audited
+from npu_doctor.audit.report import Audit
 from npu_summary import isolation
 
 _TAIL = 2000
 
 
-def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], distributions: Iterable[str]) -> Audited:
+def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], distributions: Iterable[str]) -> Audit:
     """Import modules or run a script in a child process, and report what was replaced there.
 
     Args:
@@ -47,7 +47,7 @@ def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], dist
         said = done.stdout.decode("utf-8", "replace")
         try:
             with open(answer, encoding="utf-8") as file:  # noqa: PTH123  # as above
-                return Audited.of(json.load(file))
+                return Audit.of(json.load(file))
         except (OSError, ValueError):
             reason = f"the child process ended with exit code {done.returncode}: {said[-_TAIL:].strip()}"
-            return Audited(modules=0, replacements=(), failures=(), problems=(reason,))
+            return Audit(modules=0, replacements=(), failures=(), problems=(reason,))

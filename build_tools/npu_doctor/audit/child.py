@@ -36,7 +36,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         asked: ``imports``, ``script``, ``arguments``, ``names``.
 
     Returns:
-        What `report.Audited.of` reads.
+        What `report.Audit.of` reads.
     """
     places, _ = installed.select(installed.places(), asked["names"])
     found = distributions.scan(installed.own_path())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
+
+from npu_summary.reports import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audited:
+class Audit(Report):
     """The outcome of one audit.
 
     Args:
@@ -79,7 +80,7 @@ class Audited:
     asked: int = 0
 
     @classmethod
-    def of(cls, answer: dict[str, Any]) -> Audited:
+    def of(cls, answer: dict[str, Any]) -> Audit:
         """Read the child's answer."""
         replacements = [
             {**{key: value for key, value in one.items() if key != "own"}, **_kind(one["by"]["module"], own=one["own"])}
@@ -107,15 +108,12 @@ class Audited:
         little = len(self.failures) * 2 > self.asked
         return 2 if untold or little or self.problems or not self.modules else 0
 
-    def to_json(self) -> str:
-        """Render for machines; ASCII only."""
-        return json.dumps({"schema": SCHEMA, "exit_code": self.exit_code, **asdict(self)}, indent=2) + "\n"
+    def value(self) -> dict[str, Any]:
+        """Return what `to_json` renders."""
+        return {"schema": SCHEMA, "exit_code": self.exit_code, **asdict(self)}
 
-    def to_text(self) -> str:
-        """Render for people."""
-        return "".join(f"{line}\n" for line in self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the lines for people."""
         titles = {
             "unexpected": "replaced at run time by others",
             "own": "replaced at run time by the patched packages themselves",

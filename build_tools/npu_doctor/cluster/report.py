@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from npu_doctor.cluster import facts
+from npu_summary.reports import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class Cluster(Report):
     """The outcome of one cluster run.
 
     Args:
@@ -107,11 +108,11 @@ class Cluster:
         untold = any(report["exit"] != 0 for report in answers) or any(node.problem for node in self.nodes)
         return 2 if untold or self.problems or not self.nodes else 0
 
-    def to_json(self) -> str:
-        """Render for machines; ASCII only."""
+    def value(self) -> dict[str, Any]:
+        """Return what `to_json` renders."""
         groups = [[node.identity for node in group] for group in self.groups]
         nodes = [{"state": node.state, **asdict(node)} for node in self.nodes]
-        value = {
+        return {
             "schema": SCHEMA,
             "exit_code": self.exit_code,
             "nodes": nodes,
@@ -119,13 +120,9 @@ class Cluster:
             "differing": self.disagreements,
             "problems": list(self.problems),
         }
-        return json.dumps(value, indent=2) + "\n"
 
-    def to_text(self) -> str:
-        """Render for people."""
-        return "".join(f"{line}\n" for line in self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the lines for people."""
         yield from _table(self.nodes)
         groups = self.groups
         for node in (node for group in groups[1:] for node in group):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .. import installed
 from . import bytecode, distributions, files, leftovers, origins, ownership, platforms, subjects
-from .report import Report
+from .report import Verification
 from .surveys import survey
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .subjects import Subject
 
 
-def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> Report:
+def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> Verification:
     """Compare every patched distribution with what was built.
 
     Args:
@@ -38,7 +38,7 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> R
     findings = [finding for subject in subjects_ for finding in _check(subject, places, path)]
     findings += [finding for place in chosen for finding in subjects.shadows(place)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
-    return Report(
+    return Verification(
         subjects=tuple(subjects_),
         findings=tuple(findings),
         problems=tuple(problems if chosen or problems else [installed.NOTHING]),

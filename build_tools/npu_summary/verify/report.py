@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 
 from .. import provenance
+from ..reports import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class Verification(Report):
     """The outcome of one verification.
 
     Args:
@@ -55,10 +55,6 @@ class Report:
         repairs = {one.command: one.rank for finding in self.findings for one in finding.repairs}
         return sorted(repairs, key=lambda command: repairs[command])
 
-    def to_json(self) -> str:
-        """Render for machines; ASCII only, so that no encoding can spoil it."""
-        return json.dumps(self.value(), indent=2) + "\n"
-
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
         return {
@@ -71,11 +67,8 @@ class Report:
             "repairs": self.commands(),
         }
 
-    def to_text(self) -> str:
-        """Render for people."""
-        return "".join(f"{line}\n" for line in self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the lines for people."""
         for subject in self.subjects:
             found = [finding for finding in self.findings if finding.distribution == subject.name]
             damaged = any(finding.level == "damage" for finding in found)

@@ -1,0 +1,115 @@
+"""The report of the doctor: what it found → a table for people, JSON, and an exit code."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from npu_doctor.model import LEVELS, Level, Origin, Row
+from npu_summary.reports import UNTOLD, Report
+
+_OK, _BROKEN = 0, 1
+_WIDTH = 118
+_INDENT = " " * 12
+_WORDS: dict[Level, str] = {"broken": "BROKEN", "unknown": "unknown", "compatible": "compatible", "matched": "matched"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis(Report):
+    """Everything the doctor found.
+
+    Args:
+        stack: name of the stack it was held against, empty for none.
+        nearest: the stack whose pins fit best, where none was named.
+        rows: the findings, worst first.
+        origins: where each package comes from.
+        facts: versions and machine data, to be compared between machines.
+    """
+
+    stack: str
+    nearest: str
+    rows: tuple[Row, ...]
+    origins: tuple[Origin, ...]
+    facts: dict[str, str]
+
+    @property
+    def exit_code(self) -> int:
+        """0 all matched or compatible, 1 something broken, 2 something could not be told."""
+        levels = {row.level for row in self.rows}
+        if "broken" in levels:
+            return _BROKEN
+        return UNTOLD if "unknown" in levels else _OK
+
+    def value(self) -> dict[str, Any]:
+        """Return what `to_json` renders."""
+        return {
+            "schema": 1,
+            "stack": self.stack,
+            "nearest": self.nearest,
+            "exit_code": self.exit_code,
+            "counts": {level: sum(row.level == level for row in self.rows) for level in LEVELS},
+            "rows": [row.as_json() for row in self.rows],
+            "packages": [vars(origin) for origin in self.origins],
+            "facts": self.facts,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines for people: what is broken first, each with its fix; what is well on one line each."""
+        yield from (_printable(line) for line in _lines(self))
+
+
+def _lines(report: Diagnosis) -> Iterator[str]:
+    yield from (_heading(report), "")
+    for row in report.rows:
+        yield from _row(row)
+    yield from ("", "Imported from:")
+    yield from [line for origin in report.origins for line in _origin(origin)] or [
+        "  none of the packages is installed"
+    ]
+    yield from ("", _verdict(report))
+
+
+def _heading(report: Diagnosis) -> str:
+    if report.stack:
+        return f"Held against the stack {report.stack} and the published tables."
+    nearest = f" Nearest stack: {report.nearest} (--stack {report.nearest})." if report.nearest else ""
+    return f"Held against the published tables.{nearest}"
+
+
+def _row(row: Row) -> list[str]:
+    expected = f" (expected: {row.expected})" if row.expected and row.level != "matched" else ""
+    lines = _wrapped(f"{_WORDS[row.level]:<12}{row.component}: {row.found}{expected}")
+    if row.level == "matched":
+        return lines
+    for name, value in (("why", row.why), ("fix", row.fix), ("see", " ".join(row.see))):
+        if value:
+            lines += _wrapped(f"{_INDENT}{name}: {value}", further=f"{_INDENT}     ")
+    return lines
+
+
+def _wrapped(line: str, further: str = _INDENT) -> list[str]:
+    # Paths, commands and addresses stay whole, so that they can be copied.
+    return textwrap.wrap(
+        line, _WIDTH, subsequent_indent=further, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    ) or [line]
+
+
+def _origin(origin: Origin) -> list[str]:
+    named = f"{origin.distribution} {origin.version}".strip() or "no distribution"
+    commit = f", commit {origin.commit}" if origin.commit else ""
+    branch = f" ({origin.branch})" if origin.branch else ""
+    digest = f", sha256 {origin.sha256[:16]}" if origin.sha256 else ""
+    lines = [f"  {origin.package}: {origin.file}", f"      {named}, {origin.kind}{commit}{branch}{digest}"]
+    return [*lines, f"      made of {origin.made}"] if origin.made else lines
+
+
+def _verdict(report: Diagnosis) -> str:
+    counts = {level: sum(row.level == level for row in report.rows) for level in _WORDS}
+    said = ", ".join(f"{number} {level}" for level, number in counts.items() if number)
+    return f"{said or 'nothing to check'}; exit {report.exit_code}"
+
+
+def _printable(line: str) -> str:
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
