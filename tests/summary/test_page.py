@@ -210,6 +210,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_without_all_it_shows_the_page_that_is_there_stays(installed: Site, tmp_path: Path, damage: str) -> None:
     (tmp_path / "page.html").write_text("yesterday's")
+    # What is whole makes no page without the other.
+    (installed.install(distribution("transformers", [])) / "changes.diff").write_bytes(b"")
     do, message = DAMAGES[damage]
     do(installed.folder / "verl_npu_summary")
     done = installed.run("--html", "page.html")

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,7 @@ _QUIET = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    "--disable-dev-shm-usage",
     # Nothing a page could ask for is there, and what it asked for is told.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--enable-logging=stderr",
@@ -82,7 +84,10 @@ class Browser:
         # The kernel's sandboxes are not there for root, nor in most containers.
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         command = [self._program, *_QUIET, *sandbox, scheme, f"--user-data-dir={profile}", *options]
-        return subprocess.run([*command, page.as_uri()], capture_output=True, check=True, timeout=180)
+        for patience in (60, 180):  # on a busy machine a browser may wait for a part of itself for ever
+            with suppress(subprocess.TimeoutExpired):
+                return subprocess.run([*command, page.as_uri()], capture_output=True, check=True, timeout=patience)
+        pytest.fail(f"{self._program} showed nothing of {page.name}, in one minute and in three more")
 
 
 def open_browser(folder: Path) -> Browser:
