@@ -92,7 +92,7 @@ def test_kinds_actions_and_words_choose_what_is_shown(browser: Browser, page: Pa
       form.q.value = "no such thing";
       change(form.q);
       return {{ asked, searched, count, listed, none: shown(".file").length }};"""
-    seen = browser.look(page, script, query="?kind=method&kind=class&action=wrapped&action=edited&q=verl/x")
+    seen = browser.look(page, script, query="?kind=method&kind=class&action=wrapped&action=edited&q=VERL")
     assert seen["asked"] == ["wrapped method"]
     assert seen["searched"] == ["added file", "added method"]
     assert (seen["count"], seen["listed"], seen["none"]) == ("2 shown", ["verl/new file.py 2"], 0)
