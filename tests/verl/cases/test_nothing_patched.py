@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from transformers import __version__
+from changed import changed
 
 SCRIPT = Path(__file__).with_name("nothing_patched.py")
 MODELS = "transformers.models"
@@ -17,13 +17,13 @@ FUSED = {
     (f"{MODELS}.qwen2.modeling_qwen2", "Qwen2ForCausalLM.forward"),
     (f"{MODELS}.qwen3_moe.modeling_qwen3_moe", "Qwen3MoeForCausalLM.forward"),
 }
-# From verl 0.6 on, for batches that mix images and text.
+# For batches that mix images and text, from the verl on that attends to packed images by itself.
 VISION = {
     (f"{MODELS}.{name}.modeling_{name}", f"{kind}{part}.forward")
     for name, kind in (("qwen2_vl", "Qwen2VL"), ("qwen2_5_vl", "Qwen2_5_VL"))
     for part in ("Model", "ForConditionalGeneration")
 }
-IS_OLD = __version__.startswith("4.56.0")
+IS_OLD = changed("verl/models/transformers/qwen2_vl.py", "flash_attention_forward")
 
 
 @pytest.mark.parametrize(

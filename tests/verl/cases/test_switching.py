@@ -17,6 +17,7 @@ import stub_megatron
 import stub_packages
 import stub_vllm
 import torch
+from changed import changed
 
 OFF, ON = "expandable_segments:False", "expandable_segments:True"
 
@@ -35,7 +36,8 @@ from verl.workers.rollout.vllm_rollout import vllm_rollout_spmd  # noqa: E402
 from verl.workers.sharding_manager import fsdp_sglang, fsdp_vllm, megatron_sglang, megatron_vllm  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("world")
-HAS_MODES = hasattr(fsdp_workers.ActorRolloutRefWorker, "rollout_mode")
+# Otherwise sharding managers switch, which the overlay wraps.
+HAS_MODES = not changed("verl/workers/sharding_manager/fsdp_vllm.py", "FSDPVLLMShardingManager.__enter__")
 
 
 class Engine:

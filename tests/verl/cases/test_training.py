@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -19,6 +18,7 @@ import pytest
 import ranks
 import sft
 import torch
+from changed import changed
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
     PreTrainedTokenizerFast,
@@ -96,7 +96,7 @@ class Run:
 
 
 TRAINER, NEW_TRAINER = "verl.trainer.fsdp_sft_trainer", "verl.trainer.sft_trainer"
-HAS_NEW_TRAINER = importlib.util.find_spec(NEW_TRAINER) is not None
+HAS_NEW_TRAINER = changed("verl/trainer/sft_trainer.py", "run_sft")
 STEPS = 12
 DATA = (
     "data.train_files=sums.parquet",
