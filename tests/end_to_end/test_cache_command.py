@@ -29,7 +29,7 @@ def test_what_is_kept_is_listed_and_what_nobody_needs_is_given_back(sample: Samp
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"mine")
     shutil.rmtree(sample.app_overlay)
-    write_stacks(sample.overlays, "one", {"one": [sample.lib_name]})
+    write_stacks(sample.overlays, "pair", {"pair": [sample.lib_name]})
     out = environment.ok("cache", "--prune").out.splitlines()
     assert [line.split()[2:] for line in out[1:-1]] == [["commit", app]]
     assert "1 source removed" in out[-1]
