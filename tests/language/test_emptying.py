@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.errors import MergeError, OverlayError
 
 from .overlays import apply, apply_files, layer, load, mistakes, write
@@ -96,3 +99,11 @@ def test_a_layer_says_it_for_some_versions(tmp_path: Path) -> None:
     name = write(tmp_path, {})
     assert apply({"pkg/m.py": MODULE}, load(tmp_path, name, "1")).tree.changed
     assert not apply({"pkg/m.py": MODULE}, load(tmp_path, name, "2")).tree.changed
+
+
+def test_what_comes_into_an_emptied_module_must_be_said_all_the_same(tmp_path: Path) -> None:
+    applied = apply_files(tmp_path, {"pkg/m.py": MODULE}, {"tree/pkg/m.py": OVERLAY})
+    tree = replace(applied.tree, changed={"pkg/m.py": EMPTY + b"smuggled = 1\n"})
+    with pytest.raises(MergeError) as caught:
+        reconcile(tree, compare_trees(tree), declarations(applied), overlay="o")
+    assert "`smuggled` was added but no operation says so" in mistakes(caught.value)[0]
