@@ -10,6 +10,7 @@ import pytest
 
 from environments.once import once
 from support.environment import Environment
+from support.patched import Patched, make_patched
 from support.pythons import some_uv
 from support.table import rows
 from support.venvs import Venv, make_venv
@@ -49,6 +50,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = root / "shared"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def patched(shared: Path) -> Patched:
+    """Return tiny patched wheels, with all that was made on the way to them."""
+    return make_patched(shared)
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
-"""A healthy machine for every test to make ill."""
+"""A healthy machine for every test to make ill, and installations of the tiny patched wheels."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+
+from support.patched import Patched, Site, copy_site
 
 from .machine import Machine
 
@@ -15,3 +17,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
+
+
+@pytest.fixture
+def site(patched: Patched, tmp_path: Path) -> Site:
+    """Return a fresh installation."""
+    return copy_site(patched, tmp_path / "site")

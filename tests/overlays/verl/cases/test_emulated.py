@@ -8,11 +8,10 @@ import pytest
 import torch
 from tensordict import TensorDict
 from tensordict.base import TensorDictBase
+from verl import DataProto
 from verl.utils import device
 from verl.utils.npu import start, transfer
 from verl.utils.seqlen_balancing import rearrange_micro_batches
-
-from verl import DataProto
 
 
 def batch_of(lengths: list[int], width: int) -> TensorDict:

@@ -21,11 +21,10 @@ import stub_megatron
 import stub_packages
 import stub_vllm
 import torch
+import verl
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from verl.utils.npu import determinism, start
-
-import verl
 
 for stub in (stub_megatron, stub_vllm):
     stub.install()

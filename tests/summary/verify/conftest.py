@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.patched import Patched, Site, copy_site, make_patched
-
-
-@pytest.fixture(scope="session")
-def patched(shared: Path) -> Patched:
-    """Return the built wheels."""
-    return make_patched(shared)
+from support.patched import Patched, Site, copy_site
 
 
 @pytest.fixture

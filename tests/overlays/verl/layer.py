@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-OVERLAYS = Path(__file__).parents[2] / "overlays"
+OVERLAYS = Path(__file__).parents[3] / "overlays"
 TREE = OVERLAYS / "verl" / "tree"
 
 

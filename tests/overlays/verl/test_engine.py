@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from verl_overlay import load
+
+from .layer import load
 
 engine_arguments = load("utils.npu.engine_arguments")
 data_parallel = load("utils.npu.data_parallel")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from verl_overlay import load
+
+from .layer import load
 
 micro_batches = load("utils.npu.micro_batches")
 spreading = load("utils.npu.spreading")

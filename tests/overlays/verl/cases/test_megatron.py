@@ -23,12 +23,11 @@ stub_megatron.install()
 stub_vllm.install()
 
 import verl.models.mcore  # noqa: E402  # Megatron comes first
+from verl import DataProto  # noqa: E402
 from verl.utils.device import get_device_name  # noqa: E402
 from verl.workers import megatron_workers  # noqa: E402
 from verl.workers.actor import megatron_actor  # noqa: E402
 from verl.workers.config import McoreActorConfig, OptimizerConfig  # noqa: E402
-
-from verl import DataProto  # noqa: E402
 
 # Later verl moves micro-batches by itself; also without further stages it takes the whole batch to the device first.
 EDITED = hasattr(megatron_actor, "moved_late")

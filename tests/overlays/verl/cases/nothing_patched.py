@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3] / "lab")]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[4] / "lab")]
 
 import stub_vllm  # noqa: E402
 

@@ -7,7 +7,8 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from verl_overlay import load
+
+from .layer import load
 
 allocator = load("utils.npu.allocator")
 

@@ -17,6 +17,7 @@ from tensordict import TensorDict
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from transformers.integrations import flash_attention, ulysses
 from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextModel
+from verl import DataProto
 from verl.models.transformers import monkey_patch
 from verl.utils import device
 from verl.utils import ulysses as verl_ulysses
@@ -24,8 +25,6 @@ from verl.utils.kernel.linear_cross_entropy import linear_cross_entropy
 from verl.utils.npu import determinism, spreading, start, transfer
 from verl.utils.npu.linear_cross_entropy import TOKENS_AT_ONCE
 from verl.utils.seqlen_balancing import rearrange_micro_batches
-
-from verl import DataProto
 
 # Like Triton without a usable driver: it imports, and fails when the first kernel is declared.
 NO_DRIVER = """

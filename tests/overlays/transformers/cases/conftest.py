@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-sys.path[:0] = [str(Path(__file__).parents[3] / "lab"), str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).parents[4] / "lab"), str(Path(__file__).parent)]
 
 import emulation  # noqa: E402  # the path comes first
 

@@ -12,7 +12,7 @@ from environments import Installations, Torch, Unavailable
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 PINS = [
     pytest.param("transformers@91393fe", marks=pytest.mark.index),
     pytest.param("transformers@8365f70", marks=pytest.mark.upstream),

@@ -7,7 +7,8 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from verl_overlay import load
+
+from .layer import load
 
 determinism = load("utils.npu.determinism")
 start = load("utils.npu.start")

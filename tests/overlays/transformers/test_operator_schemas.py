@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from npu.wheel_schemas import OPERATORS, read_wheel
+from .wheel_schemas import OPERATORS, read_wheel
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMAS: dict[str, dict[str, Any]] = json.loads((ROOT / "lab/emulation/schemas.json").read_text("utf-8"))
 OVERLAYS = ROOT / "overlays"
 # Called only where the loaded torch_npu has them with a backward.

@@ -14,7 +14,7 @@ import torch
 from transformers.integrations import flash_attention, ulysses
 
 SCRIPT = Path(__file__).with_name("ulysses_ranks.py")
-LAB = Path(__file__).parents[3] / "lab"
+LAB = Path(__file__).parents[4] / "lab"
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3] / "lab")]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[4] / "lab")]
 
 if os.environ.get("EMULATED_NPU") == "1":
     import stub_vllm

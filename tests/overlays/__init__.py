@@ -1,0 +1,1 @@
+"""The shipped overlays, built, installed and run."""

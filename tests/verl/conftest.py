@@ -1,3 +1,0 @@
-"""The cases run inside an environment with torch and the patched wheels; `test_verl_installed.py` starts them."""
-
-collect_ignore = ["cases"]

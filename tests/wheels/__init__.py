@@ -1,0 +1,1 @@
+"""Wheels that were built, held against themselves."""
