@@ -123,9 +123,20 @@ class Installations:
         self.folder.mkdir(parents=True, exist_ok=True)
         return sorted(once(self.folder, f"wheels-{overlay}", make).glob("*.whl"))
 
+    def doctor(self) -> Path:
+        """Return the wheel of npu-doctor, built once a run."""
+
+        def make(folder: Path) -> None:
+            command = (Path(sys.executable), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+            _run(*command, "--disable-pip-version-check", "--wheel-dir", folder, ROOT / "build_tools")
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (wheel,) = once(self.folder, "doctor", make).glob("*.whl")
+        return wheel
+
     def install(self, torch: Torch, overlay: str) -> Torch:
-        """Return an environment with an overlay's wheels and what they require, made once a run."""
-        return self._beside(torch, f"installed-{overlay}", *self.wheels(overlay))
+        """Return an environment with an overlay's wheels, npu-doctor and what they require, made once a run."""
+        return self._beside(torch, f"installed-{overlay}", *self.wheels(overlay), self.doctor())
 
     def packages(self, torch: Torch, name: str, requirements: tuple[str, ...]) -> Path:
         """Return a folder of further packages, for PYTHONPATH, made once a run."""

@@ -74,8 +74,12 @@ class Stack:
         return Torch(once(cache_folder() / "verl", digest, make))
 
     def installed(self, installations: Installations, environment: Torch) -> Path:
-        """Return a folder with the stack's wheels, for PYTHONPATH, made once a run; raises `Unavailable`."""
-        wheels = self._wheels(installations)
+        """Return a folder with the stack's wheels and npu-doctor, for PYTHONPATH, made once a run.
+
+        Raises:
+            Unavailable: the source of one of the two cannot be had.
+        """
+        wheels = [*self._wheels(installations), installations.doctor()]
         return once(installations.folder, f"stack-{self.verl}", lambda folder: _install(environment, wheels, folder))
 
     def upstream(self, installations: Installations, environment: Torch) -> Path:
