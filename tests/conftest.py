@@ -24,6 +24,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("settled")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Have one worker more than there are cores: tests of Ray, of indexes and of patience mostly wait."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that no worker is left with it when the others have nothing to do."""
     items.sort(key=_rank)

@@ -247,6 +247,7 @@ def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhou
         "colorama; sys_platform == 'win32'",
         "fastmath; (python_version >= '3.9' or sys_platform == 'win32') and extra == 'fast'",
         f"real-npu[fast]=={version}; extra == 'all'",
+        "npu-doctor; extra == 'doctor'",
         f"real=={version}",
     }
     assert set(own["Keywords"].split(",")) == {"one", "two words"}
