@@ -17,7 +17,7 @@ OVERLAY ?=
 SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 
 TESTS ?= tests
-PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist worksteal
+PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist load --maxschedchunk 1
 # Of branches, in percent; below it `make test-all` fails.
 COVERAGE_GATE ?= 88
 

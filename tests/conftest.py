@@ -30,7 +30,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no worker is left with it when the others have nothing to do."""
+    """Begin with what takes longest, so that no worker is left with it when the others have nothing to do.
+
+    Workers take one test at a time (see the Makefile): each that is through takes the longest of what is left.
+    """
     items.sort(key=_rank)
 
 
