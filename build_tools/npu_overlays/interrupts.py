@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
@@ -41,6 +44,7 @@ class _Handler:
         if self._holding:
             self._pending = number
             return
+        sys.unraisablehook = _unraisable
         raise Interrupted(number)
 
     @contextmanager
@@ -56,6 +60,15 @@ class _Handler:
 
 
 _HANDLER = _Handler()
+
+
+def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Pass over what finalisers fail at once the process is to end, but for an interrupt: that one comes again."""
+    if isinstance(unraisable.exc_value, Interrupted):
+        number = unraisable.exc_value.number
+        signal.signal(number, _HANDLER)
+        # Not here, where it would be lost as well.
+        threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
 
 
 def held(state: str) -> AbstractContextManager[None]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -51,3 +53,39 @@ def test_what_hid_an_interrupt_gives_it_back(tmp_path: Path, afterwards: ExitSta
 def test_other_errors_stay_as_they_are() -> None:
     with pytest.raises(KeyError), undisguised():
         raise KeyError("name")
+
+
+def ended(finaliser: str, body: str) -> subprocess.CompletedProcess[str]:
+    """Run a process that a signal interrupts, and which has an object with this finaliser."""
+    code = f"""
+import os, signal, time
+from npu_overlays.interrupts import Interrupted, interruptible
+
+def ask():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.1)
+
+class Held:
+    def __del__(self):
+        {finaliser}
+
+try:
+    with interruptible():
+        held = Held()
+        {body}
+        time.sleep(20)
+        print("went on")
+except Interrupted as interrupted:
+    print("interrupted", interrupted.number)
+"""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("finaliser", "body"),
+    [("ask()", "del held"), ("raise ValueError", "ask()")],
+    ids=["an interrupt in a finaliser", "a finaliser that fails afterwards"],
+)
+def test_finalisers_neither_swallow_an_interrupt_nor_speak_of_it(finaliser: str, body: str) -> None:
+    done = ended(finaliser, body)
+    assert (done.stdout, done.stderr) == ("interrupted 15\n", "")
