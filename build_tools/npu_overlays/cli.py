@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from npu_overlays.interrupts import Interrupted, interruptible
+from npu_overlays.interrupts import Interrupted, interruptible, undisguised
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code, documented in ``--help``."""
     try:
-        with interruptible():
+        with interruptible(), undisguised():  # an import may turn an interrupt into a RuntimeError
             from npu_overlays.commands.running import run  # noqa: PLC0415  # a third of a second: see above
 
             return run(arguments)

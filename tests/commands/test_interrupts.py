@@ -50,6 +50,16 @@ def test_what_hid_an_interrupt_gives_it_back(tmp_path: Path, afterwards: ExitSta
     assert raised.value.exit_code == 143
 
 
+def test_a_class_that_is_being_made_hides_no_interrupt() -> None:
+    class Named:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise Interrupted(signal.SIGTERM)
+
+    # Up to Python 3.11 it comes out as a RuntimeError.
+    with pytest.raises(Interrupted), undisguised():
+        type("Owner", (), {"named": Named()})
+
+
 def test_other_errors_stay_as_they_are() -> None:
     with pytest.raises(KeyError), undisguised():
         raise KeyError("name")
