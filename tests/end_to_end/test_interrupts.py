@@ -21,6 +21,9 @@ from .sample import Sample
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
+# Of coverage.py, which tells of an interrupt that meets it while it writes, and whose files are cut short by a kill.
+UNMEASURED = dict.fromkeys(("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"))
+
 
 def temporary(sample: Sample) -> Path:
     folder = sample.folder / "temporary"
@@ -39,7 +42,7 @@ def stopped(sample: Sample, number: signal.Signals, after: float | None) -> subp
         subprocess.Popen(
             command,
             cwd=sample.folder,
-            env=sample.environment.variables(TMPDIR=str(temporary(sample))),
+            env=sample.environment.variables(TMPDIR=str(temporary(sample)), **UNMEASURED),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

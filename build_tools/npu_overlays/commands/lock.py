@@ -19,7 +19,7 @@ from npu_overlays.interrupts import held
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.contracts import Contract, check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin, render_lock, write_lock
-from npu_overlays.lock.metadata import upstream_metadata
+from npu_overlays.lock.metadata import UpstreamMetadata, upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import Content, load_content
@@ -115,14 +115,14 @@ def make_lock(overlay: Overlay, choice: Choice) -> Made:
 
     Where git has the commit, every pinned archive is compared with it: a file
     that differs is an error, missing and extra ones are recorded. Where only an
-    archive is at hand, what an earlier lock knows of the commit is kept.
+    archive is at hand, what an earlier lock knows of the commit is kept, its
+    metadata too: a wheel says less (no requirement by URL gets into an index).
     """
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
-    step("asking upstream's build backend for its metadata")
-    metadata = upstream_metadata(tree)
-    content = written_out(load_content(overlay, metadata.version), tree)
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
+    metadata = _metadata(tree, known)
+    content = written_out(load_content(overlay, metadata.version), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
@@ -146,6 +146,15 @@ def _before(overlay: Overlay) -> Lock | None:
         return load_lock_of_any_pin(overlay)
     except ConfigError:
         return None
+
+
+def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
+    """Return the commit's metadata: upstream's build backend tells them, unless only a release is at hand."""
+    record = known.archives.get(tree.origin.archive) if known and tree.origin.kind == "archive" else None
+    if known and record and record.compared and tree.origin.commit:
+        return known.metadata
+    step("asking upstream's build backend for its metadata")
+    return upstream_metadata(tree)
 
 
 def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pipeline import acquire, check_shape
@@ -46,7 +47,7 @@ def write_overlay(request: Request, layered: Layered) -> Started:
         tree = _tree(overlay, request)
         if own_licences:
             start = replace(start, license_files=tuple(path for path in licence_files(overlay, tree) if path in tree))
-        files = _files(start, overlay, _example(overlay, tree))
+        files = _files(start, overlay, _example(overlay, tree)) | _lock(request, layered)
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
     return Started(overlay=overlay, files=tuple(files))
@@ -62,6 +63,14 @@ def _tree(overlay: Overlay, request: Request) -> SourceTree:
         unwritten = Problem(where=str(overlay.folder), what="was not written", fix=fix)
         raise type(error)((*error.problems, unwritten)) from error
     return tree
+
+
+def _lock(request: Request, layered: Layered) -> dict[str, str]:
+    """Return the lock of the overlay whose pin is taken over: it knows what of the commit the archives lack."""
+    if layered.base is None or request.commit or request.release or request.packages:
+        return {}
+    file = layered.base.folder / LOCK_FILE
+    return {LOCK_FILE: file.read_text("utf-8")} if file.is_file() else {}
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> Example | None:
