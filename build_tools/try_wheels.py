@@ -81,9 +81,10 @@ def install(environment: Path, wheels: list[Path], doctor: list[Path]) -> None:
         return
     run(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
     pip = (sys.executable, "-m", "pip", "--python", environment, "--disable-pip-version-check", "--quiet")
-    run(*pip, "install", "--no-deps", "--no-index", "--no-compile", *wheels)
     if doctor:
+        # First: afterwards pip would list in red every dependency of the wheels that is left out here.
         run(*pip, "install", *doctor)
+    run(*pip, "install", "--no-deps", "--no-index", "--no-compile", *wheels)
     stamp.write_text(wanted, "utf-8")
 
 
