@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.collisions import collisions
+from npu_overlays.merging.gate.collisions import collisions
 
 from .overlays import apply_files, mistakes
 

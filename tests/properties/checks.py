@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.changes.modules import compare_modules
-from npu_overlays.merging.classes import called_early, calling_decorator, closed_kind
+from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.merge import merge
-from npu_overlays.merging.signatures import parameters, written
-from npu_overlays.merging.wrapping import private_name
+from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind
+from npu_overlays.merging.upstream.signatures import parameters, written
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.functions import function_kind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.merging.instances import overriding
-from npu_overlays.merging.onlookers import onlookers
-from npu_overlays.merging.signatures import parameters, written
+from npu_overlays.merging.upstream.instances import overriding
+from npu_overlays.merging.upstream.onlookers import onlookers
+from npu_overlays.merging.upstream.signatures import parameters, written
 from npu_overlays.syntax.definitions import Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint, fingerprint_of_all, without_docstring
 from npu_overlays.syntax.functions import function_kind

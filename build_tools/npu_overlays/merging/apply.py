@@ -13,7 +13,7 @@ from functools import partial
 
 from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.merging.authorship import Authorship, by_lines, written
-from npu_overlays.merging.gate import check
+from npu_overlays.merging.gate.gate import check
 from npu_overlays.merging.merge import merged_module
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.results import Applied, Declared, NotApplied, PatchedFile

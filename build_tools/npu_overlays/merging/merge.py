@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.additions import added
-from npu_overlays.merging.deletions import deleted
+from npu_overlays.merging.actions.additions import added
+from npu_overlays.merging.actions.deletions import deleted
+from npu_overlays.merging.actions.replacements import replaced
+from npu_overlays.merging.actions.wrapping import private_name, wrapped
+from npu_overlays.merging.edits.substitutions import edited
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Change, Merged, seen_by_upstream
-from npu_overlays.merging.replacements import replaced
 from npu_overlays.merging.results import Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
-from npu_overlays.merging.substitutions import edited
-from npu_overlays.merging.wrapping import private_name, wrapped
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
 from npu_overlays.syntax.splices import Splice, overlapping
 from npu_overlays.syntax.symbols import Module, encoding_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.instances import overriding
+from npu_overlays.merging.upstream.instances import overriding
 from npu_overlays.overlay.operations import Action, Operation
 from npu_overlays.syntax.definitions import Definition, first_line
 from npu_overlays.syntax.splices import Splice

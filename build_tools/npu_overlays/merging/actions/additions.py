@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.merging.classes import closed_kind
-from npu_overlays.merging.instances import hiding
 from npu_overlays.merging.sites import Site, find
+from npu_overlays.merging.upstream.classes import closed_kind
+from npu_overlays.merging.upstream.instances import hiding
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.shipped import Shipped, absolute
+from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.symbols import Module
 

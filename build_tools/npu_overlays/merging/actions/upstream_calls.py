@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.signatures import Parameter, parameters, written
+from npu_overlays.merging.upstream.signatures import Parameter, parameters, written
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FunctionNode
 from npu_overlays.syntax.functions import FunctionKind, a_kind, function_kind, own_nodes

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.instances import family
-from npu_overlays.merging.signatures import parameters
+from npu_overlays.merging.upstream.instances import family
+from npu_overlays.merging.upstream.signatures import parameters
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief

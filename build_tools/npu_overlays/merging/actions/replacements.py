@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.merging.signatures import unaccepted, written
 from npu_overlays.merging.sites import Site
+from npu_overlays.merging.upstream.signatures import unaccepted, written
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import dump
 from npu_overlays.syntax.functions import a_kind, function_kind

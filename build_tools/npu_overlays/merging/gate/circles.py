@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from npu_overlays.merging.blame import Report
-from npu_overlays.merging.examined import Examined
-from npu_overlays.merging.shipped import Shipped, absolute
+from npu_overlays.merging.gate.blame import Report
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.shipped import Shipped, absolute
 
 _FIX = "import it inside the function that needs it"
 

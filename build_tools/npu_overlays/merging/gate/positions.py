@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.blame import Culprit, Report
-from npu_overlays.merging.examined import Examined
-from npu_overlays.merging.records import Place, Records
+from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.records import Place, Records
 
 
 def report_positions(examined: Examined, report: Report) -> None:

@@ -12,16 +12,17 @@ from functools import cache
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.authorship import Authorship
-from npu_overlays.merging.blame import Culprit, Report
-from npu_overlays.merging.circles import report_circles
-from npu_overlays.merging.collisions import collisions
-from npu_overlays.merging.examined import Examined, examined
-from npu_overlays.merging.excused import excused
-from npu_overlays.merging.gains import report_gains
-from npu_overlays.merging.missing import report_losses, report_missing
-from npu_overlays.merging.positions import report_positions
-from npu_overlays.merging.shipped import absolute
-from npu_overlays.merging.undefined import LOWEST_PYTHON, PatchedModule, Undefined, undefined_names
+from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.circles import report_circles
+from npu_overlays.merging.gate.collisions import collisions
+from npu_overlays.merging.gate.examined import Examined, PatchedModule, examined
+from npu_overlays.merging.gate.excused import excused
+from npu_overlays.merging.gate.gains import report_gains
+from npu_overlays.merging.gate.missing import report_losses, report_missing
+from npu_overlays.merging.gate.positions import report_positions
+from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
+from npu_overlays.merging.gate.shipped import absolute
+from npu_overlays.merging.gate.undefined import Undefined, undefined_names
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.marks import MARKERS_MODULE, uses_markers
 from npu_overlays.tree import PatchedTree
@@ -102,7 +103,7 @@ def _report_encodings(subject: Examined, report: Report) -> None:
 
 
 def _report_undefined(subject: Examined, report: Report) -> None:
-    found = undefined_names(list(subject.modules), subject.sources)
+    found = undefined_names(subject.modules, subject.sources)
     upstreams = {id(one) for one in excused(subject, found)}
     for one in found:
         stars = _star_sources(subject, one.module) if one.kind == "star" else []

@@ -6,12 +6,28 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.merging.authorship import Authorship, kept
-from npu_overlays.merging.blame import Blame
-from npu_overlays.merging.shipped import Shipped, Sources, module_name
-from npu_overlays.merging.undefined import PatchedModule
+from npu_overlays.merging.gate.blame import Blame
+from npu_overlays.merging.gate.shipped import Shipped, Sources, module_name
 from npu_overlays.overlay.content import Content
 from npu_overlays.pin import Pin
 from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedModule:
+    """A module whose text is not upstream's.
+
+    Args:
+        path: repository path.
+        before: upstream's bytes; None for an added file.
+        after: the patched bytes.
+        authorship: who wrote which of them.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes
+    authorship: Authorship
 
 
 @dataclass(frozen=True, kw_only=True)

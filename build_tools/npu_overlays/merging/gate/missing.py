@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.blame import Report
-from npu_overlays.merging.examined import Examined
-from npu_overlays.merging.references import Reference, references
+from npu_overlays.merging.gate.blame import Report
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.references import Reference, references
 from npu_overlays.syntax.surface import may_import_all
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")

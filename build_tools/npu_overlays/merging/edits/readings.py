@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator
 
-from npu_overlays.merging.exchanges import Exchange
+from npu_overlays.merging.edits.exchanges import Exchange
 from npu_overlays.syntax.fragments import Fragment, is_chain, read_fragment
 from npu_overlays.syntax.logical import Layout
 from npu_overlays.syntax.passages import Block, Passage

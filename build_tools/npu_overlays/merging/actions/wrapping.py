@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.merging.classes import called_early, calling_decorator, closed_kind
-from npu_overlays.merging.signatures import Parameter, is_upstreams, mismatch, parameters, written
+from npu_overlays.merging.actions.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.merging.sites import Site
-from npu_overlays.merging.upstream_calls import Wrapper, entered, misuses
+from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind
+from npu_overlays.merging.upstream.signatures import Parameter, is_upstreams, mismatch, parameters, written
 from npu_overlays.syntax.definitions import Definition, FunctionNode, first_line
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.shipped import Shipped, absolute
+from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.surface import typing_blocks, unevaluated
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.blame import Culprit, Report
-from npu_overlays.merging.examined import Examined
-from npu_overlays.merging.shipped import absolute
+from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.shipped import absolute
 from npu_overlays.syntax.scopes import Scopes
 from npu_overlays.syntax.surface import may_import_all
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.examined import Examined
-from npu_overlays.merging.signatures import is_upstreams, parameters
-from npu_overlays.merging.undefined import Undefined
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.undefined import Undefined
+from npu_overlays.merging.upstream.signatures import is_upstreams, parameters
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.symbols import Module

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.exchanges import Exchange, exchanges
-from npu_overlays.merging.occurring import misfit
-from npu_overlays.merging.readings import misreadings
+from npu_overlays.merging.edits.exchanges import Exchange, exchanges
+from npu_overlays.merging.edits.occurring import misfit
+from npu_overlays.merging.edits.readings import misreadings
 from npu_overlays.merging.sites import Site
 from npu_overlays.overlay.operations import Edit
 from npu_overlays.syntax.definitions import Definition

@@ -1,0 +1,52 @@
+"""Half bound: module → names it reads that only type checkers see bound, or that are only declared ``global``."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from npu_overlays.merging.gate.shipped import Sources
+from npu_overlays.syntax.scopes import Load, Scopes
+from npu_overlays.syntax.surface import unevaluated
+
+_WORTH_A_LOOK = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s", re.MULTILINE)
+
+HalfKind: TypeAlias = Literal["typing", "global"]
+
+
+def half_bound(content: bytes, sources: Sources) -> dict[tuple[HalfKind, str], list[tuple[int, int]]]:
+    """Return the bytes and lines on which a module reads names that it only seems to bind, by why and by name."""
+    tree = sources.tree(content) if _WORTH_A_LOOK.search(content) else None
+    if tree is None:
+        return {}
+    scopes, typing = sources.scopes(content), sources.surface(content).typing_only
+    names: list[tuple[HalfKind, str]] = [("typing", name) for name in sorted(typing)]
+    names += [("global", name) for name in sorted(_global_only(tree, scopes) - typing)]
+    return {
+        (kind, name): [(sources.offset(content, load.at), load.at.lineno) for load in _evaluated(tree, scopes, name)]
+        for kind, name in names
+    }
+
+
+def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
+    """Return the names declared ``global`` of which every binding is a declaration or needs an earlier one."""
+    declared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    extended = {node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)} if declared else set()
+    bound = {
+        name
+        for name in declared
+        for binding in scopes.module.bindings.get(name, [])
+        if binding.how != "del" and binding.node not in extended
+    }
+    return declared - bound - set(dir(builtins)) if not scopes.stars else set()
+
+
+def _evaluated(tree: ast.Module, scopes: Scopes, name: str) -> Iterator[Load]:
+    """Yield the places that read a name of the module when they run: nothing that only type checkers evaluate."""
+    never = unevaluated(tree)
+    for load in scopes.global_loads.get(name, []):
+        if not isinstance(load.at, ast.Constant) and load.at not in never:
+            yield load
