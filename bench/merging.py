@@ -54,7 +54,7 @@ class Modules:
 def _merge(pairs: list[tuple[bytes, bytes]]) -> None:
     for number, (upstream, overlay) in enumerate(pairs):
         path = f"pkg/module_{number}.py"
-        operations = read_operations(f"demo@0000000/tree/{path}", overlay, overlay="demo@0000000", target=path)
+        operations = read_operations(f"demo@0000000/tree/{path}", overlay, layer="demo@0000000", target=path)
         merged, _ = merge(path, upstream, operations, distribution="demo-npu")
         if compare_file(path, upstream, merged) is None:
             raise AssertionError(f"{path}: nothing was merged")

@@ -43,7 +43,7 @@ def example(name: str) -> str:
 
 def test_the_example_of_the_language_gives_the_result_it_shows() -> None:
     path = "pkg/norm.py"
-    operations = read_operations(f"tree/{path}", example("overlay").encode(), overlay="pkg@0123456", target=path)
+    operations = read_operations(f"tree/{path}", example("overlay").encode(), layer="pkg@0123456", target=path)
     merged, _ = merge(path, example("upstream").encode(), operations, distribution="pkg-npu", purpose="NPU")
     assert merged.decode() == example("result")
 
@@ -51,13 +51,13 @@ def test_the_example_of_the_language_gives_the_result_it_shows() -> None:
 @pytest.mark.parametrize("readme", READMES)
 def test_the_example_of_a_readme_is_a_merge_module_with_every_operation_but_values(readme: str) -> None:
     (block,) = blocks(ROOT / readme, "python")
-    operations = read_operations("tree/x.py", block.encode(), overlay="pkg@0123456", target="x.py")
+    operations = read_operations("tree/x.py", block.encode(), layer="pkg@0123456", target="x.py")
     assert {operation.action for operation in operations} == set(ACTIONS)
 
 
 def test_the_example_of_a_shared_definition_can_be_read() -> None:
     (block,) = [block for block in blocks(LANGUAGE, "python") if "targets=" in block]
-    operations = read_operations("shared/x.py", block.encode(), overlay="pkg@0123456")
+    operations = read_operations("shared/x.py", block.encode(), layer="pkg@0123456")
     assert [operation.symbol for operation in operations] == ["LlamaRMSNorm.forward", "Qwen3RMSNorm.forward"]
 
 

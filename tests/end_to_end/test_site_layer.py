@@ -129,7 +129,7 @@ def test_a_layer_of_an_installed_distribution_is_named_by_it(
     monkeypatch.syspath_prepend(tmp_path / "site")
     content = load_content(load_overlay(pin), "1.2.3")
     assert content.layers == ("lib",)
-    assert {one.overlay for one in content.operations} == {"lib", pin.name}
+    assert {one.layer for one in content.operations} == {"lib", pin.name}
 
 
 def test_what_both_layers_say_is_refused_until_it_is_left_out_with_a_reason(ours: Sample) -> None:

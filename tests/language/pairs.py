@@ -35,7 +35,7 @@ def as_bytes(content: str | bytes) -> bytes:
 
 def operations(overlay: str, target: str = PATH) -> tuple[Operation, ...]:
     """Return the operations of an overlay file; its first line is line 2, after the import of the markers."""
-    return read_operations("o.py", (_MARKERS + text(overlay)).encode(), overlay="o", target=target)
+    return read_operations("o.py", (_MARKERS + text(overlay)).encode(), layer="o", target=target)
 
 
 def merged(before: str | bytes, overlay: str, target: str = PATH) -> tuple[bytes, tuple[Declared, ...]]:

@@ -45,7 +45,7 @@ def test_everything_of_a_layer_applies_before_what_is_the_pins_own(tmp_path: Pat
     )
     content = load(tmp_path, name)
     assert content.layers == ("pkg",)
-    assert [(one.symbol, one.overlay) for one in content.operations] == [
+    assert [(one.symbol, one.layer) for one in content.operations] == [
         ("f", "pkg"),
         ("g", "pkg"),
         ("h", "pkg@2222222"),
@@ -63,7 +63,7 @@ def test_what_is_dropped_is_left_out_and_can_be_said_anew(tmp_path: Path) -> Non
     }
     content = load(tmp_path, _on(tmp_path, own, drops("pkg/a.py:f", "pkg/new.py", "1.patch", "pkg/b.yaml")))
     assert [(one.symbol, one.action) for one in content.operations] == [("g", "replaced"), ("f", "edited")]
-    assert [(file.path, file.overlay) for file in content.files] == [
+    assert [(file.path, file.layer) for file in content.files] == [
         ("pkg/run.sh", "pkg"),
         ("pkg/new.py", "pkg@2222222"),
     ]
@@ -89,7 +89,7 @@ def test_layers_lie_on_each_other_in_the_order_they_are_named(tmp_path: Path) ->
     layer(tmp_path, {"tree/pkg/new.py": b"x = 1\n"}, name="top", config=drops("pkg/run.sh", key="drop"))
     content = load(tmp_path, write(tmp_path, {}, config='layers = ["pkg", "middle", "top"]\n'))
     assert content.layers == ("pkg", "middle", "top")
-    assert [(file.path, file.overlay) for file in content.files] == [("pkg/new.py", "top")]
+    assert [(file.path, file.layer) for file in content.files] == [("pkg/new.py", "top")]
     with pytest.raises(MergeError, match="drops nothing of the layers below"):
         load(tmp_path, write(tmp_path, {}, config='layers = ["middle", "top", "pkg"]\n'))
 

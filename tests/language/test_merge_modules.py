@@ -130,7 +130,7 @@ def test_a_file_with_a_syntax_error_names_its_line() -> None:
 
 def test_a_file_that_is_not_utf_8_is_refused() -> None:
     with pytest.raises(MergeError, match=r"o\.py: not UTF-8"):
-        read_operations("o.py", b"# \xe9\n", overlay="o", target="a.py")
+        read_operations("o.py", b"# \xe9\n", layer="o", target="a.py")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def f():
     added = deleted = 1
     return added, deleted
 """
-    (operation,) = read_operations("o.py", content, overlay="o", target="a.py")
+    (operation,) = read_operations("o.py", content, layer="o", target="a.py")
     assert (operation.action, operation.symbol) == ("added", "f")
 
 
@@ -207,7 +207,7 @@ def test_an_overlay_file_in_crlf_reads_like_one_in_lf() -> None:
     )
     plain = operations(overlay)
     content = ("from npu_overlays.markers import added\n" + overlay).replace("\n", "\r\n").encode()
-    assert read_operations("o.py", content, overlay="o", target=plain[0].path) == plain
+    assert read_operations("o.py", content, layer="o", target=plain[0].path) == plain
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_marker_that_is_not_imported_is_named() -> None:
     with pytest.raises(
         MergeError, match=r"`f` has no marker: the marker `wrapped` is not imported\n    fix: from npu_ov"
     ):
-        read_operations("o.py", content, overlay="o", target="a.py")
+        read_operations("o.py", content, layer="o", target="a.py")
 
 
 def test_upstream_exists_only_in_a_wrapped_definition() -> None:

@@ -27,7 +27,7 @@ UPSTREAM = {
 
 
 def _patch(diff: bytes, header: str = HEADER) -> OverlayFile:
-    return OverlayFile(overlay="o", path="0.patch", file="o/patches/0.patch", content=header.encode() + diff)
+    return OverlayFile(layer="o", path="0.patch", file="o/patches/0.patch", content=header.encode() + diff)
 
 
 def _apply(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> dict[str, bytes | None]:

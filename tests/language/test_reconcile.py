@@ -17,7 +17,7 @@ BEFORE = b"def f(x): return x\ndef g(): pass\nclass A(B):\n    def f(self): retu
 
 def declare(symbol: str, operation: str, private: str = "") -> Declared:
     """Return a declaration."""
-    return Declared(path=PATH, symbol=symbol, operation=operation, reason=Reason(why="w"), overlay="o", private=private)
+    return Declared(path=PATH, symbol=symbol, operation=operation, reason=Reason(why="w"), layer="o", private=private)
 
 
 def mistakes(after: bytes, *declared: Declared) -> list[str]:

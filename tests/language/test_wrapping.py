@@ -63,7 +63,7 @@ def test_only_the_name_is_exchanged_not_comments_and_strings() -> None:
 
 def test_upstream_may_have_another_name_in_the_overlay() -> None:
     overlay = b"from npu_overlays.markers import upstream as original, wrapped\n@wrapped(why='w')\ndef f(x):\n"
-    (operation,) = read_operations("o.py", overlay + b"    return original(upstream(x))\n", overlay="o", target=PATH)
+    (operation,) = read_operations("o.py", overlay + b"    return original(upstream(x))\n", layer="o", target=PATH)
     content, _ = merge(PATH, b"def f(x): pass\n", [operation], distribution="pkg-npu", purpose="NPU")
     assert b"    return _upstream_f(upstream(x))\n" in content
 

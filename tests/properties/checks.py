@@ -151,7 +151,7 @@ def _operation(path: str, definition: Definition, text: str, action: str) -> Ope
         kind=kind,
         text=text,
         reason=Reason(why="w"),
-        overlay="o",
+        layer="o",
         where=definition.name,
     )
 

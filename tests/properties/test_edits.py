@@ -69,7 +69,7 @@ def test_a_statement_is_exchanged_and_nothing_else(body: str, data: st.DataObjec
     # A branch that goes is no empty branch.
     assume(not find.strip().startswith("elif"))
     overlay = f"{_MARKERS}@edited(({find!r}, {replacement!r}), why='w')\ndef f(): ...\n"
-    operations = read_operations("o.py", overlay.encode(), overlay="o", target=PATH)
+    operations = read_operations("o.py", overlay.encode(), layer="o", target=PATH)
     block[number : number + 1] = ast.parse(replacement).body or ([] if len(block) > 1 else [ast.Pass()])
     refused = ""
     try:

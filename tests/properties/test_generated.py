@@ -67,7 +67,7 @@ def test_an_overlay_file_of_upstreams_own_functions_keeps_the_syntax(content: by
     found = checks.functions(before)
     assume(found)
     overlay = _MARKERS + "".join(_in_containers(before, definition) for definition in found)
-    operations = read_operations("o.py", overlay.encode(), overlay="o", target=PATH)
+    operations = read_operations("o.py", overlay.encode(), layer="o", target=PATH)
     assert [operation.symbol for operation in operations] == [definition.name for definition in found]
     after = Module(PATH, merge(PATH, content, operations, distribution="pkg-npu", purpose="NPU")[0])
     assert checks.same(after.tree, before.tree)
@@ -101,7 +101,7 @@ def test_additions_and_deletions_are_all_that_changes(content: bytes, data: st.D
     else:
         overlay += f"deleted({gone.name!r}, why='w')\n"
         expected = {"brand_new", gone.name}
-    operations = read_operations("o.py", overlay.encode(), overlay="o", target=PATH)
+    operations = read_operations("o.py", overlay.encode(), layer="o", target=PATH)
     try:
         result, _ = merge(PATH, content, operations, distribution="pkg-npu", purpose="NPU")
     except MergeError as error:

@@ -148,7 +148,7 @@ def _seen(content: bytes) -> dict[str, object]:
 @settings(max_examples=150, deadline=None)
 @given(_modules())
 def test_a_function_wrapped_by_a_pass_through_is_as_without(content: str) -> None:
-    operations = read_operations("o.py", _overlay(content).encode(), overlay="o", target=PATH)
+    operations = read_operations("o.py", _overlay(content).encode(), layer="o", target=PATH)
     patched, _ = merge(PATH, content.encode(), operations, distribution="pkg-npu")
     assert b"_upstream_f" in patched
     assert _seen(patched) == _seen(content.encode())

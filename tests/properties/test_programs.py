@@ -23,7 +23,7 @@ PATH = "pkg/a.py"
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(programs(), overlays())
 def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: Overlay) -> None:
-    operations = read_operations("o.py", overlay.text.encode(), overlay="o", target=PATH)
+    operations = read_operations("o.py", overlay.text.encode(), layer="o", target=PATH)
     try:
         content, _ = merge(PATH, program.encode(), operations, distribution="pkg-npu", purpose="NPU")
     except MergeError:

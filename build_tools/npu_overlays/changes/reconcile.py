@@ -139,7 +139,7 @@ class _Ledger:
                 if "patch" in rivals:
                     what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
                     fix = "write it with one of the two"
-                yield Problem(where=f"{entry.overlay or overlay}: {entry.path}", what=what, fix=fix)
+                yield Problem(where=f"{entry.layer or overlay}: {entry.path}", what=what, fix=fix)
 
 
 def _places(symbol: str) -> Iterator[str]:

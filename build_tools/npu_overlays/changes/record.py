@@ -135,7 +135,7 @@ def _reason(declared: Declared) -> dict[str, str]:
         "why": declared.reason.why,
         "forwarded": declared.reason.forwarded,
         "drop_when": declared.reason.drop_when,
-        "overlay": declared.overlay,
+        "overlay": declared.layer,
     }
 
 

@@ -53,7 +53,7 @@ def declared_by(one: PatchedFile, change: Change) -> Declared:
         symbol=change.symbol,
         operation=one.operation,
         reason=one.reason,
-        overlay=one.overlay,
+        layer=one.layer,
         where=one.where,
     )
 

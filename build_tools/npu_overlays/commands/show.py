@@ -77,7 +77,7 @@ def _report(console: Console, content: Content) -> None:
         console.line("")
         console.line("left out of the layers below")
         for one in content.dropped:
-            console.line(f"  {one.drop.name}  [{one.overlay}]")
+            console.line(f"  {one.drop.name}  [{one.layer}]")
             _reason(console, one.drop.why)
 
 
@@ -99,20 +99,20 @@ def _rows(content: Content) -> Iterator[_Row]:
             path=operation.path,
             what=operation.action,
             symbol=operation.symbol,
-            layer=operation.overlay,
+            layer=operation.layer,
             bounds=operation.bounds,
             why=operation.reason.why,
         )
     for file in content.files:
         why = file_reason(file)
-        yield _Row(path=file.path, what="file", layer=file.overlay, bounds=file.bounds, why=why)
+        yield _Row(path=file.path, what="file", layer=file.layer, bounds=file.bounds, why=why)
     for edit in content.edits:
-        yield _Row(path=edit.path, what="edit", layer=edit.overlay, bounds=edit.bounds, why=edit.edit.why)
+        yield _Row(path=edit.path, what="edit", layer=edit.layer, bounds=edit.bounds, why=edit.edit.why)
     for file in content.patches:
         patch = read_patch(file)
         for path in patch.paths:
             why = patch.reason.why
-            yield _Row(path=path, what="patch", symbol=file.path, layer=file.overlay, bounds=file.bounds, why=why)
+            yield _Row(path=path, what="patch", symbol=file.path, layer=file.layer, bounds=file.bounds, why=why)
 
 
 def _pinned(overlay: Overlay) -> str:
@@ -136,9 +136,9 @@ def _as_json(content: Content) -> dict[str, object]:
         "repository": overlay.pin.repository,
         "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
         "operations": [_operation(one) for one in content.operations],
-        "files": [{"path": one.path, "overlay": one.overlay} for one in content.files],
-        "patches": [{"path": one.path, "overlay": one.overlay} for one in content.patches],
-        "edits": [{"path": one.path, "overlay": one.overlay, "why": one.edit.why} for one in content.edits],
+        "files": [{"path": one.path, "overlay": one.layer} for one in content.files],
+        "patches": [{"path": one.path, "overlay": one.layer} for one in content.patches],
+        "edits": [{"path": one.path, "overlay": one.layer, "why": one.edit.why} for one in content.edits],
     }
 
 
@@ -150,7 +150,7 @@ def _operation(operation: Operation) -> dict[str, str]:
         "why": operation.reason.why,
         "forwarded": operation.reason.forwarded,
         "drop_when": operation.reason.drop_when,
-        "overlay": operation.overlay,
+        "overlay": operation.layer,
         "since": operation.bounds.since,
         "until": operation.bounds.until,
     }

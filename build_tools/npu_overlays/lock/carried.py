@@ -100,7 +100,7 @@ def carried_over(
         if entry.operation != "patch" and entry.path not in absent and (entry.path, entry.symbol) not in emptied:
             notices += _compared(overlay, entry, written.at(*authors.get(_key(entry), (overlay.name, ALWAYS))))
     for patch in content.patches:
-        pins = written.at(patch.overlay, patch.bounds)
+        pins = written.at(patch.layer, patch.bounds)
         here = [one for one in lock.contracts if one.patch == patch.path and one.path not in absent]
         there = [(pin.name, one) for pin in pins for one in pin.of_patch(patch.path) if one.path not in absent]
         there = [(name, one) for name, one in there if name == there[0][0]]
@@ -158,9 +158,9 @@ def _of_another_pin(before: Lock | None, lock: Lock) -> list[Earlier]:
 def _authors(content: Content) -> dict[_Key, tuple[str, Bounds]]:
     """Return by contract which layer says so, and for which versions."""
     found: dict[_Key, tuple[str, Bounds]] = {
-        (one.path, "", "", "edit"): (one.overlay, one.bounds) for one in reversed(content.edits)
+        (one.path, "", "", "edit"): (one.layer, one.bounds) for one in reversed(content.edits)
     }
-    return found | {(one.path, one.symbol, "", one.action): (one.overlay, one.bounds) for one in content.operations}
+    return found | {(one.path, one.symbol, "", one.action): (one.layer, one.bounds) for one in content.operations}
 
 
 def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expected: bool = True) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _of_emptied(overlay: Overlay, lock: Lock, written: Written, emptying: Iterab
     new: dict[tuple[str, str], list[str]] = {}
     for one in emptying:
         entry = known.get((one.path, one.symbol))
-        pins = written.at(one.overlay, one.bounds)
+        pins = written.at(one.layer, one.bounds)
         if entry and pins and not any(pin.contract(_key(entry)) for pin in pins):
             new.setdefault((one.path, pins[0].name), []).append(one.symbol)
     for (path, name), symbols in new.items():

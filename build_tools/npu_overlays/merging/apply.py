@@ -103,7 +103,7 @@ def _patch(applier: _Applier, file: OverlayFile) -> None:
             before=applier.tree.after(path),
             after=after,
             reason=patch.reason,
-            overlay=patch.source.overlay,
+            layer=patch.source.layer,
             where=patch.source.file,
         )
         for path, after in changed.items()
@@ -142,8 +142,8 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
     count = before.count(find) if find else 0
     if count != edit.count:
         what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
-        earlier = [one.overlay for one in applier.content.edits if one.path == path and one.edit.find == edit.find]
-        said = [overlay for overlay in earlier[: earlier.index(sourced.overlay)] if overlay != sourced.overlay]
+        earlier = [one.layer for one in applier.content.edits if one.path == path and one.edit.find == edit.find]
+        said = [overlay for overlay in earlier[: earlier.index(sourced.layer)] if overlay != sourced.layer]
         fix = f"{said[0]}, which lies below, substitutes it already: delete it here" if said else ""
         raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
     after = before.replace(find, replace)
@@ -154,7 +154,7 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
         before=before,
         after=after,
         reason=Reason(why=edit.why),
-        overlay=sourced.overlay,
+        layer=sourced.layer,
         where=where,
     )
     applier.patched.append(done)
@@ -177,7 +177,7 @@ def _add(applier: _Applier, file: OverlayFile) -> None:
         applier.executable.add(file.path)
     reason = Reason(why=file_reason(file))
     applier.declared.append(
-        Declared(path=file.path, symbol="", operation="file", reason=reason, overlay=file.overlay, where=file.file)
+        Declared(path=file.path, symbol="", operation="file", reason=reason, layer=file.layer, where=file.file)
     )
 
 

@@ -136,7 +136,7 @@ def _declared(operation: Operation) -> Declared:
         symbol=operation.symbol,
         operation=operation.action,
         reason=operation.reason,
-        overlay=operation.overlay,
+        layer=operation.layer,
         private=private_name(operation.symbol) if operation.action == "wrapped" else "",
         where=operation.where,
     )
@@ -145,7 +145,7 @@ def _declared(operation: Operation) -> Declared:
 def _declared_import(path: str, name: str, users: Sequence[Operation]) -> Declared:
     reason = Reason(why=f"needed by {', '.join(dict.fromkeys(user.symbol for user in users))}")
     first = users[0]
-    return Declared(path=path, symbol=name, operation="import", reason=reason, overlay=first.overlay, where=first.where)
+    return Declared(path=path, symbol=name, operation="import", reason=reason, layer=first.layer, where=first.where)
 
 
 def _distinct(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
@@ -157,7 +157,7 @@ def _distinct(operations: Iterable[Operation]) -> tuple[list[Operation], list[Pr
         if known is not operation:
             what = f"second operation on `{operation.symbol}` of {operation.path}; the first is {known.where}"
             problems.append(Problem(where=operation.where, what=what, fix=_one_of(known, operation)))
-            chosen[operation.symbol] = operation if operation.overlay != known.overlay else known
+            chosen[operation.symbol] = operation if operation.layer != known.layer else known
     return list(chosen.values()), problems
 
 
@@ -175,9 +175,9 @@ def _overlapping(changes: Iterable[Change]) -> Iterator[Problem]:
 
 def _one_of(first: Operation, second: Operation) -> str:
     """Return what to do about two operations that cannot both be applied, of which the second is written later."""
-    if first.overlay != second.overlay:
-        left_out = f'a table [[drop]] of {second.overlay} with name = "{first.path}:{first.symbol}" and why'
-        return f"leave out that of {first.overlay}: {left_out}"
+    if first.layer != second.layer:
+        left_out = f'a table [[drop]] of {second.layer} with name = "{first.path}:{first.symbol}" and why'
+        return f"leave out that of {first.layer}: {left_out}"
     if first is second or first.symbol != second.symbol:
         return "join the two operations"
     return "join the two operations, or let since= and until= say which upstream versions each is for"

@@ -18,7 +18,7 @@ class Declared:
         symbol: qualified name; empty for a change of the file as a whole.
         operation: the operation's action, or ``import``, ``edit``, ``file``.
         reason: why.
-        overlay: the overlay that says so.
+        layer: the layer that says so, or the pin's name for what is its own.
         private: for a wrapped symbol, the qualified name under which the original is kept.
         where: the file and line that says so, for messages.
     """
@@ -27,7 +27,7 @@ class Declared:
     symbol: str
     operation: str
     reason: Reason
-    overlay: str
+    layer: str
     private: str = ""
     where: str = ""
 
@@ -67,7 +67,7 @@ class PatchedFile:
         before: its content before; None where there was no such file.
         after: its content after; None where there is none any more.
         reason: why.
-        overlay: the overlay that says so.
+        layer: the layer that says so, or the pin's name for what is its own.
         where: the file that says so, for messages.
     """
 
@@ -76,7 +76,7 @@ class PatchedFile:
     before: bytes | None
     after: bytes | None
     reason: Reason
-    overlay: str
+    layer: str
     where: str
 
     @property

@@ -23,7 +23,7 @@ _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
 class Dropped:
     """What a layer leaves out of those below it."""
 
-    overlay: str
+    layer: str
     drop: Drop
 
 
@@ -76,7 +76,7 @@ def load_content(overlay: Overlay, version: str) -> Content:
         files=tuple(dropping.kept(said.files, lambda file: (file.path,))),
         patches=tuple(dropping.kept(said.patches, lambda file: (file.path,))),
         edits=tuple(dropping.kept(said.edits, lambda edit: (edit.path,))),
-        dropped=tuple(Dropped(overlay=layer.name, drop=drop) for layer, drop in dropping.drops if dropping.hold(drop)),
+        dropped=tuple(Dropped(layer=layer.name, drop=drop) for layer, drop in dropping.drops if dropping.hold(drop)),
         digest=inputs_digest(overlay),
     )
     problems = [*said.problems, *_clashes(content), *dropping.unused()]
@@ -124,20 +124,20 @@ class _Dropping:
         return self.applies(drop.bounds)
 
     def drops_file(self, file: OverlayFile) -> bool:
-        return self._drops(file.overlay, (file.path,))
+        return self._drops(file.layer, (file.path,))
 
-    def _drops(self, overlay: str, names: tuple[str, ...]) -> bool:
+    def _drops(self, layer: str, names: tuple[str, ...]) -> bool:
         hits = [
-            (layer.name, drop)
-            for layer, drop in self.drops
-            if self._order[layer.name] > self._order[overlay] and drop.name in names
+            (above.name, drop)
+            for above, drop in self.drops
+            if self._order[above.name] > self._order[layer] and drop.name in names
         ]
         # Also what is dropped of something that is for other versions: a layer is not written for one pin.
-        self._used |= {(layer, drop.name) for layer, drop in hits}
+        self._used |= {(above, drop.name) for above, drop in hits}
         return any(self.hold(drop) for _, drop in hits)
 
     def kept(self, items: Iterable[_Item], names: Callable[[_Item], tuple[str, ...]]) -> list[_Item]:
-        left = [item for item in items if not self._drops(item.overlay, names(item))]
+        left = [item for item in items if not self._drops(item.layer, names(item))]
         return [item for item in left if self.applies(item.bounds)]
 
     def unused(self) -> Iterator[Problem]:
@@ -153,6 +153,6 @@ def _clashes(content: Content) -> Iterator[Problem]:
     for file in content.files:
         known = first.setdefault(file.path, file)
         if known is not file:
-            where = f"leave out that of {known.overlay}: a table [[drop]] of {file.overlay}"
+            where = f"leave out that of {known.layer}: a table [[drop]] of {file.layer}"
             fix = f'{where} with name = "{file.path}" and why'
             yield Problem(where=file.file, what=f"the same file as {known.file}", fix=fix)

@@ -50,7 +50,7 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
         upstream_name=reader.upstream_name,
         edits=edits,
         reason=arguments.reason,
-        overlay=reader.overlay,
+        layer=reader.layer,
         bounds=arguments.bounds,
         where=reader.where(node),
         uses=_uses(node, call, edits),

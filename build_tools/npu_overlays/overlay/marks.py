@@ -22,13 +22,13 @@ class Reader:
 
     Args:
         file: name of the file, for messages.
-        overlay: name of the overlay it belongs to.
+        layer: name of the layer it belongs to, or of the pin.
         module: the parsed file.
         target: repository path its operations apply to; empty for a file of ``shared/``.
     """
 
     file: str
-    overlay: str
+    layer: str
     module: Module
     target: str
     markers: dict[str, str] = field(default_factory=dict)

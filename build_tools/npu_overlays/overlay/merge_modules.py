@@ -20,20 +20,20 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import definition_text, value_text
 
 
-def read_operations(file: str, content: bytes, *, overlay: str, target: str = "") -> tuple[Operation, ...]:
+def read_operations(file: str, content: bytes, *, layer: str, target: str = "") -> tuple[Operation, ...]:
     """Return the operations of a merge module, in the order in which they are written.
 
     Args:
         file: name of the file, for messages.
         content: its bytes.
-        overlay: name of the overlay it belongs to.
+        layer: name of the layer it belongs to, or of the pin.
         target: repository path its operations apply to; empty for a file of
             ``shared/``, whose operations name their targets themselves.
 
     Raises:
         MergeError: with every mistake of the file.
     """
-    reader = Reader(file=file, overlay=overlay, module=Module(file, content), target=target)
+    reader = Reader(file=file, layer=layer, module=Module(file, content), target=target)
     for statement in reader.module.tree.body:
         _read_statement(reader, statement, parent="")
     if not target:

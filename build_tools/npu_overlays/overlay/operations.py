@@ -86,7 +86,7 @@ class Operation:
         emptying: for one of the deletions that empty a module, all names that its statement binds.
         before: for `added` at module level, the upstream symbol it must stand in front of; empty: at the end.
         reason: why.
-        overlay: the layer that says so, ``verl``, or the pin's name for what is its own.
+        layer: the layer that says so, ``verl``, or the pin's name for what is its own.
         bounds: to which versions of upstream it applies.
         where: file and line in the overlay, for messages.
         uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
@@ -105,7 +105,7 @@ class Operation:
     emptying: tuple[str, ...] = ()
     before: str = ""
     reason: Reason
-    overlay: str
+    layer: str
     bounds: Bounds = ALWAYS
     where: str
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)

@@ -20,7 +20,7 @@ class OverlayFile:
     """One file of a layer.
 
     Args:
-        overlay: name of the layer it lies in.
+        layer: name of the layer it lies in.
         path: for `tree` the repository path it stands for, otherwise its name.
         file: where it lies, below the layer's name, for messages.
         content: its bytes.
@@ -28,7 +28,7 @@ class OverlayFile:
         bounds: to which versions of upstream it applies.
     """
 
-    overlay: str
+    layer: str
     path: str
     file: str
     content: bytes
@@ -40,7 +40,7 @@ class OverlayFile:
 class SourcedEdit:
     """A substitution in a non-Python file, the layer that asks for it, and where that says so."""
 
-    overlay: str
+    layer: str
     path: str
     edit: TextEdit
     where: str
@@ -64,9 +64,9 @@ class Said:
 
     def bounded(self) -> Iterator[tuple[str, str, Bounds]]:
         """Yield what says for which versions it is: its layer, where it says so, and which."""
-        places = [(one.overlay, one.where, one.bounds) for one in self.operations]
-        places += [(one.overlay, one.where, one.bounds) for one in self.edits]
-        places += [(one.overlay, one.file, one.bounds) for one in (*self.files, *self.patches)]
+        places = [(one.layer, one.where, one.bounds) for one in self.operations]
+        places += [(one.layer, one.where, one.bounds) for one in self.edits]
+        places += [(one.layer, one.file, one.bounds) for one in (*self.files, *self.patches)]
         places += [(layer.name, layer.where(f"drop ({drop.name})"), drop.bounds) for layer, drop in self.drops]
         yield from ((layer, where, bounds) for layer, where, bounds in dict.fromkeys(places) if bounds)
 
@@ -103,14 +103,14 @@ def _edits(layers: Iterable[Layer]) -> Iterator[SourcedEdit]:
         for edit in layer.edits:
             for path in edit.paths:
                 where = f"{layer.label(file)}: {f'{table}.' if table else ''}edit ({path})"
-                yield SourcedEdit(overlay=layer.name, path=path, edit=edit, where=where)
+                yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=where)
 
 
 def _bounded(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
     """Yield added files with the versions to which they apply; notes what names none of them."""
     bounds = {(layer.name, path): one for layer in layers for path, one in layer.files}
-    yield from (replace(file, bounds=bounds.get((file.overlay, file.path), ALWAYS)) for file in files)
-    known = {(file.overlay, file.path) for file in files}
+    yield from (replace(file, bounds=bounds.get((file.layer, file.path), ALWAYS)) for file in files)
+    known = {(file.layer, file.path) for file in files}
     for layer in layers:
         for path, _ in layer.files:
             if (layer.name, path) not in known:
@@ -146,7 +146,7 @@ def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[Overlay
                 problems += faults
                 bounds = ALWAYS
             yield OverlayFile(
-                overlay=layer.name, path=relative, file=label, content=content, executable=executable, bounds=bounds
+                layer=layer.name, path=relative, file=label, content=content, executable=executable, bounds=bounds
             )
 
 
@@ -163,7 +163,7 @@ def _read_all(merged: list[OverlayFile], shared: list[OverlayFile], problems: li
     targets = [(file, file.path) for file in merged] + [(file, "") for file in shared]
     for file, target in targets:
         try:
-            yield from read_operations(file.file, file.content, overlay=file.overlay, target=target)
+            yield from read_operations(file.file, file.content, layer=file.layer, target=target)
         except OverlayError as error:
             problems.extend(error.problems)
 

@@ -74,7 +74,7 @@ def _passed(arguments: ast.arguments) -> Iterator[str]:
 
 def _applies(example: Example, content: bytes) -> bool:
     try:
-        operations = read_operations(example.path, example.text.encode(), overlay="example", target=example.path)
+        operations = read_operations(example.path, example.text.encode(), layer="example", target=example.path)
         merge(example.path, content, operations, distribution="example")
     except OverlayError:
         return False
