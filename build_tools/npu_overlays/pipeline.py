@@ -19,7 +19,7 @@ from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.contracts import check_contracts, contracts
-from npu_overlays.lock.lockfile import ArchiveRecord, Lock
+from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
@@ -27,6 +27,7 @@ from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.import_paths import check_imports
+from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.left_out import check_left_out, check_named
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -133,11 +134,42 @@ def joined(errors: Sequence[OverlayError]) -> OverlayError:
     return type(errors[0])(dict.fromkeys(problem for error in errors for problem in error.problems))
 
 
-def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
-    """Apply an overlay that has no lock yet, hence without looking at contracts; raises `OverlayError`."""
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """An overlay and the upstream it is applied to.
+
+    Args:
+        content: everything the overlay says.
+        tree: the pinned upstream files.
+        absent: paths the commit holds and this source is known to lack.
+    """
+
+    content: Content
+    tree: SourceTree
+    absent: frozenset[str]
+
+
+def subject(overlay: Overlay, choice: Choice) -> Subject:
+    """Return an overlay, locked or not, and its upstream, for what does not look at contracts; raises `OverlayError`.
+
+    Args:
+        overlay: the overlay.
+        choice: where upstream is to come from.
+    """
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
-    content = load_content(overlay, upstream_metadata(tree).version if needs_version(overlay) else "")
-    return apply_overlay(written_out(content, tree), tree, absent=frozenset()).tree
+    lock = load_lock(overlay) if (overlay.folder / LOCK_FILE).is_file() else None
+    tree, archive = _within_commit(overlay, lock, tree) if lock else (tree, None)
+    version = lock.metadata.version if lock else ""
+    if not lock and needs_version(overlay):
+        version = upstream_metadata(tree).version
+    content = written_out(load_content(overlay, version), tree)
+    return Subject(content=content, tree=tree, absent=frozenset(archive.missing if archive else ()))
+
+
+def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
+    """Apply an overlay without looking at contracts, as one that has no lock yet; raises `OverlayError`."""
+    found = subject(overlay, choice)
+    return apply_overlay(found.content, found.tree, absent=found.absent).tree
 
 
 def prepare(loaded: Loaded) -> Prepared:

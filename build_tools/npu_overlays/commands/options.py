@@ -55,6 +55,16 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     stack = parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
     offer(stack, stacks)
     parser.add_argument("--all", action="store_true", help="every overlay, whatever is named")
+    _add_sources(parser)
+
+
+def add_one(parser: argparse.ArgumentParser) -> None:
+    """Add what says which one overlay is meant, and where its upstream is to come from."""
+    add_overlay(parser)
+    _add_sources(parser)
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive")
     parser.add_argument(
         "--upstream",
@@ -77,6 +87,13 @@ def read_selection(parsed: argparse.Namespace) -> Selection:
         clones=tuple(clones),
         choice=_choice(parsed.source, clones),
     )
+
+
+def read_one(parsed: argparse.Namespace) -> Selection:
+    """Return which one overlay is meant; raises `UsageError` where a variable asks for an unknown kind of source."""
+    clones: dict[str, Path] = dict(parsed.upstream)
+    choice = _choice(parsed.source, clones)
+    return Selection(root=parsed.overlays, names=(parsed.overlay,), clones=tuple(clones), choice=choice)
 
 
 def _choice(mode: Mode | None, clones: Mapping[str, Path]) -> Choice:

@@ -8,7 +8,20 @@ import re
 from typing import Any, NoReturn
 
 from npu_overlays import __version__
-from npu_overlays.commands import build, cache, check, diff, init, listing, lock, matrix, show, summary, verify_wheel
+from npu_overlays.commands import (
+    build,
+    cache,
+    check,
+    checkout,
+    diff,
+    init,
+    listing,
+    lock,
+    matrix,
+    show,
+    summary,
+    verify_wheel,
+)
 from npu_overlays.commands.completion import answer
 from npu_overlays.commands.options import folder
 
@@ -24,6 +37,7 @@ examples, with the overlays of verl and transformers:
   npu-overlays build verl@796871d --upstream verl=~/src/verl
   npu-overlays show transformers@8365f70      every operation and its reason
   npu-overlays diff verl@d62da49 | less       what the wheel changes
+  npu-overlays checkout verl@d62da49 DIR      as a git work tree, to edit there
   npu-overlays lock verl@d62da49              after writing an operation
   npu-overlays init attrs --suffix acme       a new overlay, of any project
   npu-overlays summary wheels/verl_npu-*.whl  what a wheel says of itself
@@ -52,6 +66,7 @@ _COMMANDS = (
     check.COMMAND,
     lock.COMMAND,
     diff.COMMAND,
+    checkout.COMMAND,
     summary.COMMAND,
     verify_wheel.COMMAND,
     init.COMMAND,

@@ -61,15 +61,7 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
     Raises:
         MergeError: with everything that does not fit.
     """
-    applier = _Applier(content=content, source=source, absent=absent)
-    for file in content.patches:
-        applier.attempt(partial(_patch, applier, file))
-    for edit in content.edits:
-        applier.attempt(partial(_edit, applier, edit))
-    for file in content.files:
-        applier.attempt(partial(_add, applier, file))
-    for path, operations in _by_path(content.operations).items():
-        applier.attempt(partial(_merge, applier, path, operations))
+    applier = _applier(content, source, absent)
     if not applier.problems:
         applier.attempt(partial(check, applier.tree, content, applier.authorship, absent=absent))
     if applier.problems:
@@ -80,6 +72,28 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
         patched=tuple(applier.patched),
         not_applied=tuple(applier.not_applied),
     )
+
+
+def apply_part(content: Content, source: SourceTree, *, absent: frozenset[str] = frozenset()) -> PatchedTree:
+    """Apply a part of an overlay, which need not run by itself; raises `MergeError` where something does not fit."""
+    applier = _applier(content, source, absent)
+    if applier.problems:
+        raise MergeError(by_cause(applier.problems))
+    return applier.tree
+
+
+def _applier(content: Content, source: SourceTree, absent: frozenset[str]) -> _Applier:
+    """Return what applying everything that is said gave, and everything that does not fit."""
+    applier = _Applier(content=content, source=source, absent=absent)
+    for file in content.patches:
+        applier.attempt(partial(_patch, applier, file))
+    for edit in content.edits:
+        applier.attempt(partial(_edit, applier, edit))
+    for file in content.files:
+        applier.attempt(partial(_add, applier, file))
+    for path, operations in _by_path(content.operations).items():
+        applier.attempt(partial(_merge, applier, path, operations))
+    return applier
 
 
 def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:

@@ -34,6 +34,7 @@ __all__ = [
     "ask_again",
     "cache_root",
     "git_answers",
+    "kept_commit",
     "origins",
 ]
 
@@ -102,6 +103,11 @@ def git_answers(pin: Pin, *, cache: Path | None = None, progress: Progress = _si
         )
     except UnreachableError:
         return False
+
+
+def kept_commit(commit_id: str, cache: Path | None = None) -> Path:
+    """Return the bare repository in the cache that holds a commit which `acquire` returned the files of."""
+    return commit.kept((cache or cache_root()).absolute(), commit_id)
 
 
 def _route(pin: Pin, mode: Mode = "auto") -> Route:

@@ -1,0 +1,136 @@
+"""Folder: an overlay and a folder that is not there yet → a checkout in it, whole or not at all; and what it is of."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.checkout.repository import Repository, write
+from npu_overlays.checkout.series import Series, series
+from npu_overlays.errors import OutputError, Problem, UsageError
+from npu_overlays.interrupts import held
+from npu_overlays.overlay.content import Content
+from npu_overlays.pipeline import Subject
+from npu_overlays.progress import step
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+
+# Under which names the repository's own configuration says what it was made of.
+_NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout:
+    """A work tree made of an overlay.
+
+    Args:
+        folder: where it lies.
+        overlay: name of the overlay.
+        digest: of all that the overlay was made of.
+        base: upstream's commit in it.
+        head: the last commit that says what the overlay says.
+    """
+
+    folder: Path
+    overlay: str
+    digest: str
+    base: str
+    head: str
+
+
+def check_out(subject: Subject, folder: Path) -> tuple[Checkout, Series]:
+    """Make a checkout of an overlay.
+
+    Args:
+        subject: the overlay and its upstream.
+        folder: where; it may be there, as an empty folder.
+
+    Raises:
+        UsageError: something is there already.
+        MergeError: the overlay does not fit upstream.
+        OutputError: it cannot be written.
+    """
+    refuse_present(folder)
+    made = series(subject)
+    step(f"writing {len(made.commits)} commits")
+    with writing(folder.parent, option="DIR"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with scratch(folder.parent) as place:
+            stage = place / "checkout"
+            stage.mkdir()
+            base, head = write(stage, subject, made)
+            found = Checkout(
+                folder=folder, overlay=subject.content.overlay.name, digest=subject.content.digest, base=base, head=head
+            )
+            note(stage, found)
+            with held(f"{folder} is written"):
+                _move(stage, folder)
+    return found, made
+
+
+def refuse_present(folder: Path) -> None:
+    """Raise `UsageError` where a folder is there and not empty, or is something else."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        what = "is there, and is no folder"
+    elif folder.is_dir() and any(folder.iterdir()):
+        what = "is not empty"
+    else:
+        return
+    raise UsageError(Problem(where=str(folder), what=what, fix="name a folder that is not there yet"))
+
+
+def note(folder: Path, found: Checkout) -> None:
+    """Write down in a repository what it was made of."""
+    repository = Repository(folder)
+    for key, value in ((_NAME, found.overlay), (_DIGEST, found.digest), (_BASE, found.base), (_HEAD, found.head)):
+        repository.git("config", key, value)
+
+
+def find_checkout(folder: Path, content: Content) -> Checkout:
+    """Return the checkout in a folder.
+
+    Args:
+        folder: its work tree.
+        content: of the overlay it is to be of, as that is now.
+
+    Raises:
+        UsageError: there is none, it is of another overlay, or the overlay was changed since it was made.
+    """
+    overlay = content.overlay.name
+    again = f"make one with `npu-overlays checkout {overlay} DIR`"
+    known = _noted(folder)
+    if known.keys() != {_NAME, _DIGEST, _BASE, _HEAD}:
+        what = "is no checkout of an overlay" if folder.is_dir() else "there is no such folder"
+        raise UsageError(Problem(where=str(folder), what=what, fix=again))
+    found = Checkout(folder=folder, overlay=known[_NAME], digest=known[_DIGEST], base=known[_BASE], head=known[_HEAD])
+    if found.overlay != overlay:
+        what, fix = f"is a checkout of {found.overlay}, not of {overlay}", f"name {found.overlay}, or {again}"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix))
+    if found.digest != content.digest:
+        what = f"{overlay} was changed since this checkout was made"
+        fix = f"{again}, and bring your changes there: git diff {found.head[:12]} gives them as a patch"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix))
+    return found
+
+
+def _noted(folder: Path) -> Mapping[str, str]:
+    if not (folder / ".git").is_dir():
+        return {}
+    try:
+        raw = Repository(folder).git("config", "--local", "--null", "--get-regexp", r"^npu-overlays\.")
+    except OutputError:
+        return {}
+    pairs = (entry.partition("\n") for entry in raw.decode(errors="replace").split("\0") if entry)
+    return {key: value for key, _, value in pairs}
+
+
+def _move(made: Path, folder: Path) -> None:
+    made.chmod(0o755)
+    try:
+        made.rename(folder)  # in the place of an empty folder, too
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise OutputError(Problem(where=str(folder), what="is there already", fix="name another folder")) from error

@@ -1,0 +1,72 @@
+"""Messages: things that an overlay says → the message of the commit that does them, which can be read back."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.checkout.units import Unit
+from npu_overlays.overlay.project import Overlay
+
+OPERATION = "Overlay-Operation"
+TARGET = "Overlay-Target"
+FILE = "Overlay-File"
+_WIDTH = 72
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Who a commit says it is by, and when: from the pin alone, so that equal overlays give equal commits."""
+
+    name: str
+    email: str
+    seconds: int
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}> {self.seconds} +0000"
+
+
+def identity(overlay: Overlay, seconds: int) -> Identity:
+    """Return who commits what an overlay says; `seconds` is upstream's date, counted from 1970."""
+    return Identity(name=overlay.distribution, email=overlay.name, seconds=seconds)
+
+
+def message(units: Sequence[Unit]) -> str:
+    """Return the message of a commit: the reason, and in trailers what was done to what, and which file says so."""
+    first = units[0]
+    subject = f"{_leaf(first)}: {_line(first.reason.why)}"
+    short = textwrap.shorten(subject, _WIDTH, placeholder=" …")
+    body = [_wrapped(one.reason.why) for one in units] if len(units) > 1 or short != subject else []
+    return "\n\n".join([short, *dict.fromkeys(body), "\n".join(_trailers(units))]) + "\n"
+
+
+def _leaf(unit: Unit) -> str:
+    """Return the symbol, or the name of the file, without what is around it."""
+    name = unit.name
+    return name.rpartition(":")[2] if ":" in name and not name.endswith(":*") else name.rpartition("/")[2]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _wrapped(text: str) -> str:
+    lines = textwrap.wrap(_line(text), _WIDTH, break_long_words=False, break_on_hyphens=False)
+    # A line of the body that looks like the beginning of a diff would end the message in a mail.
+    return "\n".join(re.sub(r"^(?=---|diff |Index: |From )", " ", line) for line in lines)
+
+
+def _trailers(units: Sequence[Unit]) -> Iterator[str]:
+    for unit in units:
+        yield f"{OPERATION}: {unit.action}"
+        yield from (f"{TARGET}: {target}" for target in unit.targets)
+        yield f"{FILE}: {unit.file}"
+        fields = {
+            "Forwarded": unit.reason.forwarded,
+            "Drop-when": unit.reason.drop_when,
+            "Since": unit.bounds.since,
+            "Until": unit.bounds.until,
+        }
+        yield from (f"{name}: {_line(value)}" for name, value in fields.items() if value.strip())

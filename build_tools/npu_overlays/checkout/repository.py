@@ -1,0 +1,132 @@
+"""Repository: a series of commits → a git repository that holds it, upstream's own commit below it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from npu_overlays import git
+from npu_overlays.checkout.messages import Identity, identity
+from npu_overlays.checkout.series import Commit, Series
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.pipeline import Subject
+from npu_overlays.proc import ProcessError
+from npu_overlays.source import kept_commit
+from npu_overlays.tree import SourceTree
+
+BRANCH = "overlay"
+UPSTREAM = "upstream"
+_IMPORTED = "refs/npu-overlays/imported"
+# Dates of a release that no commit is known of: the first that a wheel's archive can hold.
+_RELEASED = 315532800
+# What reaches the work tree is exactly what is committed, whatever attributes and settings say.
+_ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
+_LOCAL = {"core.autocrlf": "false", "core.fileMode": "true", "core.symlinks": "true", "core.safecrlf": "false"}
+
+
+class Repository:
+    """A repository with a work tree, of which nothing of the user's configuration has a part.
+
+    Args:
+        folder: the work tree.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def git(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        """Run git there and return its standard output; raises `OutputError` where it fails."""
+        try:
+            return git.alone(*arguments, cwd=self.folder, stdin=stdin)
+        except ProcessError as error:
+            what = f"git {arguments[0]} failed: {error.output}"
+            raise OutputError(Problem(where=str(self.folder), what=what, fix="see what git says")) from error
+
+    def line(self, *arguments: str) -> str:
+        """Run git there and return the one line it prints."""
+        return self.git(*arguments).decode().strip()
+
+    def start(self, subject: Subject) -> str:
+        """Make the repository in the folder, with upstream in it, and return upstream's commit."""
+        self.git("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
+        for name, value in _LOCAL.items():
+            self.git("config", name, value)
+        info = self.folder / ".git" / "info"
+        info.mkdir(exist_ok=True)
+        (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
+        base = self._taken_over(subject) if subject.tree.origin.kind == "git" else self._released(subject)
+        self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
+        return base
+
+    def commit(self, subject: Subject, base: str, commits: Sequence[Commit]) -> str:
+        """Add commits on top of `base`, and return the last, or `base` where there is none."""
+        if not commits:
+            return base
+        who = identity(subject.content.overlay, int(self.line("show", "--no-patch", "--format=%ct", base)))
+        parents = [base, *([""] * (len(commits) - 1))]
+        stream = (
+            _written(who, one.message, parent, _changes(one)) for one, parent in zip(commits, parents, strict=True)
+        )
+        return self._imported(b"".join(stream))
+
+    def _taken_over(self, subject: Subject) -> str:
+        """Take over the objects of the cache's repository, so that upstream's commit has its own id here."""
+        commit = subject.tree.origin.commit
+        kept = kept_commit(commit)
+        shutil.copytree(kept / "objects", self.folder / ".git" / "objects", dirs_exist_ok=True)
+        if (kept / "shallow").is_file():
+            shutil.copyfile(kept / "shallow", self.folder / ".git" / "shallow")
+        return commit
+
+    def _released(self, subject: Subject) -> str:
+        origin, pin = subject.tree.origin, subject.content.overlay.pin
+        text = f"{pin.project}, as released\n\nRelease-Archive: {origin.archive}\nRelease-Sha256: {origin.sha256}\n"
+        who = identity(subject.content.overlay, _RELEASED)
+        return self._imported(_written(who, text, "", _files(subject.tree)))
+
+    def _imported(self, stream: bytes) -> str:
+        self.git("fast-import", "--quiet", "--force", stdin=stream)
+        made = self.line("rev-parse", _IMPORTED)
+        self.git("update-ref", "-d", _IMPORTED)
+        return made
+
+
+def write(folder: Path, subject: Subject, made: Series) -> tuple[str, str]:
+    """Make a repository in an empty folder, check out the last commit, and return upstream's commit and the last.
+
+    Raises:
+        OutputError: git cannot do it.
+    """
+    repository = Repository(folder)
+    base = repository.start(subject)
+    head = repository.commit(subject, base, made.commits)
+    repository.git("update-ref", f"refs/heads/{BRANCH}", head)
+    repository.git("reset", "--quiet", "--hard", head)
+    return base, head
+
+
+def _changes(commit: Commit) -> Iterator[tuple[str, bytes | None, bool]]:
+    for path, content in sorted(commit.changes.items()):
+        yield path, content, path in commit.executable
+
+
+def _files(tree: SourceTree) -> Iterator[tuple[str, bytes | None, bool]]:
+    for path, entry in tree.entries.items():
+        yield path, tree.read(path), entry.executable
+
+
+def _written(who: Identity, message: str, parent: str, changes: Iterator[tuple[str, bytes | None, bool]]) -> bytes:
+    """Return a commit as git's fast-import reads it."""
+    text = message.encode()
+    head = [f"commit {_IMPORTED}".encode(), b"author " + str(who).encode(), b"committer " + str(who).encode()]
+    parts = [b"\n".join(head), b"data %d\n%s" % (len(text), text)]
+    parts += [b"from " + parent.encode()] if parent else []
+    for path, content, executable in changes:
+        name = b'"' + path.encode("utf-8", "surrogateescape").replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+        if content is None:
+            parts.append(b"D " + name)
+        else:
+            parts.append(b"M %s inline %s" % (b"100755" if executable else b"100644", name))
+            parts.append(b"data %d\n%s" % (len(content), content))
+    return b"\n".join([*parts, b"", b""])

@@ -1,0 +1,113 @@
+"""`checkout`: an overlay → a git work tree with one commit for each thing it says."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npu_overlays.checkout.folder import check_out, refuse_present
+from npu_overlays.checkout.repository import BRANCH, UPSTREAM
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.selection import select
+from npu_overlays.pipeline import subject
+from npu_overlays.progress import about
+
+if TYPE_CHECKING:
+    from npu_overlays.checkout.folder import Checkout
+    from npu_overlays.checkout.series import Series
+    from npu_overlays.console import Console
+
+_DESCRIPTION = """\
+Make a git work tree of what an overlay gives: upstream's own commit (of a
+release, its files), and on top of it one commit for each operation, patch and
+added file, with its reason as the message. The last commit is, byte for byte,
+what a wheel is made from.
+
+Edit any file there with any tool, and run upstream's tests there. Then
+`npu-overlays refresh` brings what you changed back into the overlay.
+
+What operations depend on upstream is not looked at, so that an overlay that
+no longer fits its lock can be looked at as well; `check` does that.
+
+examples:
+  npu-overlays checkout verl@d62da49 ~/src/verl-npu
+  git -C ~/src/verl-npu log upstream..          every change and its reason
+  git -C ~/src/verl-npu log -S fused upstream.. -- verl/workers
+  npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "…"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: which overlay, and where its upstream is to come from.
+        folder: where to write.
+        json: whether the report is JSON.
+    """
+
+    selection: Selection
+    folder: Path
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_one(parser)
+    parser.add_argument("folder", type=folder, metavar="DIR", help="where to write; not there yet, or empty")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(selection=read_one(parsed), folder=parsed.folder, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    refuse_present(options.folder)
+    (overlay,) = select(options.selection)
+    with about(overlay.name):
+        found, made = check_out(subject(overlay, options.selection.choice), options.folder)
+    if options.json:
+        console.json(_as_json(found, made))
+        return 0
+    number = plural(len(made.commits), "commit")
+    console.line(f"{found.folder}: {number} on top of {found.base[:12]}, on branch {BRANCH}", style="green")
+    place = shlex.quote(str(found.folder))
+    console.line(f"  every change and its reason:    git -C {place} log {UPSTREAM}..")
+    console.line(f"  back into the overlay:          npu-overlays refresh {overlay.name} {place}")
+    return 0
+
+
+def _as_json(found: Checkout, made: Series) -> dict[str, object]:
+    commits = [
+        {
+            "units": [
+                {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
+                for unit in one.units
+            ],
+            "paths": sorted(one.changes),
+        }
+        for one in made.commits
+    ]
+    return {
+        "overlay": found.overlay,
+        "folder": str(found.folder),
+        "upstream": found.base,
+        "head": found.head,
+        "commits": commits,
+    }
+
+
+COMMAND = Command(
+    name="checkout",
+    summary="make a git work tree of an overlay, with one commit for each change, to edit there",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)
