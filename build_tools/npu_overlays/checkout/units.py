@@ -59,8 +59,8 @@ def units_of(content: Content) -> tuple[Unit, ...]:
     Raises:
         MergeError: a patch cannot be read.
     """
-    edits = _grouped((edit, (edit.overlay, edit.edit)) for edit in content.edits)
-    operations = _grouped((one, (one.overlay, one.where)) for one in content.operations)
+    edits = _grouped((edit, (edit.layer, edit.edit)) for edit in content.edits)
+    operations = _grouped((one, (one.layer, one.where)) for one in content.operations)
     return (
         *map(_patch, content.patches),
         *map(_edit, edits),
@@ -107,7 +107,7 @@ def _patch(file: OverlayFile) -> Unit:
         targets=patch.paths,
         paths=patch.paths,
         file=file.file,
-        layer=file.overlay,
+        layer=file.layer,
         reason=patch.reason,
         bounds=file.bounds,
         items=(file,),
@@ -121,7 +121,7 @@ def _edit(edits: tuple[SourcedEdit, ...]) -> Unit:
         targets=paths,
         paths=paths,
         file=first.where.partition(": ")[0],
-        layer=first.overlay,
+        layer=first.layer,
         reason=Reason(why=first.edit.why),
         bounds=first.bounds,
         items=edits,
@@ -134,7 +134,7 @@ def _file(file: OverlayFile) -> Unit:
         targets=(file.path,),
         paths=(file.path,),
         file=file.file,
-        layer=file.overlay,
+        layer=file.layer,
         reason=Reason(why=file_reason(file)),
         bounds=file.bounds,
         items=(file,),
@@ -151,7 +151,7 @@ def _operation(operations: tuple[Operation, ...]) -> Unit:
         targets=targets,
         paths=paths,
         file=first.file,
-        layer=first.overlay,
+        layer=first.layer,
         reason=first.reason,
         bounds=first.bounds,
         items=operations,
