@@ -56,7 +56,7 @@ class Started:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
-                problem = f"{self.name}: no answer within {self.timeout:.0f} s"
+                problem = f"{self.name}: no answer within {self.timeout:g} s"
                 return Answer(code=None, out=decode(out), err=decode(err), problem=problem)
             return Answer(code=process.returncode, out=decode(out), err=decode(err))
 

@@ -11,7 +11,7 @@ from npu_doctor.system import System
 from npu_summary import isolation
 
 # The first import of torch from a network file system takes minutes.
-SECONDS = 180
+_SECONDS = 180
 _MARK = "npu-doctor:"
 # Autoload would import torch_npu from within torch and hide the reason of its failure behind its own.
 _ENV = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1"}
@@ -78,7 +78,7 @@ def start(system: System, modules: list[str]) -> Started | None:
     kept = isolation.options()
     path = f"import sys; sys.path[:] = {list(system.path)!r}\n" if kept and not system.explicit_path else ""
     code = f"{path}MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
-    return system.start([system.executable, *kept, "-c", code], timeout=SECONDS, env=env)
+    return system.start([system.executable, *kept, "-c", code], timeout=_SECONDS, env=env)
 
 
 def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:

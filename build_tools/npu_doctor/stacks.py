@@ -10,6 +10,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
@@ -223,7 +224,7 @@ def _items(value: Mapping[str, Any], key: str, kind: type[T], where: str, mistak
 def _made(kind: type[T], value: Mapping[str, Any], where: str, mistakes: list[Mistake]) -> T | None:
     """Return the object that a JSON object describes; None, and why, where it does not."""
     wanted = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # only data classes are read
-    types_ = {name: get_origin(hint) or hint for name, hint in get_type_hints(kind).items()}
+    types_ = _types(kind)  # type: ignore[arg-type]  # every class is hashable
     given = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
     found: list[Mistake] = []
     for name in given.keys() - wanted.keys():
@@ -238,6 +239,12 @@ def _made(kind: type[T], value: Mapping[str, Any], where: str, mistakes: list[Mi
             found.append(_misfit(_key(where, name), types_[name]))
     mistakes += sorted(found, key=lambda one: one.where)
     return None if found else kind(**given)
+
+
+@cache  # some hundred objects are of the same three kinds
+def _types(kind: type) -> Mapping[str, type]:
+    """Return the type of each field of a data class, without what it is of."""
+    return {name: get_origin(hint) or hint for name, hint in get_type_hints(kind).items()}
 
 
 def _key(where: str, name: str) -> str:

@@ -9,6 +9,7 @@ in that environment is found on its path, by real paths; the functions below `Sy
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -36,6 +37,7 @@ class System:
         executable: the Python that would run the training.
         machine: the processor's name, ``aarch64`` or ``x86_64``.
         python: version of that Python, ``3.10.13``.
+        patience: how many seconds a command may take at most, however long is usual for it.
     """
 
     root: str = "/"
@@ -45,6 +47,7 @@ class System:
     executable: str = sys.executable
     machine: str = field(default_factory=platform.machine)
     python: str = field(default_factory=platform.python_version)
+    patience: float = math.inf
 
     def place(self, path: str) -> str:
         """Return where a path of the machine really lies."""
@@ -104,7 +107,7 @@ class System:
 
     def start(self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> Started:
         """Start a command found on the machine's PATH, with variables to add."""
-        return commands.start(command, env={**self.env, **(env or {})}, timeout=timeout)
+        return commands.start(command, env={**self.env, **(env or {})}, timeout=min(timeout, self.patience))
 
 
 def content(path: str, *, most: int = -1) -> bytes | None:

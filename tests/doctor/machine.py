@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -68,6 +69,7 @@ class Machine:
         site: what stands for site-packages.
         env: its variables.
         path: what Python imports from.
+        patience: how many seconds its commands may take.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -79,6 +81,7 @@ class Machine:
             made.mkdir(parents=True)
         self.machine = "aarch64"
         self.python = "3.10.13"
+        self.patience = math.inf
         self.env: dict[str, str] = {}
         self.path = [str(self.site)]
         self._toolkit("8.3.RC1", "V100R001C23SPC001B235")
@@ -143,6 +146,7 @@ class Machine:
             executable=sys.executable,
             machine=self.machine,
             python=self.python,
+            patience=self.patience,
         )
 
     def report(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Diagnosis:
