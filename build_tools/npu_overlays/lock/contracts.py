@@ -95,6 +95,12 @@ def differences(one: Contract, other: Contract) -> list[Difference]:
     return [Difference(part=part, before=before, after=after) for part, before, after in pairs if before != after]
 
 
+def breaking(locked: Contract, now: Contract) -> list[Difference]:
+    """Return what differs between two contracts of one operation, of that which it cannot do without."""
+    needed = _HARD.get(now.operation, frozenset())
+    return [one for one in differences(locked, now) if one.part in needed]
+
+
 def contract(module: Module, operation: Operation) -> Contract:
     """Return what an operation depends on; raises `MergeError` where its symbol is not there exactly once."""
     found: dict[str, str] = {}

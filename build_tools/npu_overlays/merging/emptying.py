@@ -26,7 +26,7 @@ def written_out(content: Content, tree: SourceTree) -> Content:
             operations.append(operation)
             continue
         try:
-            operations += _each(operation, Module(operation.path, tree.read(operation.path)))
+            operations += each_deletion(operation, Module(operation.path, tree.read(operation.path)))
         except MergeError as error:
             problems += error.problems
     if problems:
@@ -34,7 +34,8 @@ def written_out(content: Content, tree: SourceTree) -> Content:
     return dataclasses.replace(content, operations=tuple(operations))
 
 
-def _each(operation: Operation, module: Module) -> Iterator[Operation]:
+def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
+    """Yield one deletion for each name that a module binds; raises `MergeError` where that leaves something."""
     for number, statement in enumerate(module.tree.body):
         if _does_nothing(statement, first=not number):
             continue

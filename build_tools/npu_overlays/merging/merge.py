@@ -48,7 +48,7 @@ def merged_module(
         path: repository path, for messages.
         content: upstream's bytes.
         operations: all operations on this file.
-        distribution: name of the distribution built, written into the notices; empty to leave these out.
+        distribution: name of the distribution built, written into the notices.
         purpose: what the changes are for, likewise; may be empty.
 
     Returns:
@@ -68,7 +68,7 @@ def merged_module(
             module=module, operation=operation, companions=companions, distribution=distribution, purpose=purpose
         )
         try:
-            changes.append(Change(operation=operation, splices=tuple(_SPLICES[operation.action](site))))
+            changes.append(Change(operation=operation, splices=tuple(splices_of(site))))
         except MergeError as error:
             problems += error.problems
     problems += _overlapping(changes)
@@ -84,6 +84,11 @@ def merged_module(
         users = [operation for operation in operations if imported in operation.imports]
         declared.append(_declared_import(path, imported.name, users))
     return MergedModule(content=module.bom + merged.content, declared=tuple(declared), authorship=merged.authorship)
+
+
+def splices_of(site: Site) -> list[Splice]:
+    """Return what one operation does to its module, by itself; raises `MergeError` where it does not fit."""
+    return _SPLICES[site.operation.action](site)
 
 
 def _merged(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:

@@ -1,0 +1,74 @@
+"""Pairing: a lock and the overlays beside it → the patched distributions that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from npu_overlays.lock.lockfile import Lock
+from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.source import origins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A patched distribution that another one is made for.
+
+    Installers compare public versions, which an upstream of that version satisfies whatever it was built from;
+    that overlay and revision are the right ones is for ``--verify`` to see.
+
+    Args:
+        project: upstream's name.
+        distribution: the patched one's.
+        version: its public version.
+        overlay: name of its overlay.
+        revision: of that overlay.
+        builds: the full versions it can have, by what its bytes came from; the commit's first.
+    """
+
+    project: str
+    distribution: str
+    version: str
+    overlay: str
+    revision: int
+    builds: tuple[str, ...]
+
+    @property
+    def requirement(self) -> str:
+        """The requirement on it: any build of that version, from the commit or from a release archive."""
+        return f"{self.distribution}=={self.version}"
+
+
+def pairs(lock: Lock, partners: Iterable[Overlay], lock_of: Callable[[Overlay], Lock]) -> tuple[Pair, ...]:
+    """Return what the partners of an overlay give, of those whose upstream this one's requires.
+
+    Args:
+        lock: the overlay's.
+        partners: the overlays a stack pairs it with.
+        lock_of: gives the lock of a partner; may raise `ConfigError`.
+    """
+    wanted = _upstream_requirements(lock.metadata)
+    needed = [partner for partner in partners if partner.pin.project in wanted]
+    return tuple(_pair(partner, lock_of(partner).metadata.version) for partner in needed)
+
+
+def _pair(partner: Overlay, upstream: str) -> Pair:
+    return Pair(
+        project=partner.pin.project,
+        distribution=partner.distribution,
+        version=Version(upstream).public,
+        overlay=partner.name,
+        revision=partner.revision,
+        # Of the wheel from the commit, and of one from each archive.
+        builds=tuple(partner.version(upstream, origin) for origin in origins(partner.pin)),
+    )
+
+
+def _upstream_requirements(metadata: UpstreamMetadata) -> set[str]:
+    from packaging.requirements import Requirement  # noqa: PLC0415  # keeps `list` and `show` quick
+    from packaging.utils import canonicalize_name  # noqa: PLC0415
+
+    return {canonicalize_name(Requirement(text).name) for text in metadata.requires}

@@ -1,0 +1,73 @@
+"""Landed: upstream's commits → whether what an operation was forwarded as is among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_PULL = re.compile(r"\(#(\d+)\)\s*$")
+_MERGED = re.compile(r"^Merge pull request #(\d+) ")
+_REVERTED = re.compile(r'^Revert "(.*)"')
+_URL = re.compile(r"https?://[^/\s]+/[^/\s]+/(?P<name>[^/\s]+)/(?:pull|commit|merge_requests)/(?P<what>[0-9a-f]+)")
+_BARE = re.compile(r"(?<![\w/])(?:#(?P<pull>\d+)|(?P<commit>[0-9a-f]{7,40}))\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """One upstream commit: its id, its date, the first line of its message."""
+
+    id: str
+    date: str
+    subject: str
+
+    @property
+    def pull(self) -> str:
+        """The number of the pull request it came by, or an empty text where its message does not say."""
+        found = _PULL.search(self.subject) or _MERGED.search(self.subject)
+        return found[1] if found else ""
+
+    def __str__(self) -> str:
+        return f"{self.id[:9]} of {self.date}: {self.subject}"
+
+
+def references(forwarded: str, repository: str) -> tuple[str, ...]:
+    """Return the pull requests and commits of a repository that a reason names as where it was forwarded to.
+
+    Args:
+        forwarded: as an author writes it: a URL, ``#123``, a commit id.
+        repository: upstream's URL; what a URL names of other repositories does not count.
+    """
+    name = repository.rstrip("/").removesuffix(".git").rpartition("/")[2]
+    named = [found["what"] for found in _URL.finditer(forwarded) if found["name"] == name]
+    rest = re.sub(r"https?://\S+", " ", forwarded)
+    return (*named, *(found["pull"] or found["commit"] for found in _BARE.finditer(rest)))
+
+
+class Landed:
+    """The commits of upstream that came after an overlay's pin, in order, as far as they were told of."""
+
+    def __init__(self) -> None:
+        self._pulls: dict[str, Commit] = {}
+        self._ids: dict[str, Commit] = {}
+
+    def note(self, commits: Iterable[Commit]) -> None:
+        """Note further commits; one that reverts another takes that one back."""
+        for commit in commits:
+            if reverted := _REVERTED.match(commit.subject):
+                gone = Commit(id="", date="", subject=reverted[1]).pull
+                self._pulls.pop(gone, None)
+            self._ids[commit.id] = commit
+            if commit.pull:
+                self._pulls[commit.pull] = commit
+
+    def find(self, wanted: Iterable[str]) -> Commit | None:
+        """Return the commit by which the first of some pull requests and commits came, or None where none did."""
+        for one in wanted:
+            if one in self._pulls:
+                return self._pulls[one]
+            if len(one) >= 7:  # noqa: PLR2004  # what git takes for a short id
+                found = next((commit for id_, commit in self._ids.items() if id_.startswith(one)), None)
+                if found is not None:
+                    return found
+        return None

@@ -1,0 +1,82 @@
+"""Texts: substitutions, patches and added files, and another state of upstream → what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from npu_overlays.errors import OverlayError
+from npu_overlays.merging.patches import apply_patch
+from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit
+from npu_overlays.porting.revision import Revision, tree_of
+from npu_overlays.porting.verdict import Verdict
+from npu_overlays.tree import PatchedTree
+
+
+class Texts:
+    """Says what became of changes that no symbol names; answers are remembered by blob."""
+
+    def __init__(self) -> None:
+        self._edits: dict[tuple[str, str], list[Verdict]] = {}
+
+    def edits(self, edits: Iterable[SourcedEdit], now: Revision) -> Iterator[tuple[SourcedEdit, Verdict]]:
+        """Yield what became of each substitution; those in one file are made one after another."""
+        by_path: dict[str, list[SourcedEdit]] = {}
+        for edit in edits:
+            by_path.setdefault(edit.path, []).append(edit)
+        for path, together in by_path.items():
+            yield from zip(together, self._in_file(path, together, now), strict=True)
+
+    def _in_file(self, path: str, edits: list[SourcedEdit], now: Revision) -> list[Verdict]:
+        if path not in now:
+            return [_without_file(edit, now) for edit in edits]
+        key = (path, now.blob(path))
+        if key not in self._edits:
+            self._edits[key] = list(_substituted(edits, now.read(path)))
+        return self._edits[key]
+
+
+def _substituted(edits: list[SourcedEdit], content: bytes) -> Iterator[Verdict]:
+    for sourced in edits:
+        edit = sourced.edit
+        find, replace = edit.find.encode(), edit.replace.encode()
+        count = content.count(find)
+        if count == edit.count:
+            yield Verdict(kind="fits", applies=True)
+            content = content.replace(find, replace)
+        elif count == 0 and replace.strip() and replace in content:
+            yield Verdict(kind="absorbed", proposal="drop", evidence="what it looks for is gone, what it puts is there")
+        elif count > edit.count:
+            yield Verdict(kind="ambiguous", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+        else:
+            yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+
+
+def _without_file(sourced: SourcedEdit, now: Revision) -> Verdict:
+    top = sourced.path.partition("/")[0]
+    if top not in now.tops and "/" in sourced.path:
+        return Verdict(kind="left", proposal="drop", evidence=f"upstream has no {top}/ any more")
+    return Verdict(kind="retired", evidence=f"{sourced.path} is gone")
+
+
+def patch_verdict(file: OverlayFile, now: Revision) -> Verdict:
+    """Return what became of a patch."""
+    patch = read_patch(file)
+    gone = [path for path in patch.paths if path not in now]
+    try:
+        apply_patch(patch, PatchedTree(source=tree_of(now, patch.paths)), absent=frozenset())
+    except OverlayError as error:
+        said = "; ".join(problem.what for problem in error.problems)
+        if said == "is already upstream":
+            return Verdict(kind="absorbed", proposal="drop", evidence="taken back, it applies: all of it is upstream")
+        return Verdict(kind="retired" if gone else "does not fit", evidence=said)
+    return Verdict(kind="fits", applies=True)
+
+
+def file_verdict(file: OverlayFile, now: Revision) -> Verdict:
+    """Return what became of an added file."""
+    if file.path not in now:
+        return Verdict(kind="fits", applies=True)
+    if now.read(file.path) == file.content:
+        return Verdict(kind="absorbed", proposal="drop", evidence="upstream has the same file")
+    return Verdict(kind="taken", evidence="upstream has another file of that name")

@@ -1,0 +1,70 @@
+"""Verdicts: what became of an operation on another state of upstream, why that is believed, and what is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Kind = Literal[
+    "fits",
+    "body changed",
+    "reads changed",
+    "signature changed",
+    "renamed",
+    "moved",
+    "already gone",
+    "other value",
+    "absorbed",
+    "left",
+    "retired",
+    "taken",
+    "ambiguous",
+    "find gone",
+    "does not fit",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Proposal = Literal["", "drop", "retarget", "relock"]
+
+MEANINGS: dict[Kind, str] = {
+    "fits": "nothing it depends on changed",
+    "body changed": "upstream's definition is another one now",
+    "reads changed": "what its code reads upstream is another now",
+    "signature changed": "upstream's parameters, decorators or kind are others now",
+    "renamed": "the same definition stands in the same file under another name",
+    "moved": "the same definition stands in another file, class or function",
+    "already gone": "it deletes what is not there any more, or changes an import that is not",
+    "other value": "it deletes an assignment, of which only the value changed",
+    "absorbed": "upstream seems to do it itself now",
+    "left": "the package it is in left the repository",
+    "retired": "its file or class is gone, and nothing like it was found",
+    "taken": "upstream has another definition under the name it adds",
+    "ambiguous": "its target is there more than once, or under a condition",
+    "find gone": "a text it looks for does not occur as often as it says",
+    "does not fit": "it cannot be applied, for the reason given",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What became of one operation, substitution, patch or added file.
+
+    Args:
+        kind: what became of it; `MEANINGS` says each in a sentence.
+        applies: whether it can be applied as it stands, and nothing it cannot do without changed.
+        proposal: what to do that needs no thought but a look at the evidence; empty where a person is needed.
+        to: for a retargeted one, ``path:symbol`` of where it belongs now.
+        likeness: of that place to the old one, from 0 to 1; None where nothing was compared.
+        evidence: why this is believed, in a sentence.
+    """
+
+    kind: Kind
+    applies: bool = False
+    proposal: Proposal = ""
+    to: str = ""
+    likeness: float | None = None
+    evidence: str = ""
+
+    @property
+    def resolved(self) -> bool:
+        """Whether no person has to write anything: it applies, or a proposal says what to do."""
+        return self.applies or bool(self.proposal)

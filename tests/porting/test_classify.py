@@ -1,0 +1,253 @@
+"""What becomes of an operation when upstream moves on: one case for each thing that happened to a real overlay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from language.overlays import load, write
+from language.pairs import source_tree, text
+from npu_overlays.lock.contracts import contracts
+from npu_overlays.porting.classify import Classifier, names_of
+from npu_overlays.porting.landed import Commit, Landed, references
+from npu_overlays.porting.revision import Names, revision_of
+from npu_overlays.porting.texts import Texts, file_verdict
+from npu_overlays.porting.verdict import Verdict
+
+ENGINE = """
+    import os
+
+    LIMIT = 1
+
+    class Engine:
+        def start(self, times=1):
+            for number in range(times):
+                self.run(number, os.sep)
+            return self.state
+
+        def stop(self):
+            self.state = "stopped"
+            return self.state
+"""
+START = """
+    class Engine:
+        @{mark}
+        def start(self, times=1):
+            {body}
+"""
+WRAP = START.format(mark='wrapped(why="x")', body="return upstream(self, times)")
+EDIT = START.format(mark='edited(("os.sep", "npu.sep"), why="x")', body="...")
+DELETED = 'deleted("LIMIT", why="x")'
+
+
+def became(
+    tmp_path: Path, before: Mapping[str, str], overlay: str, after: Mapping[str, str], *landed: Commit
+) -> Verdict:
+    """Return what became of the one operation on pkg/engine.py."""
+    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
+    trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
+    names = Names(names_of(content))
+    first, now = (revision_of(tree, names) for tree in trees)
+    classifier = Classifier(content, contracts(content, trees[0]), first)
+    known = Landed()
+    known.note(landed)
+    return classifier.verdict(classifier.operations[0], now, known)
+
+
+def of(tmp_path: Path, overlay: str, after: str, *landed: Commit, before: str = ENGINE) -> Verdict:
+    """Return what became of the one operation where its file changed."""
+    return became(tmp_path, {"pkg/engine.py": before}, overlay, {"pkg/engine.py": after}, *landed)
+
+
+def test_what_did_not_change_fits(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP, ENGINE.replace('"stopped"', '"gone"'))
+    assert (found.kind, found.applies, found.resolved) == ("fits", True, True)
+
+
+def test_a_wrapped_function_with_another_body_applies_and_says_so(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP, ENGINE.replace("self.run(number, os.sep)", "self.run(number)"))
+    assert (found.kind, found.applies, found.evidence) == ("body changed", True, "upstream's body changed")
+
+
+def test_a_replaced_function_with_another_body_is_for_a_person(tmp_path: Path) -> None:
+    overlay = START.format(mark='replaced(why="x")', body="return None")
+    found = of(tmp_path, overlay, ENGINE.replace("self.run(number, os.sep)", "self.run(number)"))
+    assert (found.kind, found.applies, found.proposal) == ("body changed", False, "")
+
+
+def test_another_signature(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP, ENGINE.replace("times=1", "times, *, fast"))
+    assert (found.kind, found.resolved) == ("signature changed", False)
+    assert "(self, times=1)" in found.evidence or "fast" in found.evidence
+
+
+def test_a_renamed_method_is_found_in_its_file(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP, ENGINE.replace("def start", "def _begin"))
+    assert (found.kind, found.proposal, found.to) == ("renamed", "retarget", "pkg/engine.py:Engine._begin")
+    assert found.likeness == 1.0
+
+
+def test_a_renamed_method_with_other_parameters_is_not_taken_for_it(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP, ENGINE.replace("def start(self, times=1)", "def _begin(self, times)"))
+    assert (found.kind, found.proposal) == ("retired", "")
+
+
+def test_an_unlike_method_is_not_taken_for_it(tmp_path: Path) -> None:
+    after = ENGINE.replace("def start", "def _begin").replace("self.run(number, os.sep)", "print('other', times, self)")
+    after = after.replace("for number in range(times):", "with self.lock as held:").replace(
+        "self.state\n\n", "held\n\n"
+    )
+    assert of(tmp_path, WRAP, after).kind == "retired"
+
+
+def test_of_two_that_are_equally_alike_none_is_taken(tmp_path: Path) -> None:
+    body = ENGINE.partition("def start")[2].partition("def stop")[0]
+    after = ENGINE.replace("def start", "def one").replace("def stop", f"def two{body}def stop")
+    assert of(tmp_path, WRAP, after).kind == "retired"
+
+
+def test_a_method_that_was_there_before_is_no_successor(tmp_path: Path) -> None:
+    twin = ENGINE.replace("def stop(self)", "def stop(self, times=1)").replace(
+        'self.state = "stopped"', "for number in range(times):\n                self.run(number, os.sep)"
+    )
+    after = twin.replace("def start(self, times=1):", "def start_all(self):")
+    assert of(tmp_path, WRAP, after, before=twin).kind == "retired"
+
+
+def test_a_class_that_moved_to_another_file(tmp_path: Path) -> None:
+    found = became(
+        tmp_path, {"pkg/engine.py": ENGINE}, WRAP, {"pkg/new/motor.py": ENGINE, "pkg/engine.py": "import os\n"}
+    )
+    assert (found.kind, found.to) == ("moved", "pkg/new/motor.py:Engine.start")
+    gone = became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, {"pkg/new/motor.py": ENGINE})
+    assert (gone.kind, gone.to) == ("moved", "pkg/new/motor.py:Engine.start")
+
+
+def test_a_copy_outside_the_package_is_no_successor(tmp_path: Path) -> None:
+    files = {"recipe/engine.py": ENGINE, "pkg/other.py": "x = 1\n"}
+    assert became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, files).kind == "retired"
+
+
+def test_a_move_to_where_it_does_not_fit_is_for_a_person(tmp_path: Path) -> None:
+    """The likeness alone would propose it."""
+    after = ENGINE.replace("def start", "def _begin").replace("os.sep", "os.linesep")
+    found = of(tmp_path, EDIT, after)
+    assert (found.kind, found.proposal) == ("renamed", "")
+    assert "it does not fit there" in found.evidence
+
+
+def test_what_an_edit_looks_for_went_to_another_method(tmp_path: Path) -> None:
+    after = ENGINE.replace("self.run(number, os.sep)", "self.step(number)")
+    after += "\n        def step(self, number):\n            self.run(number, os.sep)\n"
+    found = of(tmp_path, EDIT, after)
+    assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/engine.py:Engine.step")
+
+
+def test_a_find_that_is_gone_is_for_a_person(tmp_path: Path) -> None:
+    found = of(tmp_path, EDIT, ENGINE.replace("os.sep", "os.linesep"))
+    assert (found.kind, found.resolved) == ("find gone", False)
+
+
+def test_an_edit_that_upstream_made_itself_is_absorbed(tmp_path: Path) -> None:
+    found = of(tmp_path, EDIT, ENGINE.replace("os.sep", "npu.sep").replace("times=1):", "times=1):  # new"))
+    assert (found.kind, found.proposal) == ("absorbed", "drop")
+    assert found.evidence == "upstream's code is what the operation makes of it, layout and comments aside"
+
+
+def test_an_edit_whose_replacement_stands_there_is_absorbed(tmp_path: Path) -> None:
+    found = of(tmp_path, EDIT, ENGINE.replace("os.sep", "npu.sep").replace("range(times)", "range(2)"))
+    assert found.kind == "absorbed"
+    assert "stands in its place" in found.evidence
+
+
+def test_an_addition_that_upstream_has_now(tmp_path: Path) -> None:
+    overlay = '@added(why="x")\ndef helper():\n    return 2\n'
+    same = of(tmp_path, overlay, ENGINE + "\n    def helper():\n        return 2  # two\n")
+    assert (same.kind, same.proposal) == ("absorbed", "drop")
+    other = of(tmp_path, overlay, ENGINE + "\n    def helper():\n        return 3\n")
+    assert (other.kind, other.proposal) == ("taken", "")
+
+
+def test_deleted_and_gone(tmp_path: Path) -> None:
+    found = of(tmp_path, DELETED, ENGINE.replace("LIMIT = 1", "BOUND = 1"))
+    assert (found.kind, found.proposal) == ("already gone", "drop")
+    assert found.evidence == "pkg/engine.py has no `LIMIT`; new there: `BOUND`"
+    gone = became(tmp_path, {"pkg/engine.py": ENGINE}, DELETED, {"pkg/a.py": "a = 1\n"})
+    assert (gone.kind, gone.proposal) == ("already gone", "drop")
+
+
+def test_deleted_with_another_value(tmp_path: Path) -> None:
+    found = of(tmp_path, DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 2"))
+    assert (found.kind, found.proposal) == ("other value", "relock")
+
+
+def test_a_deleted_function_with_another_body_is_for_a_person(tmp_path: Path) -> None:
+    overlay = 'class Engine:\n    deleted("stop", why="x")\n'
+    assert of(tmp_path, overlay, ENGINE.replace('"stopped"', '"gone"')).kind == "body changed"
+
+
+def test_gone_with_its_class(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP, "class Other:\n    pass\n")
+    assert (found.kind, found.resolved, found.evidence) == ("retired", False, "pkg/engine.py has no class `Engine`")
+
+
+def test_a_package_that_left(tmp_path: Path) -> None:
+    found = became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, {"other/a.py": "a = 1\n"})
+    assert (found.kind, found.proposal, found.evidence) == ("left", "drop", "upstream has no pkg/ any more")
+
+
+def test_defined_twice_is_ambiguous(tmp_path: Path) -> None:
+    found = of(tmp_path, DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 1\n    LIMIT = 1"))
+    assert (found.kind, found.resolved) == ("ambiguous", False)
+
+
+def test_what_was_forwarded_and_landed_is_proposed_even_where_it_applies(tmp_path: Path) -> None:
+    overlay = WRAP.replace('why="x"', 'why="x", forwarded="https://example.invalid/a/pkg/pull/12"')
+    commit = Commit(id="c" * 40, date="2025-01-02", subject="[engine] fix: start (#12)")
+    found = of(tmp_path, overlay, ENGINE, commit)
+    assert (found.kind, found.applies, found.proposal) == ("absorbed", True, "drop")
+    assert "2025-01-02" in found.evidence
+    revert = Commit(id="d" * 40, date="2025-01-03", subject='Revert "[engine] fix: start (#12)" (#13)')
+    assert of(tmp_path, overlay, ENGINE, commit, revert).kind == "fits"
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "expected"),
+    [
+        ("https://github.com/x/pkg/pull/12", ("12",)),
+        ("https://github.com/x/pkg/commit/0123abcd", ("0123abcd",)),
+        ("https://github.com/pytorch/tensordict/pull/7", ()),
+        ("#8, and later #9", ("8", "9")),
+        ("asked on the mailing list", ()),
+    ],
+)
+def test_references(forwarded: str, expected: tuple[str, ...]) -> None:
+    assert references(forwarded, "https://github.com/volcengine/pkg.git") == expected
+
+
+SETTINGS = '[[tool.overlay.edit]]\npaths = ["pkg/a.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("after", "kind", "resolved"),
+    [
+        (b"a: 0\nlimit: 1\n", "fits", True),
+        (b"limit: 64\n", "absorbed", True),
+        (b"limit: 1\nother:\n  limit: 1\n", "ambiguous", False),
+        (b"bound: 1\n", "find gone", False),
+    ],
+)
+def test_a_substitution(tmp_path: Path, after: bytes, kind: str, resolved: bool) -> None:
+    name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / name / "pyproject.toml"
+    config.write_text(config.read_text() + SETTINGS)
+    content = load(tmp_path / "o", name)
+    now = revision_of(source_tree({"pkg/a.yaml": after}), Names(()))
+    ((_, verdict),) = Texts().edits(content.edits, now)
+    assert (verdict.kind, verdict.resolved) == (kind, resolved)
+    assert file_verdict(content.files[0], now).kind == "fits"
+    there = revision_of(source_tree({"pkg/new.py": b"x = 1\n"}), Names(()))
+    assert file_verdict(content.files[0], there).kind == "absorbed"
+    assert [verdict.kind for _, verdict in Texts().edits(content.edits, there)] == ["retired"]
