@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 from npu_overlays.pin import Pin
-from npu_overlays.source import archive, commit
+from npu_overlays.source import archive, commit, histories
 from npu_overlays.source import cache as caching
 from npu_overlays.source.guard import check
 
 _COMMIT = re.compile(r"([0-9a-f]{40})\.git")
+_HISTORY = re.compile(r"([a-z0-9-]+)\.git")
 _ARCHIVE = re.compile(r"([0-9a-f]{64})")
 
 
@@ -25,13 +26,13 @@ class Holding:
     """One upstream source in the cache.
 
     Args:
-        kind: a commit's repository, or a release archive.
-        identity: the commit id, or the archive's sha256.
+        kind: a commit's repository, a release archive, or the history of a project.
+        identity: the commit id, the archive's sha256, or the project's name.
         path: where it lies.
         size: bytes of its files.
     """
 
-    kind: Literal["commit", "archive"]
+    kind: Literal["commit", "archive", "history"]
     identity: str
     path: Path
     size: int
@@ -50,13 +51,19 @@ def holdings(cache: Path) -> list[Holding]:
             for path in _listed(cache / "archives")
             if (found := _ARCHIVE.fullmatch(path.name))
         ]
-    return sorted([*commits, *archives], key=lambda one: (-one.size, one.identity))
+        pasts = [
+            Holding(kind="history", identity=found[1], path=path, size=_size(path))
+            for path in _listed(cache / "histories")
+            if (found := _HISTORY.fullmatch(path.name))
+        ]
+    return sorted([*commits, *archives, *pasts], key=lambda one: (-one.size, one.identity))
 
 
 def places(pin: Pin, cache: Path) -> set[Path]:
     """Return where the cache keeps what a pin names, whether it is there or not."""
     commits = {commit.kept(cache, pin.commit)} if pin.commit else set()
-    return {*commits, *(archive.kept(cache, one.sha256) for one in pin.archives)}
+    past = {histories.kept(cache, pin.project)} if pin.repository else set()
+    return {*commits, *past, *(archive.kept(cache, one.sha256) for one in pin.archives)}
 
 
 def give_back(cache: Path, gone: Iterable[Holding]) -> None:

@@ -1,0 +1,168 @@
+"""`drift`: an overlay and a range of upstream's commits → on how many of them it still applies, and what breaks it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.selection import find_named
+from npu_overlays.console import Console
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.loading import Loaded, Loader
+from npu_overlays.pipeline import Prepared, prepare
+from npu_overlays.porting.drift import Drift, Walk, drift
+from npu_overlays.porting.history import Blobs, History
+from npu_overlays.porting.landed import Commit
+from npu_overlays.porting.linepatches import LinePatches, try_patches
+from npu_overlays.porting.page import page
+from npu_overlays.porting.report import Curve, as_json, change_rows, curve_rows, curves
+from npu_overlays.progress import about, step
+from npu_overlays.reproducible import write_atomically
+from npu_overlays.source import cache_root
+from npu_overlays.source.histories import history
+
+_DESCRIPTION = """\
+Walk a range of upstream's commits, without checking any of them out, and say
+on which share of them each operation still applies, which commit is the first
+to break it, and how much of that `npu-overlays port` has an answer to. The same
+changes as line patches are tried beside it, by git apply and by GNU patch.
+
+A..B is written as for git: tags, branches or commits; ..B begins at the pin.
+The history is fetched once and kept (see `npu-overlays cache`).
+
+examples:
+  npu-overlays drift verl@796871d --range ..v0.6.0
+  npu-overlays drift verl@d62da49 --range v0.6.1..v0.7.0 --html drift.html
+  npu-overlays drift transformers@8365f70 --range ..main --step 10 --json
+
+exit codes: 0 also where nothing survives; 2 to 6 as for every command
+"""
+_CURVES = ("share of", "mean", "all of it", "at the end")
+_CHANGES = ("applies", "with rules", "action", "target", "at the end", "first breaking commit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: which overlay, and where its upstream is to come from.
+        first: where to begin; empty for the pin.
+        last: where to end.
+        step: look at every so many commits.
+        html: the page to write, or None.
+        patches: whether line patches are tried beside it.
+        json: whether the report is JSON.
+    """
+
+    selection: Selection
+    first: str
+    last: str
+    step: int
+    html: Path | None
+    patches: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_one(parser)
+    parser.add_argument("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="look at every Nth commit only")
+    parser.add_argument("--html", type=folder, metavar="FILE", help="write one page with the curves drawn, too")
+    parser.add_argument("--no-patches", action="store_true", help="do not try the same changes as line patches")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    first, dots, last = parsed.range.partition("..")
+    if not dots or not last or last.startswith("."):
+        what = f"`{parsed.range}` is no range"
+        raise UsageError(Problem(where="--range", what=what, fix="write A..B, or ..B to begin at the pin"))
+    if parsed.step < 1:
+        raise UsageError(Problem(where="--step", what=f"counts from 1, not {parsed.step}", fix="--step 10, say"))
+    return Options(
+        selection=read_one(parsed),
+        first=first,
+        last=last,
+        step=parsed.step,
+        html=parsed.html,
+        patches=not parsed.no_patches,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    selection = options.selection
+    overlay = find_named(selection.root, selection.names[0])
+    with about(overlay.name):
+        found, listed = _walked(Loader([overlay], selection.choice).load(overlay), options)
+    if options.html:
+        write_atomically(options.html, page(overlay.name, found, listed).encode())
+    if options.json:
+        console.json(as_json(overlay.name, found, listed))
+    else:
+        _report(console, found, listed)
+    return 0
+
+
+def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
+    pin = loaded.overlay.pin
+    if not pin.commit:
+        what = "pins a release alone, and no commit whose history could be walked"
+        raise UsageError(Problem(where=loaded.name, what=what, fix="pin the commit: tool.overlay.upstream.commit"))
+    first = options.first or pin.commit
+    wanted = [pin.commit, first, options.last]
+    repository, ids = history(pin, wanted, clone=loaded.clone, cache=cache_root(), progress=step)
+    past = History(repository=repository)
+    commits = _every(past.commits(ids[first], ids[options.last]), options.step)
+    # The history holds the pin, whatever a clone of the user's has checked out.
+    prepared = prepare(replace(loaded, clone=repository, mode="auto"))
+    changed = _changed(prepared) if options.patches else {}
+    step(f"walking {len(commits)} commits")
+    walk = Walk(history=past, base=pin.commit, commits=commits, files=tuple(changed))
+    found = drift(prepared.content, loaded.lock.contracts, walk)
+    return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
+
+
+def _every(commits: list[Commit], number: int) -> list[Commit]:
+    """Return every so many commits; the last one counts, wherever it falls."""
+    chosen = commits[::number]
+    return chosen if chosen[-1] is commits[-1] else [*chosen, commits[-1]]
+
+
+def _changed(prepared: Prepared) -> dict[str, tuple[bytes, bytes]]:
+    """Return the files that upstream has and the overlay changes, before and after."""
+    pairs = ((path, prepared.tree.before(path), prepared.tree.after(path)) for path in sorted(prepared.tree.changed))
+    return {path: (before, after) for path, before, after in pairs if before is not None and after is not None}
+
+
+def _as_patches(found: Drift, changed: dict[str, tuple[bytes, bytes]], past: History) -> LinePatches:
+    step("trying the same changes as line patches")
+    blobs = Blobs(past.repository)
+    versions = {(path, state[path]) for state in found.states for path in changed if state.get(path)}
+    blobs.keep(blob for _, blob in versions)
+    return try_patches(changed, {(path, blob): blobs[blob] for path, blob in sorted(versions)})
+
+
+def _report(console: Console, found: Drift, listed: list[Curve]) -> None:
+    console.line(f"{len(found.commits)} commits, from {found.commits[0]}")
+    console.line(f"to {found.commits[-1]}")
+    console.line("")
+    console.table(_CURVES, curve_rows(listed))
+    rows = change_rows(found)
+    if rows:
+        console.line("")
+        console.table(_CHANGES, rows)
+
+
+COMMAND = Command(
+    name="drift",
+    summary="say on how many upstream commits an overlay still applies, and what breaks it",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

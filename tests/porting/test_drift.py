@@ -1,0 +1,117 @@
+"""`drift`: a real repository whose history breaks, absorbs and moves what an overlay changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from end_to_end.sample import CORE, LIB_FILES, Sample, make_sample, open_sample
+from environments.once import once
+
+
+@pytest.fixture
+def sample(shared: Path, tmp_path: Path) -> Sample:
+    """The sample, whose lib has moved on by four commits in this copy."""
+    copy = open_sample(once(shared, "sample", make_sample)).copy(tmp_path)
+    upstream = tmp_path / "clone"
+    shutil.copytree(copy.lib.path, upstream)
+    return copy
+
+
+def history_of(sample: Sample) -> tuple[Path, list[str]]:
+    """Return a clone of lib with four commits more, and these."""
+    clone = sample.folder / "clone"
+
+    def git(*arguments: str) -> str:
+        return sample.environment.succeed("git", "-C", clone, *arguments).out.strip()
+
+    def commit(message: str, core: bytes) -> str:
+        (clone / "src/lib/core.py").write_bytes(core)
+        git("commit", "--quiet", "--all", "--message", message)
+        return git("rev-parse", "HEAD")
+
+    harmless = CORE.replace(b"# untouched comment", b"# another comment")
+    renamed = harmless.replace(b"def stop", b"def halt")
+    absorbed = renamed.replace(b"value * 2", b"value * 3")
+    gone = absorbed.replace(b'    def obsolete(self) -> None:\n        """Not wanted."""\n', b"")
+    steps = [
+        ("comments (#1)", harmless),
+        ("rename (#2)", renamed),
+        ("scale by three (#3)", absorbed),
+        ("tidy (#4)", gone),
+    ]
+    return clone, [commit(message, core) for message, core in steps]
+
+
+def test_shares_first_break_and_fate(sample: Sample) -> None:
+    assert LIB_FILES["src/lib/core.py"] == CORE
+    clone, commits = history_of(sample)
+    page = sample.folder / "drift.html"
+    done = sample.environment.ok(
+        "drift", sample.lib_name, "--range", f"..{commits[-1]}", "--upstream", f"lib={clone}", "--json", "--html", page
+    )
+    found = json.loads(done.out)
+    assert [one["subject"] for one in found["commits"]][1:] == [
+        *("comments (#1)", "rename (#2)", "scale by three (#3)", "tidy (#4)")
+    ]
+    curves = {one["name"]: one for one in found["curves"]}
+    total = len([one for one in found["changes"] if one["action"] != "edit"])
+    assert curves["operations"]["shares"] == pytest.approx(
+        [1, 1, (total - 1) / total, (total - 2) / total, (total - 3) / total]
+    )
+    assert curves["operations, with port's rules"]["whole"] == 5
+    assert curves["text substitutions"]["whole"] == 5
+    fates = {one["target"]: one for one in found["changes"]}
+    stop = fates["src/lib/core.py:Engine.stop"]
+    assert stop["first-break"] == commits[1]
+    assert (stop["at-the-end"]["kind"], stop["at-the-end"]["to"]) == ("renamed", "src/lib/core.py:Engine.halt")
+    assert fates["src/lib/core.py:scale"]["at-the-end"]["kind"] == "absorbed"
+    assert fates["src/lib/core.py:scale"]["absorbed"] == pytest.approx(2 / 5)
+    assert fates["src/lib/core.py:Engine.obsolete"]["at-the-end"]["kind"] == "already gone"
+    # One line patch changes the whole file: from the first commit that touches what it changes, it is rejected.
+    by_git = curves["files, by git apply"]["shares"]
+    assert by_git[0] == 1
+    assert by_git[2] < 1
+    text = page.read_text()
+    assert text.count("<polyline") == len(curves)
+    assert "http" not in re.sub(r"https?://example\.invalid\S*", "", text)
+
+
+def test_text_and_steps(sample: Sample) -> None:
+    clone, commits = history_of(sample)
+    first = sample.lib_name.partition("@")[2]
+    done = sample.environment.ok(
+        *("drift", sample.lib_name, "--range", f"{first}..{commits[-1]}", "--step", "3"),
+        *("--upstream", f"lib={clone}", "--no-patches"),
+    )
+    assert done.out.startswith("3 commits, from ")
+    assert "git apply" not in done.out
+    assert re.search(r"renamed → src/lib/core\.py:Engine\.halt +.*scale by three \(#3\)", done.out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--range", "v1"], "`v1` is no range"),
+        (["--range", "a...b"], "`a...b` is no range"),
+        (["--range", "..nowhere"], "nowhere: not found in "),
+        (["--range", "..main", "--step", "0"], "counts from 1, not 0"),
+    ],
+)
+def test_refused(sample: Sample, arguments: list[str], message: str) -> None:
+    done = sample.environment.cli("drift", sample.lib_name, *arguments)
+    assert done.code in (2, 4)
+    assert message in done.err
+
+
+def test_a_range_the_wrong_way_round(sample: Sample) -> None:
+    clone, commits = history_of(sample)
+    done = sample.environment.cli(
+        "drift", sample.lib_name, "--range", f"{commits[-1]}..{commits[0]}", "--upstream", f"lib={clone}"
+    )
+    assert done.code == 4
+    assert "no commit leads from" in done.err
