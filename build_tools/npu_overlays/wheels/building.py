@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays.choice import Choice
-from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name
 from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
-from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import write_atomically, writing
 from npu_overlays.scratch import scratch, temporaries
-from npu_overlays.source import Mode, ask_again, git_answers, origins
+from npu_overlays.source import ask_again
+from npu_overlays.wheels.freshness import fresh_wheels, wheel_inputs
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
-from npu_overlays.wheels.statement import inputs, sha256, up_to_date, write_statement
+from npu_overlays.wheels.statement import sha256, write_statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, force: 
     if force:
         ask_again()
     loaded, unloaded = each(overlays, Loader(overlays, choice).load)
-    fresh = {one.overlay.folder: found for one in loaded if not force and (found := _existing(one, out))}
+    fresh = {one.overlay.folder: built for one in loaded if not force and (built := _fresh(one, out))}
     stale = [one for one in loaded if one.overlay.folder not in fresh]
     prepared, unprepared = each(stale, prepare)
     if errors := [*unloaded, *unprepared]:
@@ -88,43 +88,22 @@ def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Seq
     return type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
 
 
-def _existing(loaded: Loaded, out: Path) -> Built | None:
-    """Return the files of an earlier build where nothing they follow from has changed."""
-    overlay = loaded.overlay
+def _fresh(loaded: Loaded, out: Path) -> Built | None:
+    """Return the files of an earlier build where they need not be built again."""
+    files = fresh_wheels(loaded, out)
+    if files is None:
+        return None
     try:
-        mode = _mode(loaded)
-        used = inputs(loaded, inputs_digest(overlay))
-        for origin in origins(overlay.pin, mode):
-            found = _found(overlay, overlay.version(loaded.lock.metadata.version, origin), out, used)
-            if found is not None:
-                # From the commit is best; what an archive gave is up to date while git still has no answer.
-                best = mode != "auto" or origin.kind == "git" or not git_answers(overlay.pin, progress=step)
-                return found if best else None
-    except OverlayError:
-        pass  # preparing it will fail for the same reason, and say so beside all the others
-    return None
-
-
-def _mode(loaded: Loaded) -> Mode:
-    if loaded.clone is None:
-        return loaded.mode
-    acquire(loaded.overlay, loaded.mode, loaded.clone)  # the clone is looked at whenever it is named
-    return "git"
-
-
-def _found(overlay: Overlay, version: str, out: Path, used: dict[str, str]) -> Built | None:
-    """Return both wheels of a version where they lie there and their statement says that they are made from `used`."""
-    names = [name.replace("-", "_") for name in (overlay.distribution, overlay.pin.project)]
-    files = [file for name in names for file in sorted(out.glob(f"{name}-{version}-*.whl"))]
-    if len(files) != len(names) or not up_to_date(files[0], files[1], used):
+        record = read_record(files[0])
+    except OutputError:
         return None
     wheel, companion = files
     return Built(
-        overlay=overlay.name,
+        overlay=loaded.name,
         wheel=wheel,
         companion=companion,
         sha256=sha256(wheel),
-        record=read_record(wheel),
+        record=record,
         rebuilt=False,
     )
 
@@ -133,7 +112,7 @@ def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
     """Write the files of an overlay into `folder` and return them as they will lie in `out`."""
     overlay = prepared.loaded.overlay
     # What was read, not what may lie there by now.
-    used = inputs(prepared.loaded, prepared.content.digest)
+    used = wheel_inputs(prepared.loaded, prepared.content.digest)
     with about(overlay.name):
         step(f"writing {overlay.distribution} {prepared.version}")
         companion, wheel = pack_companion(prepared, folder), pack_wheel(prepared, folder)

@@ -7,14 +7,14 @@ from pathlib import Path
 from npu_doctor.knowledge import load as load_knowledge
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name
-from npu_overlays.wheels import statements
+from npu_overlays.wheels.statement import SUFFIX, verify_statement
 from npu_overlays.wheels.verification import Verified, verify_wheel
 
 
 def verify_output(file: Path) -> Verified:
     """Check a wheel, a statement or a constraints file; raises `OutputError` where it is none of these."""
-    if file.name.endswith(statements.SUFFIX):
-        return statements.verify_statement(file)
+    if file.name.endswith(SUFFIX):
+        return verify_statement(file)
     if file.suffix == ".txt" and (found := _constraints(file)):
         return found
     if file.is_file() and file.suffix != ".whl":

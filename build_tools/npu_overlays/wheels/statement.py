@@ -1,60 +1,31 @@
-"""Statements: what a build used, written beside what it made, as an in-toto statement with SLSA provenance.
+"""Statement: what a build used and what it made → an in-toto statement with SLSA provenance, written, read and held to.
 
-A wheel cannot hold its own digest, so the statement that names it lies beside
-it. It also answers whether a wheel is up to date.
+A wheel cannot hold its own digest, so the statement that names it lies beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import npu_overlays
-import npu_summary
-from npu_overlays.loading import Loaded
+from npu_overlays.errors import OutputError, Problem
 from npu_overlays.reproducible import canonical_json
+from npu_overlays.wheels.inspection import read_record
+from npu_overlays.wheels.verification import Verified
 
+SUFFIX = ".intoto.json"
 BUILD_TYPE = "npu-overlays/wheel/1"
-# Whose code makes a wheel or travels in it; npu-doctor's does neither.
-_TOOL = tuple(Path(package.__path__[0]) for package in (npu_overlays, npu_summary))
+_OURS = "name a file that `npu-overlays build` wrote"
+_FIX = "build the wheel again, or fetch both again from where they were published"
 
 
 def statement_file(wheel: Path) -> Path:
     """Return where the statement of a wheel lies."""
-    return wheel.with_suffix(".intoto.json")
-
-
-def inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for.
-
-    Args:
-        loaded: the overlay and its partners.
-        digest: over the files it is made of.
-    """
-    return {
-        "overlay": digest,
-        "requires": "; ".join(
-            f"{pair.requirement} from {pair.overlay} revision {pair.revision}" for pair in loaded.pairs
-        ),
-        "extras": hashlib.sha256(canonical_json(loaded.extras)).hexdigest(),
-        "tool": _tool_digest(),
-        "hatchling": version("hatchling"),
-        "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", ""),
-    }
-
-
-def _tool_digest() -> str:
-    digest = hashlib.sha256()
-    for package in _TOOL:
-        for file in sorted(package.rglob("*")):
-            if file.suffix in (".py", ".json"):
-                content = hashlib.sha256(file.read_bytes()).hexdigest()
-                digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
-    return digest.hexdigest()
+    return wheel.with_suffix(SUFFIX)
 
 
 def sha256(file: Path) -> str:
@@ -75,7 +46,7 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
                 "buildType": BUILD_TYPE,
                 "externalParameters": {"overlay": record["overlay"]["name"], "source": source["kind"]},
                 "internalParameters": used,
-                "resolvedDependencies": [material(upstream)],
+                "resolvedDependencies": [_material(upstream)],
             },
             "runDetails": {"builder": {"id": "npu-overlays", "version": {"npu-overlays": version("npu-overlays")}}},
         },
@@ -83,7 +54,7 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
     statement_file(wheel).write_bytes(canonical_json(value))
 
 
-def material(upstream: dict[str, Any]) -> dict[str, Any]:
+def _material(upstream: dict[str, Any]) -> dict[str, Any]:
     """Return the upstream bytes a wheel was made from, by its record, as a statement names them."""
     source = upstream["source"]
     if source["kind"] == "archive":
@@ -92,8 +63,8 @@ def material(upstream: dict[str, Any]) -> dict[str, Any]:
     return {"uri": uri, "digest": {"gitCommit": upstream["commit"]}}
 
 
-def up_to_date(wheel: Path, companion: Path, used: dict[str, str]) -> bool:
-    """Return whether both files are what their statement says, made from these inputs."""
+def states(wheel: Path, companion: Path, used: dict[str, str]) -> bool:
+    """Return whether the statement beside a wheel says of both files that they are these, made from these inputs."""
     try:
         value = json.loads(statement_file(wheel).read_text("utf-8"))
         definition = value["predicate"]["buildDefinition"]
@@ -103,3 +74,63 @@ def up_to_date(wheel: Path, companion: Path, used: dict[str, str]) -> bool:
         }
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def verify_statement(file: Path) -> Verified:
+    """Hold a statement against the wheels that lie beside it; raises `OutputError` where it is no statement of ours."""
+    try:
+        value: Any = json.loads(file.read_bytes())
+        definition = value["predicate"]["buildDefinition"]
+        named = {str(one["name"]): str(one["digest"]["sha256"]) for one in value["subject"]}
+        kind, materials = definition["buildType"], definition["resolvedDependencies"]
+        overlay = definition["internalParameters"]["overlay"]
+    except OSError as error:
+        raise OutputError(Problem(where=str(file), what=f"cannot be read: {error.strerror}", fix=_FIX)) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        what = f"is not a statement of npu-overlays ({error!r})"
+        raise OutputError(Problem(where=str(file), what=what, fix=_OURS)) from error
+    if kind != BUILD_TYPE:
+        what = f"is a statement of {kind}, not of {BUILD_TYPE}"
+        raise OutputError(Problem(where=str(file), what=what, fix=_OURS))
+    problems = [*_subjects(file, named), *_materials(file, named, materials, overlay)]
+    wheel = _wheel(file, named)
+    return Verified(
+        wheel=file,
+        name=wheel.name.split("-")[0].replace("_", "-") if wheel else "",
+        version=wheel.name.split("-")[1] if wheel else "",
+        files=len(named),
+        kind="statement",
+        problems=tuple(problems),
+    )
+
+
+def _wheel(file: Path, named: dict[str, str]) -> Path | None:
+    """Return the wheel it is of: the one it is called after."""
+    return next((file.with_name(name) for name in named if statement_file(Path(name)).name == file.name), None)
+
+
+def _subjects(file: Path, named: dict[str, str]) -> Iterator[Problem]:
+    for name, digest in named.items():
+        beside = file.with_name(Path(name).name)
+        if not beside.is_file():
+            yield Problem(where=str(file), what=f"is of {name}, which does not lie beside it", fix=_FIX)
+        elif sha256(beside) != digest:
+            yield Problem(where=str(file), what=f"gives another digest than {name} has", fix=_FIX)
+    if _wheel(file, named) is None:
+        yield Problem(where=str(file), what="names no wheel that it is called after", fix=_FIX)
+
+
+def _materials(file: Path, named: dict[str, str], materials: Any, overlay: Any) -> Iterator[Problem]:
+    """Yield where the wheel says of itself that it was made from something else."""
+    wheel = _wheel(file, named)
+    if wheel is None or not wheel.is_file() or sha256(wheel) != named[wheel.name]:
+        return
+    try:
+        record = read_record(wheel)
+    except OutputError as error:
+        yield from error.problems
+        return
+    if materials != [_material(record["upstream"])]:
+        yield Problem(where=str(file), what=f"names other upstream bytes than {wheel.name} says of itself", fix=_FIX)
+    if overlay != record["overlay"]["sha256"]:
+        yield Problem(where=str(file), what=f"names another overlay than {wheel.name} says of itself", fix=_FIX)
