@@ -9,10 +9,10 @@ from pathlib import Path
 from npu_overlays.choice import Choice
 from npu_overlays.installs.stacks import extras_of_overlay
 from npu_overlays.lock.lockfile import Lock, load_lock
-from npu_overlays.lock.pairing import Pair, pairs
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
+from npu_overlays.pairing import Pair, pairs
 from npu_overlays.source import Mode
 
 

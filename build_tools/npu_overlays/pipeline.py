@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
-from npu_overlays import source
+from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
@@ -20,17 +19,14 @@ from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.contracts import check_contracts, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
-from npu_overlays.lock.metadata import upstream_metadata
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
-from npu_overlays.overlay.compiled import check_compiled, wheel_tag
+from npu_overlays.overlay.compiled import wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
-from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.left_out import check_left_out, check_named
 from npu_overlays.overlay.licences import licence_files
-from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about, step
 from npu_overlays.tree import PatchedTree, SourceTree
 
@@ -74,46 +70,6 @@ class Prepared:
         pin = self.content.overlay.pin
         places = ((path, pin.place(path)) for path in self.tree.paths())
         return {path: place for path, place in places if place}
-
-
-def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTree:
-    """Return the pinned upstream tree of an overlay, its symbolic links inside the packages refused.
-
-    Args:
-        overlay: the overlay.
-        mode: which kind of source it is to come from.
-        clone: a clone of the user's to take the commit from, or None.
-    """
-    tree = source.acquire(overlay.pin, mode=mode, local=clone, progress=step)
-    links = [path for path in tree.links if overlay.pin.place(path)]
-    _check_shipped(overlay, tree)
-    if links:
-        what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
-        raise MergeError(Problem(where=overlay.name, what=what, fix="a wheel cannot hold them; ship other packages"))
-    return tree
-
-
-def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
-    """Refuse packages and licence files upstream does not hold; what an archive lacks of a commit the lock knows."""
-    pin = overlay.pin
-    if tree.origin.kind != "git" and pin.commit:
-        return
-    tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
-    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
-    missing = [("packages", path) for path in pin.packages if path not in tops and path not in tree]
-    missing += [("license-files", path) for path in overlay.license_files if path not in tree]
-    holder = "the commit" if pin.commit else tree.origin.archive
-    problems = [
-        Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path")
-        for key, path in missing
-    ]
-    problems += [
-        Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix="name folders and .py files only")
-        for path in pin.packages
-        if path in tree and not path.endswith(".py")
-    ]
-    if problems:
-        raise ConfigError(problems)
 
 
 def each(overlays: Iterable[NamedT], work: Callable[[NamedT], T]) -> tuple[list[T], list[OverlayError]]:
@@ -227,34 +183,6 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
     if problems or applied is None:
         raise MergeError(problems)
     return applied, notices
-
-
-def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
-    """Refuse a tree of which no honest wheel can be made.
-
-    Args:
-        overlay: the overlay.
-        tree: what the wheel is made from.
-        releases: the pinned archives that are at hand beside it, for what only they tell.
-
-    Raises:
-        MergeError: with every reason.
-    """
-    problems: list[Problem] = []
-    checks = (
-        lambda: check_compiled(overlay, tree),
-        lambda: check_imports(overlay, tree),
-        lambda: check_left_out(overlay, tree, releases),
-        lambda: check_named(overlay, (tree, *releases)),
-        lambda: licence_files(overlay, tree),
-    )
-    for check in checks:
-        try:
-            check()
-        except MergeError as error:
-            problems += error.problems
-    if problems:
-        raise MergeError(problems)
 
 
 def _within_commit(overlay: Overlay, lock: Lock, tree: SourceTree) -> tuple[SourceTree, ArchiveRecord | None]:

@@ -13,9 +13,9 @@ from typing import Any
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.lock.lockfile import ArchiveRecord
-from npu_overlays.lock.pairing import Pair
 from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content
+from npu_overlays.pairing import Pair
 from npu_overlays.pin import Pin
 from npu_overlays.tree import Origin, PatchedTree
 

@@ -41,25 +41,26 @@ class Series:
     tree: PatchedTree = field(repr=False)
 
 
-def series(subject: Subject, chosen: Sequence[Unit] | None = None) -> Series:
+def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> Series:
     """Return one commit for each thing an overlay says, in the order in which a build applies it.
 
     Args:
         subject: the overlay and its upstream.
         chosen: what of it to apply, instead of all.
+        notices: whether comments mark the changed places, as in a wheel.
 
     Raises:
         MergeError: something does not fit upstream.
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
-    whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent)
+    whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)
     state = PatchedTree(source=subject.tree)
     commits: list[Commit] = []
     waiting: list[Unit] = []
     for number, unit in enumerate(units):
         waiting.append(unit)
         # What needs a later one to stand, as a wrapper and the parameter it names, is committed with that.
-        after = _applied(subject, units[: number + 1], waiting)
+        after = _applied(subject, units[: number + 1], waiting, notices=notices)
         if after is None:
             continue
         changes = {path: content for path, content in after.changed.items() if content != state.after(path)}
@@ -73,11 +74,12 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None) -> Series:
     return Series(commits=tuple(commits), tree=whole)
 
 
-def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit]) -> PatchedTree | None:
+def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool) -> PatchedTree | None:
     """Return the files that the latest units change, with all that was done to them; None where that cannot be."""
     paths = frozenset(path for unit in latest for path in unit.paths)
     try:
-        tree = apply_part(about(only(subject.content, units), paths), subject.tree, absent=subject.absent)
+        part = about(only(subject.content, units), paths)
+        tree = apply_part(part, subject.tree, absent=subject.absent, notices=notices)
     except MergeError:
         return None
     changed = {path: content for path, content in tree.changed.items() if path in paths}

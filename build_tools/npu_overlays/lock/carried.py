@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 
-from packaging.version import Version
-
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.lock.contracts import Contract, Difference, differences
+from npu_overlays.lock.earlier import Earlier, Key, Written, key_of, written_for
 from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
 
 _LISTED = 5
 _ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
-_Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Earlier:
-    """What operations were written for: the contracts of another pin.
-
-    Args:
-        name: what it is called in messages.
-        version: upstream's there; None for the lock of an earlier pin in the same folder, for which all was written.
-        lock: its lock.
-    """
-
-    name: str
-    version: Version | None
-    lock: Lock
-
-    def holds(self, bounds: Bounds) -> bool:
-        """Return whether something with these bounds is applied there."""
-        return self.version is None or bounds.hold(self.version)
-
-    def contract(self, key: _Key) -> Contract | None:
-        """Return what an operation met there."""
-        return next((entry for entry in self.lock.contracts if _key(entry) == key), None)
-
-    def of_patch(self, name: str) -> list[Contract]:
-        """Return what a patch changed there."""
-        return [entry for entry in self.lock.contracts if entry.patch == name]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """By layer, the pins its operations were written for, the nearest first, and what is to be said of unread ones."""
-
-    pins: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-
-    def at(self, layer: str, bounds: Bounds) -> list[Earlier]:
-        """Return the pins, nearest first, at which something of a layer with these bounds is applied."""
-        return [one for one in self.pins.get(layer, ()) if one.holds(bounds)]
-
-
-def _key(entry: Contract) -> _Key:
-    return (*entry.place, entry.operation)
 
 
 def carried_over(
@@ -90,7 +43,7 @@ def carried_over(
         MergeError: where a patch changes other symbols than where it was written.
     """
     overlay = content.overlay
-    written = _written(overlay, Version(lock.metadata.version), _of_another_pin(before, lock), lock_of)
+    written = written_for(overlay, lock, before, lock_of)
     authors = _authors(content)
     notices = [*written.notices]
     problems: list[Problem] = []
@@ -98,7 +51,7 @@ def carried_over(
     notices += _of_emptied(overlay, lock, written, emptied.values())
     for entry in lock.contracts:
         if entry.operation != "patch" and entry.path not in absent and (entry.path, entry.symbol) not in emptied:
-            notices += _compared(overlay, entry, written.at(*authors.get(_key(entry), (overlay.name, ALWAYS))))
+            notices += _compared(overlay, entry, written.at(*authors.get(key_of(entry), (overlay.name, ALWAYS))))
     for patch in content.patches:
         pins = written.at(patch.layer, patch.bounds)
         here = [one for one in lock.contracts if one.patch == patch.path and one.path not in absent]
@@ -111,53 +64,9 @@ def carried_over(
     return notices
 
 
-def _written(overlay: Overlay, version: Version, before: list[Earlier], lock_of: Callable[[Overlay], Lock]) -> Written:
-    """Return what the operations of each layer were written for."""
-    if before:
-        return Written(pins={layer.name: before for layer in overlay.chain})
-    pins: dict[str, list[Earlier]] = {}
-    unread: dict[str, str] = {}
-    first = not (overlay.folder / LOCK_FILE).is_file()
-    for layer in overlay.layers:
-        known: list[Earlier] = []
-        silent: dict[str, str] = {}
-        for pin in pins_on(layer, beside=overlay):
-            try:
-                lock = lock_of(pin)
-            except OverlayError as error:
-                silent[pin.name] = error.problems[0].what
-                continue
-            known.append(Earlier(name=pin.name, version=Version(lock.metadata.version), lock=lock))
-        pins[layer.name] = _nearest(known, version, also_later=first)
-        unread |= silent if not known else {}
-    return Written(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
-
-
-def _nearest(known: list[Earlier], version: Version, *, also_later: bool) -> list[Earlier]:
-    """Return pins in the order in which operations are compared with them."""
-    dated = [(one.version, one) for one in known if one.version is not None]
-    earlier = sorted((pair for pair in dated if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
-    later = sorted((pair for pair in dated if pair[0] > version), key=lambda pair: pair[0])
-    return [one for _, one in (earlier or (later if also_later else []))]
-
-
-def _unread(overlay: Overlay, name: str, why: str) -> str:
-    return (
-        f"{overlay.name}: what {name} was written for is not known ({LOCK_FILE}: {why}), so nothing was "
-        f"compared with it: run `npu-overlays lock {name}`, then `npu-overlays lock {overlay.name}`"
-    )
-
-
-def _of_another_pin(before: Lock | None, lock: Lock) -> list[Earlier]:
-    """Return the lock that was in the pin's own folder, where it was made for another pin."""
-    if before is None or before.commit == lock.commit:
-        return []
-    return [Earlier(name=f"{LOCK_FILE} of {before.commit[:7]}", version=None, lock=before)]
-
-
-def _authors(content: Content) -> dict[_Key, tuple[str, Bounds]]:
+def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
     """Return by contract which layer says so, and for which versions."""
-    found: dict[_Key, tuple[str, Bounds]] = {
+    found: dict[Key, tuple[str, Bounds]] = {
         (one.path, "", "", "edit"): (one.layer, one.bounds) for one in reversed(content.edits)
     }
     return found | {(one.path, one.symbol, "", one.action): (one.layer, one.bounds) for one in content.operations}
@@ -166,7 +75,7 @@ def _authors(content: Content) -> dict[_Key, tuple[str, Bounds]]:
 def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expected: bool = True) -> Iterator[str]:
     """Yield what differs between a contract and what its operation was written for."""
     what = f"the {entry.operation} `{entry.path}{f':{entry.symbol}' if entry.symbol else ''}`"
-    name, before = next(((pin.name, found) for pin in pins if (found := pin.contract(_key(entry)))), ("", None))
+    name, before = next(((pin.name, found) for pin in pins if (found := pin.contract(key_of(entry)))), ("", None))
     if before and (changed := differences(before, entry)):
         yield f"{overlay.name}: look at {what}: since {name} upstream changed {_changed(entry, changed)}"
     elif expected and before is None and any(pin.version is not None for pin in pins):
@@ -180,7 +89,7 @@ def _of_emptied(overlay: Overlay, lock: Lock, written: Written, emptying: Iterab
     for one in emptying:
         entry = known.get((one.path, one.symbol))
         pins = written.at(one.layer, one.bounds)
-        if entry and pins and not any(pin.contract(_key(entry)) for pin in pins):
+        if entry and pins and not any(pin.contract(key_of(entry)) for pin in pins):
             new.setdefault((one.path, pins[0].name), []).append(one.symbol)
     for (path, name), symbols in new.items():
         listed = ", ".join(f"`{symbol}`" for symbol in symbols[:_LISTED]) + ", …" * (len(symbols) > _LISTED)

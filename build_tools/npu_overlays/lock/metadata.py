@@ -10,15 +10,9 @@ import configparser
 import email
 import email.policy
 import email.utils
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-from npu_overlays.errors import Problem, SourceError
-from npu_overlays.overlay.tables import parse_toml
-from npu_overlays.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,64 +101,3 @@ def _urls(message: email.message.Message) -> dict[str, str]:
         label, _, url = str(entry).partition(",")
         urls[label.strip()] = url.strip()
     return urls
-
-
-def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
-    """Return the metadata of a source tree, by upstream's own backend for git; raises `SourceError`.
-
-    For git this runs upstream's build backend in an isolated environment,
-    which is set up from the user's package index.
-    """
-    readme = next((path for path in tree.entries if path.lower() in ("readme.md", "readme.rst", "readme.txt")), "")
-    entry_points = tree.entry_points if tree.wheel else sdist_entry_points(tree)
-    if tree.metadata and entry_points is not None:
-        return parse_metadata(tree.metadata, entry_points, readme=readme or "README.md")
-    text, built = _run_backend(tree)
-    return parse_metadata(text, built, readme=readme)
-
-
-def sdist_entry_points(tree: SourceTree) -> str | None:
-    """Return the entry points of an sdist as the text a wheel holds; None where only its backend can tell.
-
-    An sdist does not have to list them: setuptools does, others say them in pyproject.toml.
-    """
-    infos = [path for path in tree.entries if path.endswith(".egg-info/SOURCES.txt")]
-    if infos:
-        listed = f"{infos[0].rpartition('/')[0]}/entry_points.txt"
-        return tree.read(listed).decode("utf-8") if listed in tree else ""
-    project = parse_toml(tree.read("pyproject.toml")).get("project") if "pyproject.toml" in tree else None
-    if not isinstance(project, dict) or {"scripts", "gui-scripts", "entry-points"} & set(project.get("dynamic", [])):
-        return None
-    groups = {"console_scripts": project.get("scripts", {}), "gui_scripts": project.get("gui-scripts", {})}
-    groups |= project.get("entry-points", {})
-    return "".join(
-        f"[{name}]\n{''.join(f'{key} = {value}' + chr(10) for key, value in points.items())}"
-        for name, points in groups.items()
-        if points
-    )
-
-
-def _run_backend(tree: SourceTree) -> tuple[str, str]:
-    import tempfile  # noqa: PLC0415  # these three only matter when an overlay is locked
-
-    from build import BuildBackendException, BuildException, ProjectBuilder  # noqa: PLC0415
-    from build.env import DefaultIsolatedEnv  # noqa: PLC0415
-    from pyproject_hooks import quiet_subprocess_runner  # noqa: PLC0415
-
-    with tempfile.TemporaryDirectory(prefix="npu-overlays-metadata-") as folder:
-        source = Path(folder, "source")
-        tree.unpack(source)
-        try:
-            with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
-                warnings.simplefilter("ignore")  # the backend's opinion of upstream's configuration
-                builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
-                environment.install(builder.build_system_requires)
-                environment.install(builder.get_requires_for_build("wheel"))
-                info = Path(builder.metadata_path(Path(folder, "metadata")))
-        except (BuildException, BuildBackendException) as error:
-            what = f"upstream's build backend gave no metadata: {error}"
-            raise SourceError(
-                Problem(where=tree.origin.commit, what=what, fix="see its output with --verbose")
-            ) from error
-        entry_points = info / "entry_points.txt"
-        return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""

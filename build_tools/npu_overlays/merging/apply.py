@@ -29,6 +29,7 @@ class _Applier:
     content: Content
     source: SourceTree
     absent: frozenset[str]
+    notices: bool = True
     changed: dict[str, bytes | None] = field(default_factory=dict)
     authorship: dict[str, Authorship] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
@@ -61,7 +62,7 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
     Raises:
         MergeError: with everything that does not fit.
     """
-    applier = _applier(content, source, absent)
+    applier = _applier(content, source, absent, notices=True)
     if not applier.problems:
         applier.attempt(partial(check, applier.tree, content, applier.authorship, absent=absent))
     if applier.problems:
@@ -74,17 +75,29 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
     )
 
 
-def apply_part(content: Content, source: SourceTree, *, absent: frozenset[str] = frozenset()) -> PatchedTree:
-    """Apply a part of an overlay, which need not run by itself; raises `MergeError` where something does not fit."""
-    applier = _applier(content, source, absent)
+def apply_part(
+    content: Content, source: SourceTree, *, absent: frozenset[str] = frozenset(), notices: bool = True
+) -> PatchedTree:
+    """Apply a part of an overlay, which need not run by itself.
+
+    Args:
+        content: the part.
+        source: upstream's files.
+        absent: as for `apply_overlay`.
+        notices: whether comments mark the changed places, as in a wheel.
+
+    Raises:
+        MergeError: with everything that does not fit.
+    """
+    applier = _applier(content, source, absent, notices=notices)
     if applier.problems:
         raise MergeError(by_cause(applier.problems))
     return applier.tree
 
 
-def _applier(content: Content, source: SourceTree, absent: frozenset[str]) -> _Applier:
+def _applier(content: Content, source: SourceTree, absent: frozenset[str], *, notices: bool) -> _Applier:
     """Return what applying everything that is said gave, and everything that does not fit."""
-    applier = _Applier(content=content, source=source, absent=absent)
+    applier = _Applier(content=content, source=source, absent=absent, notices=notices)
     for file in content.patches:
         applier.attempt(partial(_patch, applier, file))
     for edit in content.edits:
@@ -208,7 +221,8 @@ def _merge(applier: _Applier, path: str, operations: list[Operation]) -> None:
             Problem(where=operations[0].where, what=f"upstream has no {path}", fix=_nearest_path(applier, path))
         )
     overlay = applier.content.overlay
-    result = merged_module(path, before, operations, distribution=overlay.distribution, purpose=overlay.purpose)
+    name = overlay.distribution if applier.notices else ""
+    result = merged_module(path, before, operations, distribution=name, purpose=overlay.purpose)
     applier.changed[path] = result.content
     applier.declared += result.declared
     _author(applier, path, result.authorship)

@@ -48,7 +48,7 @@ def merged_module(
         path: repository path, for messages.
         content: upstream's bytes.
         operations: all operations on this file.
-        distribution: name of the distribution built, written into the notices.
+        distribution: name of the distribution built, written into the notices; empty to leave these out.
         purpose: what the changes are for, likewise; may be empty.
 
     Returns:

@@ -56,7 +56,7 @@ class Site:
         module: upstream's module.
         operation: the operation.
         companions: all operations on this module.
-        distribution: name of the distribution built, written into the notices.
+        distribution: name of the distribution built, written into the notices; empty to leave these out.
         purpose: what the changes are for, likewise; may be empty.
     """
 
@@ -104,7 +104,12 @@ class Site:
         return Splice(start=offset, end=offset, text=text, where=self.operation.where, ends=ends)
 
     def notice(self, indentation: str) -> str:
-        """Return the comment that marks a changed place, as the Apache licence (section 4b) asks for."""
+        """Return the comment that marks a changed place, as the Apache licence (section 4b) asks for.
+
+        Where no distribution is named, there is none.
+        """
+        if not self.distribution:
+            return ""
         why = naming_no_encoding(" ".join(self.operation.reason.why.split()))
         if self.module.is_ascii:
             why = why.encode("ascii", "backslashreplace").decode()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.pipeline import acquire, check_shape
 from npu_overlays.starting.example import Example, find_example
 from npu_overlays.starting.layered import Layered
 from npu_overlays.starting.pinning import start_of

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from npu_overlays.acquisition import acquire
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name
 from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, acquire, each, joined, prepare
+from npu_overlays.pipeline import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import write_atomically, writing
 from npu_overlays.scratch import scratch, temporaries

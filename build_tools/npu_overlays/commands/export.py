@@ -1,0 +1,135 @@
+"""`export`: an overlay, or some of what it says → patches of upstream, as mails or as a folder of patches."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.checkout.choosing import choose
+from npu_overlays.checkout.exporting import Style, export
+from npu_overlays.checkout.folder import refuse_present
+from npu_overlays.checkout.series import Series, series
+from npu_overlays.checkout.units import Unit, only, units_of
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.selection import select
+from npu_overlays.console import Console
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.pipeline import Subject, subject
+from npu_overlays.progress import about
+
+_DESCRIPTION = """\
+Write what an overlay changes as patches of upstream, one for each operation,
+in order, with the reasons as messages. Applied to the pinned commit they give
+exactly the tree that a wheel is made from.
+
+Operations that are named are exported alone, each on upstream itself: as
+`path:Symbol`, a symbol, a path (all that is done there) or a patch's name.
+
+  git-am     mails; `git am --keep-cr DIR/*.patch` makes commits of them
+  patch-dir  diffs below the reason, as an overlay's patches/ holds them;
+             `git apply DIR/0001-….patch`, one after the other
+
+examples:
+  npu-overlays export verl@d62da49 --out /tmp/mails
+  npu-overlays export verl@d62da49 DataProto.to --without-notices
+  npu-overlays export verl@d62da49 --format patch-dir --out /tmp/patches
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: which overlay, and where its upstream is to come from.
+        names: what of it; empty for all.
+        style: how.
+        out: where to write; None for a folder called after the overlay.
+        notices: whether comments mark the changed places, as in a wheel.
+        json: whether the report is JSON.
+    """
+
+    selection: Selection
+    names: tuple[str, ...]
+    style: Style
+    out: Path | None
+    notices: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_one(parser)
+    text = "what to export, instead of all: path:Symbol, Symbol, path, or the name of a patch"
+    parser.add_argument("operation", nargs="*", metavar="OPERATION", help=text)
+    parser.add_argument("--format", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am")
+    parser.add_argument("--out", type=folder, metavar="DIR", help="default: OVERLAY.patches; not there yet, or empty")
+    text = "leave out the comments that mark the changed places, for a pull request to upstream"
+    parser.add_argument("--without-notices", action="store_true", help=text)
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(
+        selection=read_one(parsed),
+        names=tuple(parsed.operation),
+        style=parsed.format,
+        out=parsed.out,
+        notices=not parsed.without_notices,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    (overlay,) = select(options.selection)
+    out = options.out or folder(f"{overlay.name}.patches")
+    refuse_present(out)
+    with about(overlay.name):
+        found = subject(overlay, options.selection.choice)
+        units = units_of(found.content)
+        chosen = choose(units, options.names) if options.names else units
+        made = _series(found, chosen, options)
+        files = export(found, made, out, options.style)
+    if len(chosen) < len(units):
+        for problem in _alone(found, chosen):
+            console.notice(f"{overlay.name}: alone it would not run: {problem.where}: {problem.what}")
+    if options.json:
+        console.json({"overlay": overlay.name, "format": options.style, "files": [str(file) for file in files]})
+        return 0
+    for file in files:
+        console.line(str(file))
+    console.line(f"{overlay.name}: {plural(len(files), 'file')}, to be applied in this order", style="green")
+    return 0
+
+
+def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> Series:
+    try:
+        return series(found, chosen, notices=options.notices)
+    except MergeError as error:
+        if not options.names:
+            raise
+        fix = "name what it needs too, or its whole file by the path"
+        alone = Problem(where=", ".join(options.names), what="cannot be applied without the rest", fix=fix)
+        raise MergeError((*error.problems, alone)) from error
+
+
+def _alone(found: Subject, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]:
+    """Return what would not run of a part of an overlay."""
+    try:
+        apply_overlay(only(found.content, chosen), found.tree, absent=found.absent)
+    except MergeError as error:
+        return error.problems
+    return ()
+
+
+COMMAND = Command(
+    name="export",
+    summary="write what an overlay changes as patches of upstream, as mails or as a folder of patches",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)
