@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.acquisition import acquire
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.installs.stacks import constraints, constraints_name
