@@ -11,6 +11,8 @@ Every marker takes:
 - ``why``: required, the reason, one sentence for a user of the wheel;
 - ``forwarded``: the upstream pull request or issue;
 - ``drop_when``: the condition under which the operation can be deleted;
+- ``depends``: what else it depends on upstream, ``("path/of/file.py:symbol", …)``;
+  what its text reads is found without being named;
 - ``since`` and ``until``: the first upstream version it is for, and the first
   it is not for any more;
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
@@ -33,6 +35,7 @@ def added(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -44,6 +47,7 @@ def added(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -54,6 +58,7 @@ def added(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -68,6 +73,7 @@ def replaced(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -79,6 +85,7 @@ def replaced(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -89,6 +96,7 @@ def replaced(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -102,6 +110,7 @@ def wrapped(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -119,6 +128,7 @@ def edited(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -140,6 +150,7 @@ def deleted(
     why: str,
     forwarded: str = "",
     drop_when: str = "",
+    depends: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),

@@ -19,7 +19,7 @@ from support.pythons import SUPPORTED, some_python
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
 import ast, json, sys, warnings
-from npu_overlays.lock.parts import parts
+from npu_overlays.merging.upstream.parts import parts
 from npu_overlays.syntax.definitions import definitions_of
 from npu_overlays.syntax.fingerprint import dump, fingerprint
 warnings.simplefilter("ignore")

@@ -26,11 +26,13 @@ class Arguments:
         reason: why.
         bounds: to which versions of upstream it applies.
         targets: its ``targets``, None where it names none.
+        depends: what it says that it depends on upstream.
     """
 
     reason: Reason
     bounds: Bounds
     targets: object
+    depends: tuple[str, ...]
 
 
 def read_arguments(reader: Reader, call: ast.Call) -> Arguments:
@@ -40,8 +42,8 @@ def read_arguments(reader: Reader, call: ast.Call) -> Arguments:
     # What `uses` names is imported; it is read beside the substitutions.
     own = ("uses",) if reader.action(call) == "edited" else ()
     for keyword in (one for one in call.keywords if one.arg not in own):
-        if keyword.arg not in (*_TEXTS, "targets"):
-            reader.problem(call, f"unknown argument `{keyword.arg or '**'}`", f"use {', '.join(_TEXTS)} or targets")
+        if keyword.arg not in (*_TEXTS, "depends", "targets"):
+            reader.problem(call, f"unknown argument `{keyword.arg or '**'}`", f"use {', '.join(_TEXTS)}, depends or targets")
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)
@@ -52,7 +54,22 @@ def read_arguments(reader: Reader, call: ast.Call) -> Arguments:
     bounds = Bounds(**{name: str(values.get(name, "")) for name in SINCE_UNTIL})
     for _, what, fix in bounds.faults():
         reader.problem(call, what, fix)
-    return Arguments(reason=_reason(values, bounds), bounds=bounds, targets=values.get("targets"))
+    return Arguments(
+        reason=_reason(values, bounds),
+        bounds=bounds,
+        targets=values.get("targets"),
+        depends=tuple(_depends(reader, call, values.get("depends", ()))),
+    )
+
+
+def _depends(reader: Reader, call: ast.Call, value: object) -> Iterator[str]:
+    """Yield what ``depends`` names; whether upstream has it, is seen when upstream is at hand."""
+    for name in value if isinstance(value, (list, tuple)) else [value]:
+        path, _, symbol = name.partition(":") if isinstance(name, str) else ("", "", "")
+        if path.endswith(".py") and all(part.isidentifier() for part in symbol.split(".")):
+            yield f"{path}:{symbol}"
+        else:
+            reader.problem(call, f"`depends` holds {name!r}, no symbol", 'depends=["path/of/file.py:Class.method"]')
 
 
 def _check_texts(reader: Reader, call: ast.Call, values: Mapping[str, object]) -> None:

@@ -52,6 +52,7 @@ def emit(  # noqa: PLR0913  # the parts of an Operation, read at different place
         reason=arguments.reason,
         layer=reader.layer,
         bounds=arguments.bounds,
+        depends=arguments.depends,
         where=reader.where(node),
         uses=_uses(node, call, edits),
     )

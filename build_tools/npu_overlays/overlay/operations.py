@@ -88,6 +88,7 @@ class Operation:
         reason: why.
         layer: the layer that says so, ``verl``, or the pin's name for what is its own.
         bounds: to which versions of upstream it applies.
+        depends: what its author says that it depends on beside what its text reads, ``path:symbol``.
         where: file and line in the overlay, for messages.
         uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
     """
@@ -107,6 +108,7 @@ class Operation:
     reason: Reason
     layer: str
     bounds: Bounds = ALWAYS
+    depends: tuple[str, ...] = ()
     where: str
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 

@@ -1,0 +1,130 @@
+"""Changed: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from npu_overlays.overlay.content import Content
+from npu_overlays.reads.chains import chains
+from npu_overlays.reads.code import Code, Codes
+from npu_overlays.reads.described import described
+from npu_overlays.reads.read import Read
+from npu_overlays.reads.upstream import Upstream
+
+_TEXTS = ("kind", "signature", "decorators", "returns", "value")
+_CALLED = {"signature": "parameters or bases", "returns": "return"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """One place of an overlay that reads a symbol.
+
+    Args:
+        reader: ``wrapped path:symbol`` or ``file path``.
+        written: how the overlay names what leads to the symbol.
+        where: file and line in the overlay.
+    """
+
+    reader: str
+    written: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedRead:
+    """One symbol that is not what it was, and the places that read it.
+
+    Args:
+        before: what it was.
+        now: what it is; None where it is gone.
+        differences: in words, ``value (`a` → `b`)``; that it is gone, where it is.
+        places: who reads it.
+    """
+
+    before: Read
+    now: Read | None
+    differences: tuple[str, ...]
+    places: tuple[Place, ...]
+
+
+def changed_reads(
+    before: Iterable[Read], upstream: Upstream, content: Content, *, absent: frozenset[str] = frozenset()
+) -> tuple[ChangedRead, ...]:
+    """Return what is not the same in another tree of all that operations and added files read.
+
+    Args:
+        before: of a lock.
+        upstream: the other tree.
+        content: the overlay that is to apply there; what is not part of it, reads nothing.
+        absent: paths of which nothing is known there.
+    """
+    codes = {code.reader: code for code in Codes(content).all}
+    found = []
+    for read in before:
+        places = [place for entry in read.by if (place := _place(entry, codes))] if read.path not in absent else []
+        there = upstream.find(read.path, read.symbol) if places else None
+        now = described(there, whole=bool(read.body)) if there else None
+        found += [*_changed(read, now, places)]
+    return tuple(found)
+
+
+def _changed(before: Read, now: Read | None, places: list[Place]) -> Iterator[ChangedRead]:
+    """Yield a change with the places that it matters to; to a wrapper of the symbol itself, only what that returns."""
+    own = [one for one in places if one.reader.endswith(f" {before.path}:{before.symbol}")]
+    others = [one for one in places if one not in own]
+    for those, of_itself in ((own, True), (others, False)):
+        told = tuple(_differences(before, now, of_itself=of_itself))
+        if those and told:
+            yield ChangedRead(before=before, now=now, differences=told, places=tuple(those))
+
+
+def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator[str]:
+    if now is None:
+        if not of_itself:  # which is told of the operation
+            yield "it is gone"
+        return
+    for part in ("returns",) if of_itself else _TEXTS:
+        old, new = getattr(before, part), getattr(now, part)
+        if old != new and not (before.entries and now.entries and part == "value"):
+            yield f"its {_CALLED.get(part, part)}{_exchanged(old, new)}"
+    if not of_itself and before.entries and now.entries:
+        yield from _of_entries(before, now)
+    if before.body != now.body and not of_itself:
+        yield "its text"
+
+
+def _of_entries(before: Read, now: Read) -> Iterator[str]:
+    """Yield the entries of a dictionary that changed or are gone; one more is nothing to who reads the others."""
+    known = dict(entry.partition(": ")[::2] for entry in now.entries)
+    for key, old in (entry.partition(": ")[::2] for entry in before.entries):
+        if known.get(key) != old:
+            yield f"its entry {key}{_exchanged(old, known.get(key, ''))}"
+
+
+def _exchanged(old: str, new: str) -> str:
+    if "<" in old + new:  # a digest says nothing to a reader
+        return ""
+    return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
+
+
+def _place(entry: str, codes: dict[str, Code]) -> Place | None:
+    """Return where something stands that reads, as the overlay is now; None where the overlay has it no more."""
+    reader, _, written = entry.rpartition(" ")
+    code = codes.get(reader)
+    if code is None:
+        return None
+    where = code.operation.where if code.operation else f"{code.file}:1"
+    return Place(reader=reader, written=written, where=next(_written(code, written), where))
+
+
+def _written(code: Code, written: str) -> Iterator[str]:
+    names = tuple(written.split("."))
+    for chain, node in chains(code.tree):
+        if chain[: len(names)] == names:
+            yield code.where(node)
+    for node in ast.walk(code.tree):
+        aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+        if getattr(node, "name", "") == names[-1] or any(names[-1] in (one.asname, one.name) for one in aliases):
+            yield code.where(node)

@@ -1,0 +1,168 @@
+"""Code: overlay → its own text, one piece for each operation and added file, with what its names mean."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from npu_overlays.errors import MergeError
+from npu_overlays.merging.gate.shipped import absolute, module_name
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.pin import Pin
+from npu_overlays.reads.chains import Chain, attributes, chains, chains_in_text
+from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.symbols import Module
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """A name that an import in an overlay's text binds: the module, and what of it; empty for the module itself."""
+
+    module: str
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """One piece of an overlay's text.
+
+    Args:
+        reader: what it is called in locks, ``wrapped path:symbol`` or ``file path``.
+        path: repository path of the module it becomes part of.
+        operation: the operation it is the text of; None for an added file.
+        file: the overlay's file, and the line of it on which the text begins.
+        tree: its syntax; of an edit nothing.
+        imports: what its imports bind.
+    """
+
+    reader: str
+    path: str
+    operation: Operation | None
+    file: str
+    line: int
+    tree: ast.Module
+    imports: Mapping[str, Import] = field(repr=False)
+
+    def where(self, node: ast.AST) -> str:
+        """Return file and line of a node of its syntax."""
+        return f"{self.file}:{self.line + getattr(node, 'lineno', 1) - 1}"
+
+    @property
+    def owner(self) -> str:
+        """The class whose member it is; empty for anything else."""
+        return self.operation.symbol.rpartition(".")[0] if self.operation else ""
+
+
+class Codes:
+    """All text of an overlay, and what its pieces call each other.
+
+    Args:
+        content: the overlay.
+    """
+
+    def __init__(self, content: Content) -> None:
+        pin = content.overlay.pin
+        files = [_of_file(one, pin) for one in content.files if one.path.endswith(".py")]
+        operations = [_of_operation(one, pin) for one in content.operations]
+        self.all = [one for one in (*operations, *files) if one is not None]
+        self._files = {module_name(pin.place(one.path)): one for one in self.all if one.operation is None}
+        self._added = {
+            (one.path, one.operation.symbol): one
+            for one in self.all
+            if one.operation and one.operation.action in ("added", "replaced")
+        }
+
+    def holds(self, module: str) -> bool:
+        """Return whether a dotted name is that of an added file, which is not upstream's."""
+        return module in self._files
+
+    def own(self, code: Code, name: str) -> tuple[Code, ast.AST] | None:
+        """Return the piece of the overlay that a global name in another one means, or None."""
+        if (known := code.imports.get(name)) is not None:
+            file = self._files.get(known.module)
+            node = _definition(file, known.name) if file else None
+            return (file, node) if file and node else None
+        if code.operation is None:
+            node = _definition(code, name)
+            return (code, node) if node else None
+        other = self._added.get((code.path, name))
+        return (other, other.tree) if other else None
+
+    def vocabulary(self, code: Code, node: ast.AST) -> frozenset[str]:
+        """Return the attributes that a piece of text asks for, of whatever, and those that what it calls asks for."""
+        found: set[str] = set()
+        pending: list[tuple[Code, ast.AST]] = [(code, node)]
+        seen: set[int] = set()
+        while pending:
+            at, part = pending.pop()
+            if id(part) not in seen:
+                seen.add(id(part))
+                found |= attributes([part])
+                names = {chain[0] for chain, _ in chains(part)}
+                pending += [inner for name in names if (inner := self.own(at, name))]
+        return frozenset(found)
+
+
+def edited_chains(operation: Operation) -> Iterator[Chain]:
+    """Yield the dotted names that an edit's replacements read and its finds do not."""
+    found = {chain for edit in operation.edits for chain in chains_in_text(edit.find)}
+    new = (chain for edit in operation.edits for chain in chains_in_text(edit.replace))
+    yield from (chain for chain in dict.fromkeys(new) if chain not in found)
+
+
+def _definition(code: Code | None, name: str) -> ast.AST | None:
+    body = code.tree.body if code else []
+    return next((node for node in body if getattr(node, "name", "") == name), None)
+
+
+def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
+    try:
+        tree = Module(file.path, file.content).tree
+    except MergeError:
+        return None
+    return Code(
+        reader=f"file {file.path}",
+        path=file.path,
+        operation=None,
+        file=file.file,
+        line=1,
+        tree=tree,
+        imports=dict(_bound(ast.walk(tree), file.path, pin)),
+    )
+
+
+def _of_operation(operation: Operation, pin: Pin) -> Code | None:
+    text = f"_ = {operation.text}" if operation.kind == "attribute" and operation.text else operation.text
+    try:
+        tree = Module(operation.where, text.encode()).tree
+        imports = ast.parse("\n".join(one.statement for one in operation.imports))
+    except (MergeError, SyntaxError):
+        return None
+    header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
+    bound = [*_bound(imports.body, operation.path, pin), *_bound(ast.walk(tree), operation.path, pin)]
+    return Code(
+        reader=f"{operation.action} {operation.path}:{operation.symbol}",
+        path=operation.path,
+        operation=operation,
+        file=operation.file,
+        line=operation.line - header + 1,
+        tree=tree,
+        imports=dict(bound),
+    )
+
+
+def _bound(nodes: Iterable[ast.AST], path: str, pin: Pin) -> Iterator[tuple[str, Import]]:
+    """Yield the names that imports bind, in a module at some path."""
+    own = module_name(pin.place(path))
+    package = path.rpartition("/")[2] == "__init__.py"
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                whole = alias.name if alias.asname else alias.name.partition(".")[0]
+                yield bound_name(node, alias), Import(module=whole)
+        elif isinstance(node, ast.ImportFrom):
+            source = absolute(own, node.level, node.module or "", package=package)
+            yield from ((bound_name(node, alias), Import(module=source, name=alias.name)) for alias in node.names)

@@ -1,0 +1,100 @@
+"""Reads: what overlay code reads of upstream, as data that a lock can keep and another tree be held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """One symbol of upstream's that overlay code reads, and what is known of it; empty fields do not apply.
+
+    Args:
+        path: repository path.
+        symbol: qualified name; ``Class.name`` also for what a method gives to ``self``, or a base has.
+        kind: plain function, generator, …, class or attribute.
+        signature: of a function its parameters, of a class its bases.
+        decorators: in order.
+        returns: in which shapes a function returns.
+        value: of an attribute, as text or digest; what may give it a value, where that is several.
+        entries: of a dictionary, each with its key.
+        body: fingerprint of all of it, where an author says ``depends``.
+        by: who reads it, as ``wrapped path/of/file.py:Class.method self.name``: operation, symbol, and how it is
+            written there; of an added file ``file path/of/file.py name``.
+    """
+
+    path: str
+    symbol: str
+    kind: str = ""
+    signature: str = ""
+    decorators: str = ""
+    returns: str = ""
+    value: str = ""
+    entries: tuple[str, ...] = ()
+    body: str = ""
+    by: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        """By what two sets of reads are compared: the symbol, and whether all of it counts."""
+        return self.path, self.symbol, bool(self.body)
+
+    @property
+    def readers(self) -> frozenset[str]:
+        """Who reads it: `by` without how it is written."""
+        return frozenset(entry.rpartition(" ")[0] for entry in self.by)
+
+    def read_by(self, readers: Iterable[str]) -> Read:
+        """Return it as only some read it."""
+        known = frozenset(readers)
+        return replace(self, by=tuple(entry for entry in self.by if entry.rpartition(" ")[0] in known))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One place of an overlay that reads a symbol of upstream's.
+
+    Args:
+        read: what it reads, without ``by``.
+        reader: which operation or added file, ``wrapped path/of/file.py:Class.method`` or ``file path/of/file.py``.
+        written: how the overlay names what leads there, ``self.name``; ``upstream`` for what the original returns,
+            ``depends`` for what its author says.
+        where: file and line in the overlay.
+    """
+
+    read: Read
+    reader: str
+    written: str
+    where: str
+
+
+def recorded(readings: Iterable[Reading]) -> tuple[Read, ...]:
+    """Return what a lock keeps of readings: each symbol once, in order, with all that read it."""
+    found: dict[tuple[str, str, bool], tuple[Read, set[str]]] = {}
+    for one in readings:
+        found.setdefault(one.read.key, (one.read, set()))[1].add(f"{one.reader} {one.written}")
+    return tuple(replace(read, by=tuple(sorted(by))) for _, (read, by) in sorted(found.items()))
+
+
+def kept(now: Iterable[Read], earlier: Iterable[Read], readers: Iterable[str], absent: frozenset[str]) -> tuple[Read, ...]:
+    """Return reads with those of an earlier lock of which a source at hand can say nothing.
+
+    Args:
+        now: what was found out.
+        earlier: of the earlier lock, made for the same pin.
+        readers: what the overlay is made of; others read nothing any more.
+        absent: paths that the source lacks.
+    """
+    found = {read.key: read for read in now}
+    known = frozenset(readers)
+    for read in earlier:
+        unseen = {one for one in read.readers & known if read.path in absent or _path(one) in absent}
+        if unseen:
+            there = found.get(read.key, replace(read, by=()))
+            found[read.key] = replace(there, by=tuple(sorted({*there.by, *read.read_by(unseen).by})))
+    return tuple(found[key] for key in sorted(found))
+
+
+def _path(reader: str) -> str:
+    return reader.partition(" ")[2].partition(":")[0]

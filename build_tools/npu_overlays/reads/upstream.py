@@ -1,0 +1,201 @@
+"""Upstream: tree and pin → what a dotted name stands for in it, whichever module it is imported from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.errors import MergeError
+from npu_overlays.merging.gate.shipped import Shipped, Sources, absolute, module_name
+from npu_overlays.pin import Pin
+from npu_overlays.reads.chains import chains, first_parameter, local_names
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, bound_name
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.tree import SourceTree
+
+_FAR = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """One expression that gives a symbol its value, and the names that are not the module's where it stands."""
+
+    node: ast.expr
+    local: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A symbol of upstream's.
+
+    Args:
+        path: repository path.
+        symbol: qualified name; empty for a module.
+        home: path of the module in which it is written: of an inherited member, the base's.
+        nodes: its definitions, more than one where it is defined in branches.
+        values: of what is assigned, what may give it its value.
+    """
+
+    path: str
+    symbol: str
+    home: str
+    nodes: tuple[ast.stmt, ...] = ()
+    values: tuple[Value, ...] = ()
+
+    @property
+    def classes(self) -> list[ast.ClassDef]:
+        """Its definitions as classes."""
+        return [node for node in self.nodes if isinstance(node, ast.ClassDef)]
+
+
+class Upstream:
+    """The shipped modules of an upstream tree; each is read once, when it is asked for.
+
+    Args:
+        pin: says which those are.
+        tree: the tree.
+    """
+
+    def __init__(self, pin: Pin, tree: SourceTree) -> None:
+        places = {place: path for path in tree.entries if (place := pin.place(path))}
+        self._pin, self._tree = pin, tree
+        self._shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources())
+        self._modules: dict[str, Module | None] = {}
+        self._set: dict[tuple[str, str], dict[str, list[Value]]] = {}
+
+    def module(self, path: str) -> Module | None:
+        """Return a module; None where there is none, or this Python cannot parse it."""
+        if path not in self._modules:
+            try:
+                known = path in self._tree and path.endswith(".py")
+                self._modules[path] = Module(path, self._tree.read(path)) if known else None
+            except MergeError:
+                self._modules[path] = None
+        return self._modules[path]
+
+    def find(self, path: str, symbol: str) -> Found | None:
+        """Return what a module calls by a qualified name, wherever it is written; None where there is none."""
+        names = symbol.split(".")
+        found = self.chain(path, names)
+        return found[-1] if len(found) == len(names) and found[-1].symbol else None
+
+    def named(self, module: str, name: str) -> Found | None:
+        """Return what an import of a name from a module, or with no name of the module itself, brings of upstream's."""
+        return self._of_module(module, name, _FAR) if name else self._module_named(module)
+
+    def chain(self, path: str, names: Sequence[str]) -> list[Found]:
+        """Return what the names of ``a.b.c``, read in a module, mean one after the other, as far as is known."""
+        first = self._global(path, names[0], _FAR)
+        return [] if first is None else [first, *self.members(first, names[1:])]
+
+    def members(self, owner: Found, names: Sequence[str]) -> list[Found]:
+        """Return what the names behind a module or a class mean one after the other, as far as is known."""
+        found: list[Found] = []
+        for name in names:
+            inner = self.member(owner, name)
+            if inner is None:
+                break
+            found.append(inner)
+            owner = inner
+        return found
+
+    def member(self, owner: Found, name: str) -> Found | None:
+        """Return a name of a module, or a member of a class: its own, a base's, or what a method gives to ``self``."""
+        if not owner.symbol:
+            return self._of_module(module_name(self._pin.place(owner.path)), name, _FAR)
+        for one in self._family(owner) if owner.classes else ():
+            module = self.module(one.home)
+            known = module.definitions.get(f"{one.symbol}.{name}", []) if module else []
+            values = [*_values(known), *self._settings(one).get(name, [])]
+            if known or values:
+                nodes = tuple(entry.node for entry in known)
+                symbol = f"{owner.symbol}.{name}"
+                return Found(path=owner.path, symbol=symbol, home=one.home, nodes=nodes, values=tuple(values))
+        return None
+
+    def _family(self, owner: Found) -> Iterator[Found]:
+        """Yield a class and its bases, each as it is written."""
+        pending, seen = [owner], set()
+        while pending:
+            one = pending.pop(0)
+            if (one.home, one.symbol) not in seen:
+                seen.add((one.home, one.symbol))
+                yield one
+                bases = [base for node in one.classes for base in node.bases]
+                chained = (self.chain(one.home, names)[-1:] for names, _ in chains(*bases))
+                pending += [base for found in chained for base in found if base.classes]
+
+    def _settings(self, owner: Found) -> dict[str, list[Value]]:
+        """Return what the methods of a class give to ``self``, by name."""
+        key = (owner.home, owner.symbol)
+        if key not in self._set:
+            found: dict[str, list[Value]] = {}
+            methods = (one for node in owner.classes for one in node.body if isinstance(one, FUNCTIONS))
+            for method in methods:
+                for name, node in _given(method, first_parameter(method)):
+                    found.setdefault(name, []).append(Value(node=node, local=local_names(method)))
+            self._set[key] = found
+        return self._set[key]
+
+    def _module_named(self, name: str) -> Found | None:
+        path = self._shipped.modules.get(name, "")
+        return Found(path=path, symbol="", home=path) if path.endswith(".py") else None
+
+    def _of_module(self, module: str, name: str, far: int) -> Found | None:
+        path = self._shipped.modules.get(module, "")
+        found = self._global(path, name, far) if path.endswith(".py") else None
+        return found or self._module_named(f"{module}.{name}")
+
+    def _global(self, path: str, name: str, far: int) -> Found | None:
+        module = self.module(path)
+        if module is None or not far:
+            return None
+        known = module.definitions.get(name, [])
+        own = [one for one in known if one.kind != "import"]
+        if own:
+            nodes = tuple(one.node for one in own)
+            return Found(path=path, symbol=name, home=path, nodes=nodes, values=tuple(_values(own)))
+        found = (self._through(path, one, far) for one in known)
+        return next(filter(None, found), None) or self._by_star(path, module, name, far)
+
+    def _through(self, path: str, definition: Definition, far: int) -> Found | None:
+        """Return what an import brings that stands in one of upstream's modules."""
+        node = definition.node
+        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
+            if bound_name(node, alias) == definition.name and isinstance(node, ast.ImportFrom):
+                return self._of_module(self._source(path, node), alias.name, far - 1)
+            if bound_name(node, alias) == definition.name:
+                return self._module_named(alias.name if alias.asname else definition.name)
+        return None
+
+    def _source(self, path: str, node: ast.ImportFrom) -> str:
+        """Return the dotted name of the module from which one at some path imports."""
+        own = module_name(self._pin.place(path))
+        return absolute(own, node.level, node.module or "", package=self._shipped.is_package(own))
+
+    def _by_star(self, path: str, module: Module, name: str, far: int) -> Found | None:
+        for star in module.scopes.stars if not name.startswith("_") else ():
+            if isinstance(star.node, ast.ImportFrom):
+                inner = self._shipped.modules.get(self._source(path, star.node), "")
+                if inner != path and (found := self._global(inner, name, far - 1)):
+                    return found
+        return None
+
+
+def _values(definitions: Iterable[Definition]) -> Iterator[Value]:
+    for one in definitions:
+        value = getattr(one.node, "value", None)
+        if isinstance(value, ast.expr):
+            yield Value(node=value)
+
+
+def _given(method: ast.AST, first: str) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the attributes that a method gives to its first parameter, with their values."""
+    for node in ast.walk(method) if first else ():
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for one in (inner for target in targets for inner in ast.walk(target)):
+                own = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == first
+                if own and isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
+                    yield one.attr, node.value
