@@ -21,6 +21,7 @@ from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
 from npu_overlays.progress import step
+from npu_overlays.reads import Read, Upstream, kept, readers, readings, recorded, unmet
 from npu_overlays.tree import SourceTree
 
 
@@ -51,15 +52,19 @@ def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
     absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
     applied = apply_overlay(content, tree, absent=absent)
     found = [*contracts(content, tree), *patch_contracts(applied.patched)]
+    upstream = Upstream(overlay.pin, tree, absent)
+    if problems := [*unmet(content, upstream)]:
+        raise MergeError(problems)
     notices = check_contracts(found, found, content.operations, overlay=overlay.name)
     lock = Lock(
         commit=overlay.pin.identity,
         metadata=metadata,
         archives=archives,
         contracts=(*found, *_earlier_contracts(content, known, absent)),
+        reads=_reads(content, upstream, known),
     )
     check_shape(overlay, tree, releases.values())
-    carried = carried_over(content, lock, before=before, absent=absent)
+    carried = carried_over(content, lock, upstream, before=before)
     return DerivedLock(content=content, lock=lock, notices=(*notices, *carried))
 
 
@@ -90,6 +95,12 @@ def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[s
         for one in (known.contracts if known else ())
         if one.path in absent and (_places(one) & places or one.patch in patches)
     )
+
+
+def _reads(content: Content, upstream: Upstream, known: Lock | None) -> tuple[Read, ...]:
+    """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
+    earlier = (known.reads if known else None) or ()
+    return kept(recorded(readings(content, upstream)), earlier, readers(content), upstream.absent)
 
 
 def _places(one: Contract) -> set[tuple[str, str, str]]:

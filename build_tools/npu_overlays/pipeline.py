@@ -28,6 +28,7 @@ from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about, step
+from npu_overlays.reads import Upstream, unmet
 from npu_overlays.tree import PatchedTree, SourceTree
 
 T = TypeVar("T")
@@ -166,7 +167,7 @@ def prepare(loaded: Loaded) -> Prepared:
 
 def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozenset[str]) -> tuple[Applied, list[str]]:
     """Apply the overlay and check its contracts, reporting the mistakes of both at once."""
-    problems: list[Problem] = []
+    problems = [*unmet(content, Upstream(content.overlay.pin, tree, absent))]
     notices: list[str] = []
     applied: Applied | None = None
     try:

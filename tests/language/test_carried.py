@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.errors import MergeError
 from npu_overlays.lock.carried import carried_over
-from npu_overlays.lock.contracts import contracts
-from npu_overlays.lock.lockfile import Lock, load_lock, render_lock, write_lock
-from npu_overlays.lock.metadata import UpstreamMetadata
-from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.emptying import written_out
-from npu_overlays.overlay.content import Content
+from npu_overlays.lock.lockfile import write_lock
 from support.environment import Environment
 
-from .overlays import HEADER, git_diff, layer, load, mistakes, write
-from .pairs import source_tree, text
+from .locks import locked, told, write_locked
+from .overlays import HEADER, git_diff, layer, mistakes, write
+from .pairs import text
 
 PATH = "pkg/m.py"
 BASE = """
@@ -52,46 +47,9 @@ why = "w"
 """
 
 
-def _locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str = "1.0") -> tuple[Content, Lock]:
-    """Return a pin and the lock that `npu-overlays lock` would make from an upstream of the given files."""
-    content = load(root, name, version)
-    files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
-    tree = source_tree(files)
-    content = written_out(content, tree)
-    applied = apply_overlay(content, tree)
-    found = (*contracts(content, tree), *patch_contracts(applied.patched))
-    metadata = UpstreamMetadata(version=version, fields={}, scripts={})
-    return content, Lock(commit=content.overlay.pin.commit, metadata=metadata, contracts=found)
-
-
-def _write_locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str) -> None:
-    content, lock = _locked(root, write(root, {}, name=name), upstream, version)
-    write_lock(content.overlay.folder, lock)
-
-
-def _told(  # noqa: PLR0913  # the two pins, the layer and what is the second pin's own
-    tmp_path: Path,
-    before: Mapping[str, str | bytes],
-    after: Mapping[str, str | bytes],
-    files: Mapping[str, str | bytes],
-    own: Mapping[str, str | bytes] = {},
-    *,
-    base: str = "",
-    config: str = "",
-) -> list[str]:
-    """Return what is told of a layer of `files` that is carried from the one upstream to the other."""
-    root = tmp_path / "o"
-    layer(root, files, config=base)
-    _write_locked(root, "base", before, "1.0")
-    content, lock = _locked(root, write(root, own, name="new", config=config), after, "1.1")
-    write_lock(content.overlay.folder, lock)
-    assert render_lock(load_lock(content.overlay)) == render_lock(lock)
-    return carried_over(content, lock)
-
-
 def test_a_pin_at_which_nothing_differs_is_silent(tmp_path: Path) -> None:
     moved = text(BASE).replace("return x > 1", "'''Doc.'''\n    return  (x > 1)  # same")
-    assert _told(tmp_path, {PATH: BASE}, {PATH: moved}, {f"tree/{PATH}": OVERLAY}) == []
+    assert told(tmp_path, {PATH: BASE}, {PATH: moved}, {f"tree/{PATH}": OVERLAY}) == []
 
 
 def test_each_operation_that_meets_another_upstream_is_told_of_with_what_changed(tmp_path: Path) -> None:
@@ -106,10 +64,10 @@ def test_each_operation_that_meets_another_upstream_is_told_of_with_what_changed
             def f(self): return 1
     """
     with pytest.raises(MergeError, match="is a plain function, upstream's is a generator"):
-        _told(tmp_path, {PATH: BASE}, {PATH: now}, {f"tree/{PATH}": OVERLAY})
+        told(tmp_path, {PATH: BASE}, {PATH: now}, {f"tree/{PATH}": OVERLAY})
     plain = text(now).replace("yield x > 1", "return x > 1").encode()
     since = "since pkg@1111111 upstream changed its"
-    assert _told(tmp_path, {PATH: BASE}, {PATH: plain}, {f"tree/{PATH}": OVERLAY}) == [
+    assert told(tmp_path, {PATH: BASE}, {PATH: plain}, {f"tree/{PATH}": OVERLAY}) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: {since} decorators (`@contextlib.contextmanager` is new)",
         f"pkg@2222222: look at the edited `{PATH}:ed`: {since} signature (`(x)` → `(*, y, x=None)`), body",
         f"pkg@2222222: look at the replaced `{PATH}:rep`: {since} annotations",
@@ -121,14 +79,14 @@ def test_what_the_overlay_says_itself_was_written_for_its_own_pin(tmp_path: Path
     now = text(BASE).replace("x > 1", "x > 2").replace("return 1", "return 3")
     own = {f"tree/{PATH}": '@wrapped(why="w")\ndef ready(x): return upstream(x)\n'}
     files = {f"tree/{PATH}": OVERLAY}
-    assert _told(tmp_path, {PATH: BASE}, {PATH: now}, files, own, config=DROP) == [
+    assert told(tmp_path, {PATH: BASE}, {PATH: now}, files, own, config=DROP) == [
         f"pkg@2222222: look at the replaced `{PATH}:rep`: since pkg@1111111 upstream changed its body"
     ]
 
 
 def test_a_file_that_is_not_python_and_has_a_substitution_is_compared_as_a_whole(tmp_path: Path) -> None:
     before, after = {"pkg/a.yaml": b"a: 1\n"}, {"pkg/a.yaml": b"b:\n  a: 1\n"}
-    assert _told(tmp_path, before, after, {"tree/pkg/n.txt": b"n"}, base=EDIT) == [
+    assert told(tmp_path, before, after, {"tree/pkg/n.txt": b"n"}, base=EDIT) == [
         "pkg@2222222: look at the edit `pkg/a.yaml`: since pkg@1111111 upstream changed the file"
     ]
 
@@ -137,9 +95,9 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
     root = tmp_path / "o"
     layer(root, {f"tree/{PATH}": OVERLAY})
     write(root, {})
-    content, lock = _locked(root, write(root, {}, name="new"), {PATH: BASE})
+    content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE})
     for said in ("missing", "its layout is version 1, this is npu-overlays for version 2"):
-        (notice,) = carried_over(content, lock)
+        (notice,) = carried_over(content, lock, upstream)
         assert notice == (
             f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "
             "compared with it: run `npu-overlays lock pkg@1111111`, then `npu-overlays lock pkg@2222222`"
@@ -150,11 +108,11 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
 def test_an_operation_no_other_pin_was_locked_with_is_told_of(tmp_path: Path) -> None:
     root = tmp_path / "o"
     layer(root, {f"tree/{PATH}": OVERLAY})
-    content, lock = _locked(root, write(root, {}), {PATH: BASE})
+    content, lock, upstream = locked(root, write(root, {}), {PATH: BASE})
     kept = [entry for entry in lock.contracts if entry.symbol != "ed"]
-    write_lock(content.overlay.folder, Lock(commit=lock.commit, metadata=lock.metadata, contracts=tuple(kept)))
-    content, lock = _locked(root, write(root, {}, name="new"), {PATH: BASE}, "1.1")
-    assert carried_over(content, lock) == [
+    write_lock(content.overlay.folder, replace(lock, contracts=tuple(kept)))
+    content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE}, "1.1")
+    assert carried_over(content, lock, upstream) == [
         f"pkg@2222222: look at the edited `{PATH}:ed`: no lock says what it was written for"
     ]
 
@@ -163,14 +121,14 @@ def test_the_nearest_earlier_pin_counts(tmp_path: Path) -> None:
     root = tmp_path / "o"
     layer(root, {f"tree/{PATH}": OVERLAY})
     second = text(BASE).replace("x > 1", "x > 2")
-    _write_locked(root, "base", {PATH: BASE}, "1.0")
-    _write_locked(root, "new", {PATH: second}, "1.10")
+    write_locked(root, "base", {PATH: BASE}, "1.0")
+    write_locked(root, "new", {PATH: second}, "1.10")
     newest = write(root, {}, name="newest")
     for version in ("1.10", "1.11"):
-        content, lock = _locked(root, newest, {PATH: second}, version)
-        assert carried_over(content, lock) == []
-    content, lock = _locked(root, newest, {PATH: second}, "1.9")
-    assert carried_over(content, lock) == [
+        content, lock, upstream = locked(root, newest, {PATH: second}, version)
+        assert carried_over(content, lock, upstream) == []
+    content, lock, upstream = locked(root, newest, {PATH: second}, "1.9")
+    assert carried_over(content, lock, upstream) == [
         f"pkg@3333333: look at the wrapped `{PATH}:ready`: since pkg@1111111 upstream changed its body"
     ]
 
@@ -178,13 +136,15 @@ def test_the_nearest_earlier_pin_counts(tmp_path: Path) -> None:
 def test_a_pin_older_than_all_others_is_compared_with_the_next_one_when_it_is_first_locked(tmp_path: Path) -> None:
     root = tmp_path / "o"
     layer(root, {f"tree/{PATH}": OVERLAY})
-    _write_locked(root, "base", {PATH: BASE}, "1.0")
-    content, lock = _locked(root, write(root, {}, name="new"), {PATH: text(BASE).replace("x > 1", "x > 0")}, "0.9")
-    assert carried_over(content, lock) == [
+    write_locked(root, "base", {PATH: BASE}, "1.0")
+    content, lock, upstream = locked(
+        root, write(root, {}, name="new"), {PATH: text(BASE).replace("x > 1", "x > 0")}, "0.9"
+    )
+    assert carried_over(content, lock, upstream) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: since pkg@1111111 upstream changed its body"
     ]
     write_lock(content.overlay.folder, lock)
-    assert carried_over(content, lock) == []
+    assert carried_over(content, lock, upstream) == []
 
 
 def test_an_operation_is_compared_where_it_applies(tmp_path: Path) -> None:
@@ -197,20 +157,20 @@ def test_an_operation_is_compared_where_it_applies(tmp_path: Path) -> None:
         def ready(x): return bool(upstream(x))
     """
     layer(root, {f"tree/{PATH}": variants})
-    _write_locked(root, "base", {PATH: BASE}, "1.0")
+    write_locked(root, "base", {PATH: BASE}, "1.0")
     changed = {PATH: text(BASE).replace("x > 1", "x > 2")}
-    content, lock = _locked(root, write(root, {}, name="new"), changed, "2.0")
-    assert carried_over(content, lock) == []
-    content, lock = _locked(root, write(root, {}, name="new"), changed, "2.0.dev0")
-    assert len(carried_over(content, lock)) == 1
+    content, lock, upstream = locked(root, write(root, {}, name="new"), changed, "2.0")
+    assert carried_over(content, lock, upstream) == []
+    content, lock, upstream = locked(root, write(root, {}, name="new"), changed, "2.0.dev0")
+    assert len(carried_over(content, lock, upstream)) == 1
 
 
 def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_path: Path) -> None:
     root = tmp_path / "o"
-    _, before = _locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
+    _, before, _ = locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
     name = write(root, {f"tree/{PATH}": OVERLAY}, name="new")
-    content, lock = _locked(root, name, {PATH: text(BASE).replace("x > 1", "x > 2")})
-    assert carried_over(content, lock, before=before) == [
+    content, lock, upstream = locked(root, name, {PATH: text(BASE).replace("x > 1", "x > 2")})
+    assert carried_over(content, lock, upstream, before=before) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: since overlay.lock of 1111111 upstream changed its body"
     ]
 
@@ -218,8 +178,8 @@ def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_pat
 def test_of_an_emptied_module_it_is_told_what_came_into_it(tmp_path: Path) -> None:
     before, now = {PATH: "a = 1\nb = 1\n"}, {PATH: "b = 2\n" + "".join(f"c{one} = 1\n" for one in range(7))}
     empty = {f"tree/{PATH}": 'deleted("*", why="w")\n'}
-    assert _told(tmp_path, before, {PATH: "b = 2\n"}, empty) == []
-    assert _told(tmp_path, before, now, empty) == [
+    assert told(tmp_path, before, {PATH: "b = 2\n"}, empty) == []
+    assert told(tmp_path, before, now, empty) == [
         (
             f"pkg@2222222: look at the emptied `{PATH}`: since pkg@1111111 upstream put "
             "`c0`, `c1`, `c2`, `c3`, `c4`, … there"
@@ -239,10 +199,10 @@ def test_a_patch_that_changes_another_symbol_than_it_was_written_for_is_an_error
     tmp_path: Path, environment: Environment
 ) -> None:
     patch = _patch(environment, MODEL, MODEL.replace("y + 1", "y + 2"))
-    assert _told(tmp_path, {PATH: MODEL}, {PATH: f"C = 1\n{MODEL}"}, patch) == []
+    assert told(tmp_path, {PATH: MODEL}, {PATH: f"C = 1\n{MODEL}"}, patch) == []
     twin = MODEL.replace("class B", "class A") + MODEL.replace("y + 1", "y + 3")
     with pytest.raises(MergeError) as caught:
-        _told(tmp_path, {PATH: MODEL}, {PATH: twin}, patch)
+        told(tmp_path, {PATH: MODEL}, {PATH: twin}, patch)
     (mistake,) = mistakes(caught.value)
     assert mistake == (
         "pkg/patches/p.patch: changes `pkg/m.py:A.forward` (replaced) here, but `pkg/m.py:B.forward` "
@@ -254,7 +214,7 @@ def test_a_patch_that_changes_another_symbol_than_it_was_written_for_is_an_error
 def test_a_patched_symbol_that_upstream_changed_elsewhere_is_told_of(tmp_path: Path, environment: Environment) -> None:
     body = "def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    e = 5\n    return a\n"
     patch = _patch(environment, body, body.replace("a = 1", "a = 2"))
-    assert _told(tmp_path, {PATH: body}, {PATH: body.replace("return a", "return b")}, patch) == [
+    assert told(tmp_path, {PATH: body}, {PATH: body.replace("return a", "return b")}, patch) == [
         "pkg@2222222: look at the patch `pkg/m.py:f`: since pkg@1111111 upstream changed its body"
     ]
 
@@ -263,6 +223,6 @@ def test_a_patch_of_another_file_is_compared_as_a_whole(tmp_path: Path, environm
     lines = b"".join(b"%d\n" % number for number in range(9))
     changed = git_diff(environment, {"pkg/a.txt": lines}, {"pkg/a.txt": lines.replace(b"1", b"one")})
     patch = {"patches/p.patch": HEADER.encode() + changed}
-    assert _told(tmp_path, {"pkg/a.txt": lines}, {"pkg/a.txt": lines.replace(b"8", b"eight")}, patch) == [
+    assert told(tmp_path, {"pkg/a.txt": lines}, {"pkg/a.txt": lines.replace(b"8", b"eight")}, patch) == [
         "pkg@2222222: look at the patch `pkg/a.txt:a.txt`: since pkg@1111111 upstream changed its body"
     ]

@@ -16,6 +16,7 @@ from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.idle import idle
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
+from npu_overlays.reads import Upstream
 
 _DESCRIPTION = """\
 Do all that a build does, except writing a wheel: read the overlay, hold it
@@ -80,7 +81,10 @@ def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
     for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
         console.notice(notice)
     name = prepared.loaded.overlay.name
-    if carried := carried_over(prepared.content, prepared.loaded.lock, lock_of=loader.lock):
+    source, lock = prepared.tree.source, prepared.loaded.lock
+    record = lock.archives.get(source.origin.archive)
+    upstream = Upstream(prepared.content.overlay.pin, source, frozenset(record.missing if record else ()))
+    if carried := carried_over(prepared.content, lock, upstream, lock_of=loader.lock):
         number = plural(len(carried), "notice")
         console.notice(f"{name}: {number} on what upstream changed: `npu-overlays lock --check {name}` prints them")
     console.line(f"{name}: {count_of(prepared.record)}, as declared", style="green")

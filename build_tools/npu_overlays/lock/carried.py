@@ -13,6 +13,7 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.reads import Upstream, changed_reads, readers
 
 _LISTED = 5
 _ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
@@ -21,9 +22,9 @@ _ANEW = "write it anew for this pin; operations name their symbols and cannot la
 def carried_over(
     content: Content,
     lock: Lock,
+    upstream: Upstream,
     *,
     before: Lock | None = None,
-    absent: frozenset[str] = frozenset(),
     lock_of: Callable[[Overlay], Lock] = load_lock,
 ) -> list[str]:
     """Return a notice for every operation that meets another upstream here than the one it was written for.
@@ -35,14 +36,14 @@ def carried_over(
     Args:
         content: the pin and its layers.
         lock: its lock.
+        upstream: its upstream; nothing is known of what is absent there.
         before: the lock that this one takes the place of.
-        absent: paths the source at hand lacks; nothing is known of them.
         lock_of: gives the lock of another pin; may raise `ConfigError`.
 
     Raises:
         MergeError: where a patch changes other symbols than where it was written.
     """
-    overlay = content.overlay
+    overlay, absent = content.overlay, upstream.absent
     written = written_for(overlay, lock, before, lock_of)
     authors = _authors(content)
     notices = [*written.notices]
@@ -59,9 +60,27 @@ def carried_over(
         there = [(name, one) for name, one in there if name == there[0][0]]
         problems += _moved(patch.file, here, there, own=bool(pins) and pins[0].version is None)
         notices += [text for entry in here for text in _compared(overlay, entry, pins, expected=False)]
+    notices += _of_reads(content, upstream, written)
     if problems:
         raise MergeError(problems)
     return notices
+
+
+def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterator[str]:
+    """Yield what is not the same of all that is read, each by what was read where it was written."""
+    groups: dict[str, tuple[Earlier, list[str]]] = {}
+    for reader, (layer, bounds) in readers(content).items():
+        for pin in written.at(layer, bounds)[:1]:
+            groups.setdefault(pin.name, (pin, []))[1].append(reader)
+    for pin, those in groups.values():
+        if pin.lock.reads is None:
+            yield (
+                f"{content.overlay.name}: what its operations read at {pin.name} is not known: run "
+                f"`npu-overlays lock {pin.name}`, then `npu-overlays lock {content.overlay.name}`"
+            )
+        before = [read.read_by(those) for read in pin.lock.reads or ()]
+        for one in changed_reads(before, upstream, content):
+            yield f"{content.overlay.name}: look at {one.shown_places()}: since {pin.name} upstream changed {one}"
 
 
 def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:

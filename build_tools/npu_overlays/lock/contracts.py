@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, OverlayError, Problem
-from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
 from npu_overlays.merging.sites import find
+from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation

@@ -43,7 +43,8 @@ def read_arguments(reader: Reader, call: ast.Call) -> Arguments:
     own = ("uses",) if reader.action(call) == "edited" else ()
     for keyword in (one for one in call.keywords if one.arg not in own):
         if keyword.arg not in (*_TEXTS, "depends", "targets"):
-            reader.problem(call, f"unknown argument `{keyword.arg or '**'}`", f"use {', '.join(_TEXTS)}, depends or targets")
+            fix = f"use {', '.join(_TEXTS)}, depends or targets"
+            reader.problem(call, f"unknown argument `{keyword.arg or '**'}`", fix)
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)

@@ -48,22 +48,31 @@ class ChangedRead:
     differences: tuple[str, ...]
     places: tuple[Place, ...]
 
+    def __str__(self) -> str:
+        return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
 
-def changed_reads(
-    before: Iterable[Read], upstream: Upstream, content: Content, *, absent: frozenset[str] = frozenset()
-) -> tuple[ChangedRead, ...]:
+    def shown_places(self) -> str:
+        """Return the places in words, those of one definition that serves several targets together."""
+        shown: dict[tuple[str, str], list[str]] = {}
+        for one in self.places:
+            shown.setdefault((one.where, one.written), []).append(one.reader.partition(" ")[2].rpartition("/")[2])
+        return "; ".join(f"{where}, `{text}` ({', '.join(those)})" for (where, text), those in shown.items())
+
+
+def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) -> tuple[ChangedRead, ...]:
     """Return what is not the same in another tree of all that operations and added files read.
 
     Args:
         before: of a lock.
         upstream: the other tree.
         content: the overlay that is to apply there; what is not part of it, reads nothing.
-        absent: paths of which nothing is known there.
     """
     codes = {code.reader: code for code in Codes(content).all}
     found = []
     for read in before:
-        places = [place for entry in read.by if (place := _place(entry, codes))] if read.path not in absent else []
+        places = (
+            [place for entry in read.by if (place := _place(entry, codes))] if read.path not in upstream.absent else []
+        )
         there = upstream.find(read.path, read.symbol) if places else None
         now = described(there, whole=bool(read.body)) if there else None
         found += [*_changed(read, now, places)]
@@ -124,7 +133,7 @@ def _written(code: Code, written: str) -> Iterator[str]:
     for chain, node in chains(code.tree):
         if chain[: len(names)] == names:
             yield code.where(node)
-    for node in ast.walk(code.tree):
-        aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
-        if getattr(node, "name", "") == names[-1] or any(names[-1] in (one.asname, one.name) for one in aliases):
-            yield code.where(node)
+    for other in ast.walk(code.tree):
+        aliases = other.names if isinstance(other, (ast.Import, ast.ImportFrom)) else []
+        if getattr(other, "name", "") == names[-1] or any(names[-1] in (one.asname, one.name) for one in aliases):
+            yield code.where(other)

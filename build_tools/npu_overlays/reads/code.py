@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.gate.shipped import absolute, module_name
+from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile
@@ -106,6 +107,17 @@ class Codes:
         return frozenset(found)
 
 
+def readers(content: Content) -> dict[str, tuple[str, Bounds]]:
+    """Return what may read something of upstream's, as locks call it: its layer, and for which versions it is."""
+    found = {reader_of(one): (one.layer, one.bounds) for one in content.operations}
+    return found | {f"file {one.path}": (one.layer, one.bounds) for one in content.files if one.path.endswith(".py")}
+
+
+def reader_of(operation: Operation) -> str:
+    """Return what an operation is called in locks, where they say who reads something."""
+    return f"{operation.action} {operation.path}:{operation.symbol}"
+
+
 def edited_chains(operation: Operation) -> Iterator[Chain]:
     """Yield the dotted names that an edit's replacements read and its finds do not."""
     found = {chain for edit in operation.edits for chain in chains_in_text(edit.find)}
@@ -144,7 +156,7 @@ def _of_operation(operation: Operation, pin: Pin) -> Code | None:
     header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
     bound = [*_bound(imports.body, operation.path, pin), *_bound(ast.walk(tree), operation.path, pin)]
     return Code(
-        reader=f"{operation.action} {operation.path}:{operation.symbol}",
+        reader=reader_of(operation),
         path=operation.path,
         operation=operation,
         file=operation.file,

@@ -26,10 +26,13 @@ def described(found: Found, *, whole: bool = False) -> Read:
     """
     entries = _entries(found)
     values = [] if entries else list(dict.fromkeys(brief(one.node) for one in found.values))
+    shown = _parts(found)
     return Read(
         path=found.path,
         symbol=found.symbol,
-        **_parts(found),
+        kind=shown.get("kind", "attribute"),
+        signature=shown.get("signature", ""),
+        decorators=shown.get("decorators", ""),
         returns=" or ".join(dict.fromkeys(shape for node in found.nodes for shape in _shapes(node))),
         value=" or ".join(values),
         entries=entries,
@@ -41,7 +44,7 @@ def _parts(found: Found) -> dict[str, str]:
     """Return what definitions show of themselves; of branches all that differs."""
     known = [parts(Definition(name=found.symbol, kind="attribute", node=node, parent="")) for node in found.nodes]
     told = {name: dict.fromkeys(one[name] for one in known if name in one) for name in _PARTS}
-    return {"kind": "attribute", **{name: " or ".join(texts) for name, texts in told.items() if texts}}
+    return {name: " or ".join(texts) for name, texts in told.items() if texts}
 
 
 def _entries(found: Found) -> tuple[str, ...]:
@@ -77,8 +80,3 @@ def _alternatives(value: ast.expr | None) -> Iterator[ast.expr | None]:
         yield from (*_alternatives(value.body), *_alternatives(value.orelse))
     else:
         yield value
-
-
-def dictionary(value: ast.expr) -> bool:
-    """Return whether a value is a dictionary that is written out: its entries are told, and not followed."""
-    return isinstance(value, ast.Dict)

@@ -77,7 +77,9 @@ def recorded(readings: Iterable[Reading]) -> tuple[Read, ...]:
     return tuple(replace(read, by=tuple(sorted(by))) for _, (read, by) in sorted(found.items()))
 
 
-def kept(now: Iterable[Read], earlier: Iterable[Read], readers: Iterable[str], absent: frozenset[str]) -> tuple[Read, ...]:
+def kept(
+    now: Iterable[Read], earlier: Iterable[Read], readers: Iterable[str], absent: frozenset[str]
+) -> tuple[Read, ...]:
     """Return reads with those of an earlier lock of which a source at hand can say nothing.
 
     Args:

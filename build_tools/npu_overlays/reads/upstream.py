@@ -55,9 +55,11 @@ class Upstream:
     Args:
         pin: says which those are.
         tree: the tree.
+        absent: paths that the pin has and the tree lacks; nothing is known of them.
     """
 
-    def __init__(self, pin: Pin, tree: SourceTree) -> None:
+    def __init__(self, pin: Pin, tree: SourceTree, absent: frozenset[str] = frozenset()) -> None:
+        self.absent = absent
         places = {place: path for path in tree.entries if (place := pin.place(path))}
         self._pin, self._tree = pin, tree
         self._shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources())
@@ -162,12 +164,12 @@ class Upstream:
     def _through(self, path: str, definition: Definition, far: int) -> Found | None:
         """Return what an import brings that stands in one of upstream's modules."""
         node = definition.node
-        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-            if bound_name(node, alias) == definition.name and isinstance(node, ast.ImportFrom):
-                return self._of_module(self._source(path, node), alias.name, far - 1)
-            if bound_name(node, alias) == definition.name:
-                return self._module_named(alias.name if alias.asname else definition.name)
-        return None
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return None
+        alias = next(one for one in node.names if bound_name(node, one) == definition.name)
+        if isinstance(node, ast.ImportFrom):
+            return self._of_module(self._source(path, node), alias.name, far - 1)
+        return self._module_named(alias.name if alias.asname else definition.name)
 
     def _source(self, path: str, node: ast.ImportFrom) -> str:
         """Return the dotted name of the module from which one at some path imports."""

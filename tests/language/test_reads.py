@@ -1,0 +1,301 @@
+"""What overlay code reads of upstream: found in its text, kept in the lock, and told of where another pin differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.errors import OverlayError
+from npu_overlays.lock.carried import carried_over
+from npu_overlays.lock.lockfile import load_lock, write_lock
+from npu_overlays.reads import Read, kept, unmet
+
+from .locks import Locked, locked, told, write_locked
+from .overlays import layer, mistakes, write
+from .pairs import text
+
+ACTIVATIONS = """
+    import torch
+    class Lazy(dict): ...
+    CLASSES = {"gelu": torch.GELU, "silu": torch.SiLU}
+    TABLE = Lazy(CLASSES)
+"""
+MODEL = """
+    from .activations import TABLE
+    SCALE = 2
+    class Base:
+        def __init__(self, config):
+            self.size = config.size
+    class Mlp(Base):
+        def __init__(self, config):
+            super().__init__(config)
+            self.act = TABLE[config.act]
+            self.up = Linear(self.size)
+        def forward(self, x): return self.up(self.act(x))
+    class Block:
+        def __init__(self, config):
+            self.experts = ModuleList([Mlp(config) for _ in range(config.n)])
+        def forward(self, x): return x, self.experts
+"""
+KERNELS = """
+    import torch
+    def fused(x, act): return type(act) is torch.SiLU
+    def plain(experts): return all(fused(None, one.act) for one in experts)
+"""
+MLP = """
+    from pkg.kernels import fused
+    class Mlp:
+        @wrapped(why="w")
+        def forward(self, x):
+            if fused(x, self.act):
+                return SCALE * self.size
+            return upstream(self, x)
+"""
+BLOCK = """
+    from .kernels import plain
+    class Block:
+        @wrapped(why="w")
+        def forward(self, x):
+            return (x, None) if plain(self.experts) else upstream(self, x)
+"""
+UPSTREAM = {"pkg/__init__.py": "", "pkg/activations.py": ACTIVATIONS, "pkg/model.py": MODEL}
+LAYER = {"tree/pkg/kernels.py": text(KERNELS).encode()}
+
+
+def _locked(tmp_path: Path, overlay: str, upstream: Mapping[str, str | bytes] = UPSTREAM) -> Locked:
+    layer(tmp_path / "o", {**LAYER, "tree/pkg/model.py": overlay})
+    return locked(tmp_path / "o", write(tmp_path / "o", {}), upstream)
+
+
+def _reads(tmp_path: Path, overlay: str, upstream: Mapping[str, str | bytes] = UPSTREAM) -> dict[str, Read]:
+    """Return by name what an overlay of one merge module and an added file reads."""
+    reads = _locked(tmp_path, overlay, upstream).lock.reads
+    return {f"{read.path.removeprefix('pkg/')}:{read.symbol}": read for read in reads or ()}
+
+
+def test_an_attribute_of_self_is_followed_to_the_table_its_value_comes_from(tmp_path: Path) -> None:
+    reads = _reads(tmp_path, MLP)
+    assert {name: read.value or read.entries or read.signature for name, read in reads.items()} == {
+        "activations.py:CLASSES": ("'gelu': torch.GELU", "'silu': torch.SiLU"),
+        "activations.py:Lazy": "(dict)",
+        "activations.py:TABLE": "Lazy(CLASSES)",
+        "model.py:Mlp.act": "TABLE[config.act]",
+        "model.py:Mlp.forward": "(self, x)",
+        "model.py:Mlp.size": "config.size",
+        "model.py:SCALE": "2",
+    }
+    assert reads["activations.py:CLASSES"].by == ("wrapped pkg/model.py:Mlp.forward self.act",)
+    assert reads["model.py:Mlp.forward"].by == ("wrapped pkg/model.py:Mlp.forward upstream",)
+    assert reads["model.py:Mlp.forward"].returns == "a value"
+
+
+def test_of_the_objects_an_added_file_is_handed_it_reads_what_it_asks_for(tmp_path: Path) -> None:
+    reads = _reads(tmp_path, BLOCK)
+    assert reads["model.py:Block.forward"].returns == "2 values"
+    assert [name for name, read in reads.items() if "self.experts" in read.by[0]] == [
+        "activations.py:CLASSES",
+        "activations.py:Lazy",
+        "activations.py:TABLE",
+        "model.py:Block.experts",
+        "model.py:Mlp",
+        "model.py:Mlp.act",
+    ]
+
+
+def test_imports_functions_and_members_are_read_where_they_are_written(tmp_path: Path) -> None:
+    upstream = {
+        **UPSTREAM,
+        "pkg/__init__.py": "from pkg.data import *",
+        "pkg/data.py": "class Data:\n    @property\n    def size(self): return 1\n    def to(self, device): ...\n",
+        "pkg/sub/__init__.py": "from .tools import run",
+        "pkg/sub/tools.py": "def run(a, *, b=1):\n    if a: return None\n    return (1, 2) if b else [a]\n",
+    }
+    overlay = """
+        import pkg.sub.tools
+        from pkg import Data
+        from pkg.sub import run as start
+        @added(why="a")
+        def extra(data: Data, run):
+            from .activations import TABLE as table
+            return start(data.to("npu")), pkg.sub.tools.run, table, run.size
+        class Block:
+            RANK = added(SCALE, why="a")
+    """
+    reads = _reads(tmp_path, overlay, upstream)
+    assert {name: read.by[0].rpartition(" ")[2] for name, read in reads.items()} == {
+        "activations.py:CLASSES": "table",
+        "activations.py:Lazy": "table",
+        "activations.py:TABLE": "table",
+        "data.py:Data": "Data",
+        "data.py:Data.size": "Data",
+        "data.py:Data.to": "Data",
+        "model.py:SCALE": "SCALE",
+        "sub/tools.py:run": "start",
+    }
+    assert reads["sub/tools.py:run"].returns == "None or 2 values or a value"
+    assert reads["sub/tools.py:run"].signature == "(a, *, b=1)"
+    assert reads["data.py:Data.size"].decorators == "@property"
+
+
+def test_a_class_of_the_overlays_reads_what_it_overrides_and_inherits(tmp_path: Path) -> None:
+    added = "from pkg.model import Mlp\nclass Ours(Mlp):\n    def forward(self, x): return self.up(self.mine)\n"
+    layer(tmp_path / "o", {"tree/pkg/ours.py": added.encode()})
+    made = locked(tmp_path / "o", write(tmp_path / "o", {}), UPSTREAM)
+    assert {f"{read.symbol} {read.by[0].rpartition(' ')[2]}" for read in made.lock.reads or ()} == {
+        "Mlp Mlp",
+        "Mlp.forward Ours.forward",
+        "Mlp.up Ours.up",
+    }
+
+
+def test_an_edit_reads_what_its_replacements_add(tmp_path: Path) -> None:
+    overlay = """
+        class Mlp:
+            @edited(("self.up(self.act(x))", "self.up(self.act(x)) * SCALE + self.size"), why="e")
+            def forward(): ...
+    """
+    assert list(_reads(tmp_path, overlay)) == ["model.py:Mlp.size", "model.py:SCALE"]
+
+
+def test_a_wrapper_that_hands_on_what_it_gets_does_not_depend_on_its_shape(tmp_path: Path) -> None:
+    passing = "class Block:\n    @wrapped(why='w')\n    def forward(self, x):\n        return upstream(self, x)\n"
+    assert _reads(tmp_path, passing) == {}
+
+
+def _changed(name: str, old: str, new: str) -> dict[str, str | bytes]:
+    before = text(str(UPSTREAM[name]))
+    assert before.replace(old, new) != before
+    return {**UPSTREAM, name: before.replace(old, new)}
+
+
+TABLES = "`pkg/activations.py:"
+OWN = "`pkg/model.py:"
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "place", "what"),
+    [
+        (
+            "activations",
+            ("torch.SiLU", "S"),
+            "6, `self.act`",
+            f"{TABLES}CLASSES`: its entry 'silu' (`torch.SiLU` → `S`)",
+        ),
+        (
+            "activations",
+            ('"silu"', '"s"'),
+            "6, `self.act`",
+            f"{TABLES}CLASSES`: its entry 'silu' (`torch.SiLU` is gone)",
+        ),
+        (
+            "activations",
+            "Lazy(C",
+            "f(C",
+            "6, `self.act`",
+            f"{TABLES}TABLE`: its value (`Lazy(CLASSES)` → `f`)",
+        ),
+        ("model", ("self.act =", "self.activation ="), "6, `self.act`", f"{OWN}Mlp.act`: it is gone"),
+        ("model", ("= config.size", "= 1"), "7, `self.size`", f"{OWN}Mlp.size`: its value (`config.size` → `1`)"),
+        ("model", ("SCALE = 2", "SCALE = 3"), "7, `SCALE`", f"{OWN}SCALE`: its value (`2` → `3`)"),
+        ("model", ("self.up(s"), "1, (s", "8, `upstream`", f"{OWN}Mlp.forward`: its return (`a value` → `2 values`)"),
+    ],
+)
+def test_what_changed_at_another_pin_is_told_with_the_place_that_reads_it(
+    tmp_path: Path, name: str, edit: tuple[str, str], place: str, what: str
+) -> None:
+    after = _changed(f"pkg/{name}.py", *edit)
+    notices = told(tmp_path, UPSTREAM, after, {**LAYER, "tree/pkg/model.py": MLP})
+    place = f"pkg/tree/pkg/model.py:{place} (model.py:Mlp.forward)"
+    assert [notice for notice in notices if "the wrapped" not in notice] == [
+        f"pkg@2222222: look at {place}: since pkg@1111111 upstream changed {what}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("pkg/activations.py", '{"gelu"', '{"new": New, "gelu"'),
+        ("pkg/activations.py", "CLASSES = ", "CLASSES = OTHER = "),
+        ("pkg/model.py", "self.up = Linear(self.size)", "self.up = Linear(self.size, 1)"),
+        ("pkg/model.py", "from .activations import TABLE", "from .activations import (TABLE, Lazy)"),
+        ("pkg/model.py", "class Base:", "class Base:\n    'Doc.'\n    def other(self): return 1\n"),
+    ],
+)
+def test_what_nothing_reads_is_not_told(tmp_path: Path, name: str, old: str, new: str) -> None:
+    assert told(tmp_path, UPSTREAM, _changed(name, old, new), {**LAYER, "tree/pkg/model.py": MLP}) == []
+
+
+def test_an_attribute_that_moved_to_a_base_or_a_name_that_is_imported_now_is_the_same(tmp_path: Path) -> None:
+    moved = text(MODEL).replace("        self.act = TABLE[config.act]\n", "", 1)
+    moved = moved.replace("config.size\n", "config.size\n        self.act = TABLE[config.act]\n")
+    moved = moved.replace("SCALE = 2\n", "from .scales import SCALE\n")
+    after = {**UPSTREAM, "pkg/model.py": moved, "pkg/scales.py": "SCALE = 2\n"}
+    assert told(tmp_path, UPSTREAM, after, {**LAYER, "tree/pkg/model.py": MLP}) == []
+
+
+DEPENDS = '@wrapped(why="w", depends=["pkg/model.py:{}"])\ndef run(x):\n    return upstream(x)\n'
+TOOLS = {**UPSTREAM, "pkg/tools.py": "def run(x):\n    return x\n"}
+
+
+def test_what_an_author_says_is_compared_as_a_whole(tmp_path: Path) -> None:
+    after = {**TOOLS, "pkg/model.py": _changed("pkg/model.py", "self.up(self.act(x))", "self.act(x)")["pkg/model.py"]}
+    assert told(tmp_path, TOOLS, after, {"tree/pkg/tools.py": DEPENDS.format("Mlp.forward")}) == [
+        (
+            "pkg@2222222: look at pkg/tree/pkg/tools.py:3, `depends` (tools.py:run): since pkg@1111111 upstream "
+            "changed `pkg/model.py:Mlp.forward`: its text"
+        )
+    ]
+
+
+def test_what_an_author_says_and_upstream_has_not_is_refused(tmp_path: Path) -> None:
+    layer(tmp_path / "o", {"tree/pkg/tools.py": DEPENDS.format("Mlp.forwards")})
+    made = locked(tmp_path / "o", write(tmp_path / "o", {}), TOOLS)
+    assert [str(problem).replace("\n    fix: ", "; ") for problem in unmet(made.content, made.upstream)] == [
+        (
+            "pkg/tree/pkg/tools.py:3: `depends` names `pkg/model.py:Mlp.forwards`, which upstream does not have; "
+            "nearest: `pkg/model.py:Mlp.forward`"
+        )
+    ]
+
+
+@pytest.mark.parametrize("depends", ['"pkg/model.py"', '["pkg/model.py:"]', "[1]", '["model:Mlp"]', '["a.py:1x"]'])
+def test_what_is_no_symbol_is_refused(tmp_path: Path, depends: str) -> None:
+    layer(tmp_path / "o", {"tree/pkg/tools.py": DEPENDS.replace('["pkg/model.py:{}"]', depends)})
+    with pytest.raises(OverlayError) as caught:
+        locked(tmp_path / "o", write(tmp_path / "o", {}), TOOLS)
+    (mistake,) = mistakes(caught.value)
+    assert "`depends` holds" in mistake
+    assert 'depends=["path/of/file.py:Class.method"]' in mistake
+
+
+def test_a_lock_from_before_reads_were_recorded_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    layer(root, {**LAYER, "tree/pkg/model.py": MLP})
+    write_locked(root, "base", UPSTREAM, "1.0")
+    made = locked(root, write(root, {}, name="new"), UPSTREAM, "1.1")
+    base = root / "pkg@1111111"
+    lock = load_lock(replace(made.content.overlay, folder=base, pin=replace(made.content.overlay.pin, commit="1" * 40)))
+    write_lock(base, replace(lock, reads=None))
+    assert carried_over(*made) == [
+        (
+            "pkg@2222222: what its operations read at pkg@1111111 is not known: run `npu-overlays lock pkg@1111111`, "
+            "then `npu-overlays lock pkg@2222222`"
+        )
+    ]
+
+
+def test_what_a_source_lacks_is_kept_from_the_lock_before() -> None:
+    here = Read(path="a.py", symbol="a", by=("wrapped a.py:f a",))
+    before = [
+        replace(here, by=("wrapped a.py:f a", "wrapped gone.py:g a", "wrapped left.py:h a")),
+        Read(path="gone.py", symbol="b", by=("wrapped a.py:f b",)),
+        Read(path="old.py", symbol="c", by=("wrapped a.py:f c",)),
+    ]
+    readers = ["wrapped a.py:f", "wrapped gone.py:g"]
+    assert kept([here], before, readers, frozenset({"gone.py", "left.py"})) == (
+        replace(here, by=("wrapped a.py:f a", "wrapped gone.py:g a")),
+        before[1],
+    )
