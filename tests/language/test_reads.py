@@ -171,6 +171,7 @@ def _changed(name: str, old: str, new: str) -> dict[str, str | bytes]:
     return {**UPSTREAM, name: before.replace(old, new)}
 
 
+ACT = "6, `self.act`"
 TABLES = "`pkg/activations.py:"
 OWN = "`pkg/model.py:"
 
@@ -178,29 +179,13 @@ OWN = "`pkg/model.py:"
 @pytest.mark.parametrize(
     ("name", "edit", "place", "what"),
     [
-        (
-            "activations",
-            ("torch.SiLU", "S"),
-            "6, `self.act`",
-            f"{TABLES}CLASSES`: its entry 'silu' (`torch.SiLU` → `S`)",
-        ),
-        (
-            "activations",
-            ('"silu"', '"s"'),
-            "6, `self.act`",
-            f"{TABLES}CLASSES`: its entry 'silu' (`torch.SiLU` is gone)",
-        ),
-        (
-            "activations",
-            "Lazy(C",
-            "f(C",
-            "6, `self.act`",
-            f"{TABLES}TABLE`: its value (`Lazy(CLASSES)` → `f`)",
-        ),
-        ("model", ("self.act =", "self.activation ="), "6, `self.act`", f"{OWN}Mlp.act`: it is gone"),
+        ("activations", ("torch.SiLU", "S"), ACT, f"{TABLES}CLASSES`: its entry 'silu' (`torch.SiLU` → `S`)"),
+        ("activations", ('"silu"', '"s"'), ACT, f"{TABLES}CLASSES`: its entry 'silu' (`torch.SiLU` is gone)"),
+        ("activations", ("Lazy(CLASSES)", "f"), ACT, f"{TABLES}TABLE`: its value (`Lazy(CLASSES)` → `f`)"),
+        ("model", ("self.act =", "self.activation ="), ACT, f"{OWN}Mlp.act`: it is gone"),
         ("model", ("= config.size", "= 1"), "7, `self.size`", f"{OWN}Mlp.size`: its value (`config.size` → `1`)"),
         ("model", ("SCALE = 2", "SCALE = 3"), "7, `SCALE`", f"{OWN}SCALE`: its value (`2` → `3`)"),
-        ("model", ("self.up(s"), "1, (s", "8, `upstream`", f"{OWN}Mlp.forward`: its return (`a value` → `2 values`)"),
+        ("model", ("self.up(s", "1, (s"), "8, `upstream`", f"{OWN}Mlp.forward`: its return (`a value` → `2 values`)"),
     ],
 )
 def test_what_changed_at_another_pin_is_told_with_the_place_that_reads_it(

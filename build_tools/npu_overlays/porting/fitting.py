@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.lock.contracts import Contract, Difference, breaking, differences
-from npu_overlays.lock.parts import owners, parts
 from npu_overlays.merging.emptying import each_deletion
 from npu_overlays.merging.merge import splices_of
 from npu_overlays.merging.sites import Companions, Site, find
+from npu_overlays.merging.upstream.parts import owners, parts
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.symbols import Module

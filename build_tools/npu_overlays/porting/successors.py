@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from npu_overlays.lock.parts import parts
+from npu_overlays.merging.upstream.parts import parts
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.fitting import Fitting, Modules
 from npu_overlays.porting.likeness import ENOUGH, Shape, likeness, shape
