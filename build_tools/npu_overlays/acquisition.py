@@ -40,13 +40,13 @@ def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTr
 def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse packages and licence files upstream does not hold; what an archive lacks of a commit the lock knows."""
     pin = overlay.pin
-    if tree.origin.kind != "git" and pin.commit:
+    if tree.source.kind != "git" and pin.commit:
         return
     tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
     where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
     missing = [("packages", path) for path in pin.packages if path not in tops and path not in tree]
     missing += [("license-files", path) for path in overlay.license_files if path not in tree]
-    holder = "the commit" if pin.commit else tree.origin.archive
+    holder = "the commit" if pin.commit else tree.source.archive
     problems = [
         Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path")
         for key, path in missing
@@ -141,7 +141,7 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
         except (BuildException, BuildBackendException) as error:
             what = f"upstream's build backend gave no metadata: {error}"
             raise SourceError(
-                Problem(where=tree.origin.commit, what=what, fix="see its output with --verbose")
+                Problem(where=tree.source.commit, what=what, fix="see its output with --verbose")
             ) from error
         entry_points = info / "entry_points.txt"
         return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from npu_overlays.errors import Problem, UsageError
-from npu_overlays.overlay.project import Overlay, source_of
+from npu_overlays.overlay.project import Overlay, source_kind
 from npu_overlays.source import Mode
 
 SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
@@ -72,4 +72,4 @@ def clone_variable(project: str) -> str:
 def _of_sdist(overlay: Overlay) -> Mode | None:
     file = overlay.folder / "PKG-INFO"
     version = HeaderParser().parsestr(file.read_text("utf-8"))["Version"] if file.is_file() else ""
-    return source_of(str(version))
+    return source_kind(str(version))

@@ -49,7 +49,7 @@ def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
     content = written_out(load_content(overlay, metadata.version), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
-    absent = frozenset(archives[tree.origin.archive].missing if tree.origin.kind == "archive" else ())
+    absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
     applied = apply_overlay(content, tree, absent=absent)
     found = [*contracts(content, tree), *patch_contracts(applied.patched)]
     upstream = Upstream(overlay.pin, tree, absent)
@@ -78,8 +78,8 @@ def _before(overlay: Overlay) -> Lock | None:
 
 def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
     """Return the commit's metadata: upstream's build backend tells them, unless only a release is at hand."""
-    record = known.archives.get(tree.origin.archive) if known and tree.origin.kind == "archive" else None
-    if known and record and record.compared and tree.origin.commit:
+    record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
+    if known and record and record.compared and tree.source.commit:
         return known.metadata
     step("asking upstream's build backend for its metadata")
     return upstream_metadata(tree)
@@ -110,8 +110,8 @@ def _places(one: Contract) -> set[tuple[str, str, str]]:
 
 def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
     """Return the pinned archives by file name: all where git has the commit, else the one that stands in for it."""
-    if tree.origin.kind != "git":
-        return {tree.origin.archive: tree}
+    if tree.source.kind != "git":
+        return {tree.source.archive: tree}
     releases = {}
     for archive in overlay.pin.archives:
         step(f"comparing {archive.file} with the commit")
@@ -126,7 +126,7 @@ def _compared(
     pin = overlay.pin
     if not pin.commit:
         return ArchiveRecord(compared=True)  # it is what is pinned
-    if tree.origin.kind != "git":
+    if tree.source.kind != "git":
         return (
             known.archives.get(archive.file, ArchiveRecord(compared=False)) if known else ArchiveRecord(compared=False)
         )

@@ -10,7 +10,7 @@ from packaging.version import Version
 from npu_overlays.lock.lockfile import Lock
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.source import origins
+from npu_overlays.source import sources_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def _pair(partner: Overlay, upstream: str) -> Pair:
         overlay=partner.name,
         revision=partner.revision,
         # Of the wheel from the commit, and of one from each archive.
-        builds=tuple(partner.version(upstream, origin) for origin in origins(partner.pin)),
+        builds=tuple(partner.version(upstream, source) for source in sources_of(partner.pin)),
     )
 
 

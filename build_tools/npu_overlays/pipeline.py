@@ -141,12 +141,12 @@ def prepare(loaded: Loaded) -> Prepared:
     applied, notices = apply_checked(content, lock, tree, absent)
     check_shape(overlay, tree)
     files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
-    version = overlay.version(lock.metadata.version, tree.origin)
+    version = overlay.version(lock.metadata.version, tree.source)
     record = summary_record(
         content=content,
         version=version,
         upstream_version=lock.metadata.version,
-        origin=tree.origin,
+        source=tree.source,
         archive=archive,
         files=files,
         not_applied=applied.not_applied,
@@ -188,12 +188,12 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
 
 def _within_commit(overlay: Overlay, lock: Lock, tree: SourceTree) -> tuple[SourceTree, ArchiveRecord | None]:
     """Return the tree less what the archive has and the commit has not, and the archive's record; None for git."""
-    if tree.origin.kind == "git":
+    if tree.source.kind == "git":
         return tree, None
-    record = lock.archives.get(tree.origin.archive)
+    record = lock.archives.get(tree.source.archive)
     if record is None:
         where = f"{overlay.folder / 'overlay.lock'}: archives"
-        what = f"says nothing of {tree.origin.archive}"
+        what = f"says nothing of {tree.source.archive}"
         raise ConfigError(Problem(where=where, what=what, fix=f"run `npu-overlays lock {overlay.name}`"))
     extra = set(record.extra)
     entries = {path: entry for path, entry in tree.entries.items() if path not in extra}

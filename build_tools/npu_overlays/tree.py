@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-OriginKind = Literal["git", "archive"]
+SourceKind = Literal["git", "archive"]
 
 # What build backends take for licence files where nothing is said.
 _LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
@@ -30,7 +30,7 @@ def blob_id(content: bytes) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class Source:
     """What the build reached, as it is recorded in the wheel.
 
     Holds nothing that depends on the machine: a mirror or a local clone that
@@ -45,7 +45,7 @@ class Origin:
         sha256: the archive's sha256, for kind ``archive``.
     """
 
-    kind: OriginKind
+    kind: SourceKind
     repository: str
     commit: str
     archive: str = ""
@@ -69,7 +69,7 @@ class SourceTree:
         content: the bytes of each, in memory once they were found to be what the pin names: whatever happens
             to the cache afterwards, what was checked is what is merged and shipped.
         links: repository paths of symbolic links and submodules (they cannot be shipped in a wheel).
-        origin: where the bytes came from.
+        source: where the bytes came from.
         metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
         entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
@@ -80,7 +80,7 @@ class SourceTree:
 
     entries: Mapping[str, FileEntry]
     content: Mapping[str, bytes] = field(repr=False, compare=False)
-    origin: Origin
+    source: Source
     links: frozenset[str] = frozenset()
     metadata: str = ""
     entry_points: str = ""
@@ -111,18 +111,18 @@ class PatchedTree:
     """A source tree with an overlay applied.
 
     Args:
-        source: the tree before.
+        upstream: the tree before.
         changed: new content by repository path; ``None`` where the file was deleted.
         executable: paths of `changed` that must be executable although upstream's file is not, or is absent.
     """
 
-    source: SourceTree
+    upstream: SourceTree
     changed: Mapping[str, bytes | None] = field(default_factory=dict)
     executable: frozenset[str] = frozenset()
 
     def before(self, path: str) -> bytes | None:
         """Return upstream's bytes of `path`, or None where upstream has no such file."""
-        return self.source.read(path) if path in self.source else None
+        return self.upstream.read(path) if path in self.upstream else None
 
     def after(self, path: str) -> bytes | None:
         """Return the patched bytes of `path`, or None where the patched tree has no such file."""
@@ -130,10 +130,10 @@ class PatchedTree:
 
     def paths(self) -> list[str]:
         """Return every path of the patched tree, sorted."""
-        kept = (path for path in self.source.entries if path not in self.changed)
+        kept = (path for path in self.upstream.entries if path not in self.changed)
         return sorted([*kept, *(path for path, content in self.changed.items() if content is not None)])
 
     def is_executable(self, path: str) -> bool:
         """Return whether the file is to be installed executable."""
-        entry = self.source.entries.get(path)
+        entry = self.upstream.entries.get(path)
         return path in self.executable or (entry is not None and entry.executable)

@@ -16,7 +16,7 @@ from npu_overlays.merging.results import Declared
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.symbols import Module
-from npu_overlays.tree import FileEntry, Origin, PatchedTree, SourceTree, blob_id
+from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 PATH = "pkg/module.py"
 _MARKERS = "from npu_overlays.markers import added, deleted, edited, replaced, upstream, wrapped\n"
@@ -83,10 +83,10 @@ def worded(problem: Problem) -> str:
 def source_tree(files: Mapping[str, bytes]) -> SourceTree:
     """Return a source tree of the given files."""
     entries = {path: FileEntry(blob=blob_id(content)) for path, content in sorted(files.items())}
-    origin = Origin(kind="git", repository="r", commit="0" * 40)
-    return SourceTree(entries=entries, content=dict(files), origin=origin)
+    source = Source(kind="git", repository="r", commit="0" * 40)
+    return SourceTree(entries=entries, content=dict(files), source=source)
 
 
 def patched(before: Mapping[str, bytes], changed: Mapping[str, bytes | None]) -> PatchedTree:
     """Return a patched tree."""
-    return PatchedTree(source=source_tree(before), changed=changed)
+    return PatchedTree(upstream=source_tree(before), changed=changed)

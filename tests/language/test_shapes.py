@@ -17,9 +17,9 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.left_out import check_left_out
 from npu_overlays.overlay.licences import licence_files
-from npu_overlays.overlay.project import Overlay, source_of
+from npu_overlays.overlay.project import Overlay, source_kind
 from npu_overlays.pin import Archive
-from npu_overlays.tree import Origin, SourceTree
+from npu_overlays.tree import Source, SourceTree
 from support.overlays import write_overlay
 
 from .pairs import source_tree
@@ -50,8 +50,8 @@ def overlay(folder: Path, packages: list[object], lines: str = "") -> Overlay:
 
 def wheel(tree: SourceTree, tag: str, *, named: str = "") -> SourceTree:
     pure = str(tag.endswith("any")).lower()
-    origin = Origin(kind="archive", repository="r", commit="", archive=f"lib-1.0-{named or tag}.whl", sha256="ab" * 32)
-    return replace(tree, wheel=WHEEL.format(tag=tag, pure=pure), origin=origin)
+    source = Source(kind="archive", repository="r", commit="", archive=f"lib-1.0-{named or tag}.whl", sha256="ab" * 32)
+    return replace(tree, wheel=WHEEL.format(tag=tag, pure=pure), source=source)
 
 
 @pytest.mark.parametrize(
@@ -195,21 +195,21 @@ def test_entry_points_that_only_the_backend_knows_are_asked_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("origin", "lines", "version"),
+    ("source", "lines", "version"),
     [
-        (Origin(kind="git", repository="r", commit="1" * 40), "", "1.0+npu.1.g1111111"),
-        (Origin(kind="archive", repository="r", commit="1" * 40, sha256="ab" * 32), "", "1.0+npu.1.aabababa"),
-        (Origin(kind="git", repository="r", commit="1" * 40), 'label = "mine"', "1.0+npu.1.mine.g1111111"),
+        (Source(kind="git", repository="r", commit="1" * 40), "", "1.0+npu.1.g1111111"),
+        (Source(kind="archive", repository="r", commit="1" * 40, sha256="ab" * 32), "", "1.0+npu.1.aabababa"),
+        (Source(kind="git", repository="r", commit="1" * 40), 'label = "mine"', "1.0+npu.1.mine.g1111111"),
     ],
 )
-def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, origin: Origin, lines: str, version: str) -> None:
+def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, source: Source, lines: str, version: str) -> None:
     folder = tmp_path / "plain"
     own = overlay(folder, ["lib"])
     if lines:
         own = replace(own, label="mine")
-    assert own.version("1.0", origin) == version
-    assert source_of(version) == origin.kind
-    assert source_of("1.0") is None
+    assert own.version("1.0", source) == version
+    assert source_kind(version) == source.kind
+    assert source_kind("1.0") is None
 
 
 @pytest.mark.parametrize(

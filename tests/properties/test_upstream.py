@@ -8,7 +8,7 @@ import pytest
 
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.source import Mode
-from npu_overlays.tree import FileEntry, Origin, PatchedTree, SourceTree, blob_id
+from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 from . import checks
 from .conftest import Pinned, modules, pinned
@@ -31,8 +31,8 @@ def _check(pin: Pinned, record: Callable[[str, object], None]) -> None:
 def _same_tree(contents: dict[str, bytes]) -> PatchedTree:
     """Return a tree patched with its own files."""
     entries = {path: FileEntry(blob=blob_id(content)) for path, content in contents.items()}
-    origin = Origin(kind="git", repository="", commit="")
-    return PatchedTree(source=SourceTree(entries=entries, content=contents, origin=origin), changed=dict(contents))
+    source = Source(kind="git", repository="", commit="")
+    return PatchedTree(upstream=SourceTree(entries=entries, content=contents, source=source), changed=dict(contents))
 
 
 def _only(mode: Mode) -> pytest.MarkDecorator:

@@ -18,7 +18,7 @@ from npu_overlays.errors import SourceError
 from npu_overlays.pin import Archive, Pin
 from npu_overlays.source import acquire
 from npu_overlays.source.unpacked import read
-from npu_overlays.tree import FileEntry, Origin, blob_id
+from npu_overlays.tree import FileEntry, Source, blob_id
 from support.upstreams import Upstream
 
 from .conftest import FILES, Said, make_wheel, pin, serve
@@ -77,7 +77,7 @@ def test_wheel_is_mapped_to_repository_paths(tmp_path: Path, cache: Path) -> Non
     assert tree.read("src/pkg/tool.sh") == b"two\n"
     assert tree.metadata.startswith("Metadata-Version: 2.1\nName: demo\n")
     assert tree.entry_points == "[console_scripts]\ndemo = pkg:main\n"
-    assert tree.origin == Origin(
+    assert tree.source == Source(
         kind="archive", repository="https://code.invalid/demo", commit=COMMIT, archive=made.file, sha256=made.sha256
     )
 
@@ -321,7 +321,7 @@ def test_archive_stands_in_for_git_and_says_why(upstream: Upstream, tmp_path: Pa
     upstream.commit(FILES)
     wanted = pin(upstream, COMMIT, archives=(made,))
     said = Said()
-    assert acquire(wanted, cache=cache, progress=said).origin.kind == "archive"
+    assert acquire(wanted, cache=cache, progress=said).source.kind == "archive"
     assert f"not had by git ({upstream.url}: the repository does not hold commit" in str(said)
     with pytest.raises(SourceError, match="does not hold commit"):
         acquire(wanted, mode="git", cache=cache)
@@ -331,21 +331,21 @@ def test_git_is_used_as_soon_as_it_answers(upstream: Upstream, tmp_path: Path, c
     commit = upstream.commit(FILES)
     wanted = pin(upstream, commit, archives=(make_wheel(tmp_path, {"pkg/a.py": b""}),))
     moved = upstream.path.rename(tmp_path / "away")
-    assert acquire(wanted, cache=cache).origin.kind == "archive"
+    assert acquire(wanted, cache=cache).source.kind == "archive"
     moved.rename(upstream.path)
-    assert acquire(wanted, cache=cache).origin.kind == "git"
+    assert acquire(wanted, cache=cache).source.kind == "git"
 
 
 def test_git_comes_before_archives(upstream: Upstream, tmp_path: Path, cache: Path) -> None:
     wanted = pin(upstream, upstream.commit(FILES), archives=(make_wheel(tmp_path, {"pkg/a.py": b""}),))
-    assert acquire(wanted, mode="archive", cache=cache).origin.kind == "archive"
-    assert acquire(wanted, cache=cache).origin.kind == "git"
+    assert acquire(wanted, mode="archive", cache=cache).source.kind == "archive"
+    assert acquire(wanted, cache=cache).source.kind == "git"
 
 
 def test_second_archive_serves_where_the_first_is_not_had(tmp_path: Path, cache: Path) -> None:
     made = make_wheel(tmp_path, {"pkg/a.py": b""})
     absent = replace(made, file="demo-1.0.tar.gz", sha256="0" * 64)
-    assert acquire(archive_pin(absent, made), mode="archive", cache=cache).origin.archive == made.file
+    assert acquire(archive_pin(absent, made), mode="archive", cache=cache).source.archive == made.file
 
 
 def test_total_failure_lists_every_attempt(upstream: Upstream, tmp_path: Path, cache: Path) -> None:
@@ -382,7 +382,7 @@ def test_a_release_alone_is_had_from_its_archive_only(tmp_path: Path, cache: Pat
     pinned = Pin(project="demo", packages=("pkg",), archives=(made,))
     assert (pinned.short, pinned.identity) == ("1.0", f"sha256:{made.sha256}")
     tree = acquire(pinned, cache=cache)
-    assert (tree.origin.kind, tree.origin.commit, tree.origin.sha256) == ("archive", "", made.sha256)
+    assert (tree.source.kind, tree.source.commit, tree.source.sha256) == ("archive", "", made.sha256)
     with pytest.raises(SourceError, match="only a release archive is pinned"):
         acquire(pinned, mode="git", cache=cache)
     with pytest.raises(SourceError, match="leave out --upstream"):

@@ -11,7 +11,7 @@ import pytest
 
 from npu_overlays.errors import SourceError
 from npu_overlays.source import acquire
-from npu_overlays.tree import FileEntry, Origin, blob_id
+from npu_overlays.tree import FileEntry, Source, blob_id
 from support.upstreams import Upstream
 
 from .conftest import FILES, Said, configure, make_upstream, make_wheel, pin
@@ -37,7 +37,7 @@ def test_tree_is_the_commit(upstream: Upstream, cache: Path) -> None:
     assert list(tree.entries) == sorted(FILES)
     assert {path: tree.read(path) for path in tree.entries} == FILES
     assert tree.links == {"pkg/alias.py"}
-    assert tree.origin == Origin(kind="git", repository=upstream.url, commit=commit)
+    assert tree.source == Source(kind="git", repository=upstream.url, commit=commit)
 
 
 def test_attributes_and_filters_do_not_change_bytes(upstream: Upstream, cache: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_instead_of_is_honoured(upstream: Upstream, cache: Path, tmp_path: Path)
     commit = upstream.commit(FILES)
     wanted = pin(upstream, commit, repository="https://code.invalid/demo")
     configure(tmp_path, f"url.{upstream.url}.insteadOf", "https://code.invalid/demo")
-    assert acquire(wanted, cache=cache).origin.repository == "https://code.invalid/demo"
+    assert acquire(wanted, cache=cache).source.repository == "https://code.invalid/demo"
 
 
 def test_mirrors_are_tried_in_order_and_not_recorded(upstream: Upstream, cache: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_mirrors_are_tried_in_order_and_not_recorded(upstream: Upstream, cache: 
     said = Said()
     tree = acquire(wanted, cache=cache, progress=said)
     assert [line.rpartition(" from ")[2] for line in said.lines if "fetching" in line] == [empty.url, upstream.url]
-    assert tree.origin.repository == empty.url
+    assert tree.source.repository == empty.url
     holding = [path for path in cache.rglob("*") if path.is_file() and str(upstream.path).encode() in path.read_bytes()]
     assert holding == []
 
@@ -149,7 +149,7 @@ def test_moved_tag_names_both_commits_and_no_archive_stands_in(
     wanted = pin(upstream, inner, tag="v1", archives=(make_wheel(tmp_path, {"pkg/a.py": b""}),))
     with pytest.raises(SourceError, match=f"tag v1 is commit {tip}, but {inner} is pinned"):
         acquire(wanted, cache=cache)
-    assert acquire(wanted, mode="archive", cache=cache).origin.kind == "archive"
+    assert acquire(wanted, mode="archive", cache=cache).source.kind == "archive"
 
 
 def test_hooks_of_the_user_do_not_run(old_server: tuple[Upstream, str, str], cache: Path, tmp_path: Path) -> None:

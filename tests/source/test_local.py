@@ -21,7 +21,7 @@ def test_clean_clone_serves_as_git(upstream: Upstream, cache: Path) -> None:
     commit = upstream.commit(FILES)
     tree = acquire(pin(upstream, commit, repository=GONE), local=upstream.path, cache=cache)
     assert {path: tree.read(path) for path in tree.entries} == FILES
-    assert (tree.origin.kind, tree.origin.repository) == ("git", GONE)
+    assert (tree.source.kind, tree.source.repository) == ("git", GONE)
 
 
 def test_bare_repository_linked_work_tree_and_partial_clone_serve(

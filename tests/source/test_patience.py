@@ -85,7 +85,7 @@ def test_silence_is_remembered_for_minutes_and_no_longer_than_one_wants(
         # Another way to the same address is another question.
         configure(tmp_path, f"url.{upstream.url}.insteadOf", url)
         said = Said()
-        assert acquire(wanted, cache=cache, progress=said).origin.kind == "git", str(said)
+        assert acquire(wanted, cache=cache, progress=said).source.kind == "git", str(said)
 
 
 def test_silence_is_said_where_the_repository_is_not_asked(upstream: Upstream, tmp_path: Path, cache: Path) -> None:
@@ -117,7 +117,7 @@ def test_cached_commit_is_used_whatever_was_silent(upstream: Upstream, tmp_path:
         url = f"git://127.0.0.1:{port}/demo"
         acquire(pin(upstream, "1" * 40, repository=url, archives=(made,)), cache=cache)
         wanted = pin(upstream, commit, repository=url, archives=(made,))
-        assert acquire(wanted, cache=cache).origin.kind == "git"
+        assert acquire(wanted, cache=cache).source.kind == "git"
         assert git_answers(wanted, cache=cache)
 
 

@@ -17,7 +17,7 @@ from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content
 from npu_overlays.pairing import Pair
 from npu_overlays.pin import Pin
-from npu_overlays.tree import Origin, PatchedTree
+from npu_overlays.tree import PatchedTree, Source
 
 SCHEMA = 1
 MANIFEST_SCHEMA = 1
@@ -28,7 +28,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     content: Content,
     version: str,
     upstream_version: str,
-    origin: Origin,
+    source: Source,
     archive: ArchiveRecord | None,
     files: Iterable[ExplainedFile],
     not_applied: Iterable[NotApplied],
@@ -40,16 +40,16 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         content: the overlay.
         version: version of the wheel, and of its companion.
         upstream_version: upstream's own version.
-        origin: where upstream's bytes came from.
+        source: where upstream's bytes came from.
         archive: how that archive compares with the commit; None for git.
         files: every change, with its reason.
         not_applied: operations on files the archive lacks.
         pairs: the patched distributions it is made for.
     """
     overlay = content.overlay
-    source: dict[str, str] = {"kind": origin.kind}
-    if origin.kind == "archive":
-        source |= {"archive": origin.archive, "sha256": origin.sha256}
+    bytes_of: dict[str, str] = {"kind": source.kind}
+    if source.kind == "archive":
+        bytes_of |= {"archive": source.archive, "sha256": source.sha256}
     return {
         "schema": SCHEMA,
         "distribution": {"name": overlay.distribution, "version": version},
@@ -60,7 +60,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
             "repository": overlay.pin.repository,
             "commit": overlay.pin.commit,
             "tag": overlay.pin.tag,
-            "source": source,
+            "source": bytes_of,
             "compared": archive is None or archive.compared,
             "missing": list(archive.missing) if archive else [],
         },
@@ -170,7 +170,7 @@ def _file_diff(tree: PatchedTree, path: str) -> Iterator[str]:
     if before is None:
         yield f"new file mode {'100755' if tree.is_executable(path) else '100644'}\n"
     if after is None:
-        yield f"deleted file mode {'100755' if tree.source.entries[path].executable else '100644'}\n"
+        yield f"deleted file mode {'100755' if tree.upstream.entries[path].executable else '100644'}\n"
     for line in difflib.unified_diff(_lines(before), _lines(after), old, new):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 

@@ -55,7 +55,7 @@ class Repository:
         info = self.folder / ".git" / "info"
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
-        base = self._taken_over(subject) if subject.tree.origin.kind == "git" else self._released(subject)
+        base = self._taken_over(subject) if subject.tree.source.kind == "git" else self._released(subject)
         self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
         return base
 
@@ -72,7 +72,7 @@ class Repository:
 
     def _taken_over(self, subject: Subject) -> str:
         """Take over the objects of the cache's repository, so that upstream's commit has its own id here."""
-        commit = subject.tree.origin.commit
+        commit = subject.tree.source.commit
         kept = kept_commit(commit)
         shutil.copytree(kept / "objects", self.folder / ".git" / "objects", dirs_exist_ok=True)
         if (kept / "shallow").is_file():
@@ -80,8 +80,8 @@ class Repository:
         return commit
 
     def _released(self, subject: Subject) -> str:
-        origin, pin = subject.tree.origin, subject.content.overlay.pin
-        text = f"{pin.project}, as released\n\nRelease-Archive: {origin.archive}\nRelease-Sha256: {origin.sha256}\n"
+        source, pin = subject.tree.source, subject.content.overlay.pin
+        text = f"{pin.project}, as released\n\nRelease-Archive: {source.archive}\nRelease-Sha256: {source.sha256}\n"
         who = identity(subject.content.overlay, _RELEASED)
         return self._imported(_written(who, text, "", _files(subject.tree)))
 

@@ -54,7 +54,7 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
     whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)
-    state = PatchedTree(source=subject.tree)
+    state = PatchedTree(upstream=subject.tree)
     commits: list[Commit] = []
     waiting: list[Unit] = []
     for number, unit in enumerate(units):
@@ -83,12 +83,12 @@ def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *,
     except MergeError:
         return None
     changed = {path: content for path, content in tree.changed.items() if path in paths}
-    return PatchedTree(source=subject.tree, changed=changed, executable=tree.executable & paths)
+    return PatchedTree(upstream=subject.tree, changed=changed, executable=tree.executable & paths)
 
 
 def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
     changed = {**state.changed, **after.changed}
-    return PatchedTree(source=state.source, changed=changed, executable=state.executable | after.executable)
+    return PatchedTree(upstream=state.upstream, changed=changed, executable=state.executable | after.executable)
 
 
 def _differing(one: PatchedTree, other: PatchedTree) -> Iterator[tuple[str, bytes | None]]:

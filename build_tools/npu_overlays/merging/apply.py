@@ -40,7 +40,7 @@ class _Applier:
 
     @property
     def tree(self) -> PatchedTree:
-        return PatchedTree(source=self.source, changed=dict(self.changed), executable=frozenset(self.executable))
+        return PatchedTree(upstream=self.source, changed=dict(self.changed), executable=frozenset(self.executable))
 
     def attempt(self, step: Callable[[], None]) -> None:
         """Run one step, keeping its problems so that the next steps can report theirs."""

@@ -54,13 +54,13 @@ def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
     if all(tag.platform == "any" and tag.abi == "none" for tag in tags):
         return PURE, True
     try:
-        named = parse_wheel_filename(tree.origin.archive)[3]
+        named = parse_wheel_filename(tree.source.archive)[3]
     except InvalidWheelFilename:
         named = frozenset()
     if named != tags:
         what = f"is for {', '.join(sorted(map(str, tags)))} by its WHEEL file, its name says otherwise"
-        raise MergeError(Problem(where=tree.origin.archive, what=what, fix="pin it under the name the index gives it"))
-    tag = "-".join(tree.origin.archive.removesuffix(".whl").split("-")[-3:])
+        raise MergeError(Problem(where=tree.source.archive, what=what, fix="pin it under the name the index gives it"))
+    tag = "-".join(tree.source.archive.removesuffix(".whl").split("-")[-3:])
     return tag, str(header["Root-Is-Purelib"]).lower() == "true"
 
 

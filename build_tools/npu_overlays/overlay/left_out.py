@@ -66,7 +66,7 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     """
     seen = list(trees)
     pinned = {one.file for one in overlay.pin.archives} | ({""} if overlay.pin.commit else set())
-    if not pinned <= {tree.origin.archive for tree in seen}:
+    if not pinned <= {tree.source.archive for tree in seen}:
         return
     held = {path for tree in seen for path in (*tree.entries, *tree.outside, *tree.beside, *_listed(overlay, tree))}
     idle = [glob for glob in overlay.not_built if not any(_is_named(glob, path) for path in held)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.pin import Pin
-from npu_overlays.tree import Origin, OriginKind
+from npu_overlays.tree import Source, SourceKind
 
 CONFIG_FILE = "pyproject.toml"
 LAYER_FILE = "layer.toml"
@@ -136,19 +136,19 @@ class Overlay:
         bundled = self.folder / BUNDLED
         return bundled if bundled.is_dir() else self.folder.parent
 
-    def version(self, upstream: str, origin: Origin) -> str:
+    def version(self, upstream: str, source: Source) -> str:
         """Return the wheel's version, given upstream's: a local version that says what was changed where.
 
         An archive can lack files of the commit, so what is made from it has another version: ``a`` and its digest
         instead of ``g`` and the commit. Of the two, installers prefer the commit's.
         """
-        source = f"g{origin.commit[:7]}" if origin.kind == "git" else f"a{origin.sha256[:7]}"
-        parts = [self.suffix, str(self.revision), *filter(None, [self.label]), source]
+        bytes_of = f"g{source.commit[:7]}" if source.kind == "git" else f"a{source.sha256[:7]}"
+        parts = [self.suffix, str(self.revision), *filter(None, [self.label]), bytes_of]
         return f"{upstream}{'.' if '+' in upstream else '+'}{'.'.join(parts)}"
 
 
-def source_of(version: str) -> OriginKind | None:
+def source_kind(version: str) -> SourceKind | None:
     """Return which kind of source a version of ours says its bytes came from; None where it says nothing."""
     found = re.search(r"[+.](g|a)[0-9a-f]{7}$", version)
-    kinds: dict[str, OriginKind] = {"g": "git", "a": "archive"}
+    kinds: dict[str, SourceKind] = {"g": "git", "a": "archive"}
     return kinds[found[1]] if found else None

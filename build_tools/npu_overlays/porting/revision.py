@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from npu_overlays.tree import FileEntry, Origin, SourceTree, blob_id
+from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
 
 
 class Names:
@@ -98,4 +98,4 @@ def tree_of(revision: Revision, paths: Iterable[str]) -> SourceTree:
     """Return a source tree that holds some of a revision's files, for what asks for a tree."""
     content = {path: revision.read(path) for path in paths if path in revision}
     entries = {path: FileEntry(blob=blob_id(data)) for path, data in content.items()}
-    return SourceTree(entries=entries, content=content, origin=Origin(kind="git", repository="", commit=""))
+    return SourceTree(entries=entries, content=content, source=Source(kind="git", repository="", commit=""))

@@ -64,7 +64,7 @@ def patch_verdict(file: OverlayFile, now: Revision) -> Verdict:
     patch = read_patch(file)
     gone = [path for path in patch.paths if path not in now]
     try:
-        apply_patch(patch, PatchedTree(source=tree_of(now, patch.paths)), absent=frozenset())
+        apply_patch(patch, PatchedTree(upstream=tree_of(now, patch.paths)), absent=frozenset())
     except OverlayError as error:
         said = "; ".join(problem.what for problem in error.problems)
         if said == "is already upstream":

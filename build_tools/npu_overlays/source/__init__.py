@@ -20,7 +20,7 @@ from npu_overlays.source import local as clones
 from npu_overlays.source.cache import Progress, cache_root
 from npu_overlays.source.fetch import Route, UnreachableError
 from npu_overlays.source.patience import forget
-from npu_overlays.tree import Origin
+from npu_overlays.tree import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ __all__ = [
     "cache_root",
     "git_answers",
     "kept_commit",
-    "origins",
+    "sources_of",
 ]
 
 Mode = Literal["auto", "git", "archive"]
@@ -129,12 +129,12 @@ def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: P
     return _from_archives(pin, folder, progress, ())
 
 
-def origins(pin: Pin, mode: Mode = "auto") -> Iterator[Origin]:
+def sources_of(pin: Pin, mode: Mode = "auto") -> Iterator[Source]:
     """Yield what may be recorded of a build from a pin, the best source first."""
     if pin.commit and mode != "archive":
-        yield Origin(kind="git", repository=pin.repository, commit=pin.commit)
+        yield Source(kind="git", repository=pin.repository, commit=pin.commit)
     for archive in pin.archives if mode != "git" else ():
-        yield archives.origin(pin, archive)
+        yield archives.source_of(pin, archive)
 
 
 def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Problem, ...]) -> SourceTree:

@@ -15,7 +15,7 @@ from npu_overlays.source.cache import Progress
 from npu_overlays.source.download import download
 from npu_overlays.source.guard import check
 from npu_overlays.source.unpacked import read
-from npu_overlays.tree import FileEntry, Origin, SourceTree, blob_id
+from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
 
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
@@ -41,7 +41,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
     return SourceTree(
         entries=entries,
         content={path: member.content for path, member in found.files.items()},
-        origin=origin(pin, archive),
+        source=source_of(pin, archive),
         metadata=found.metadata,
         entry_points=found.entry_points,
         wheel=found.wheel,
@@ -51,9 +51,9 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
     )
 
 
-def origin(pin: Pin, archive: Archive) -> Origin:
+def source_of(pin: Pin, archive: Archive) -> Source:
     """Return what is recorded of a build from an archive."""
-    return Origin(
+    return Source(
         kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
     )
 

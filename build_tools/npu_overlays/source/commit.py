@@ -18,7 +18,7 @@ from npu_overlays.source.cache import Progress
 from npu_overlays.source.fetch import Route, fetch
 from npu_overlays.source.guard import check
 from npu_overlays.source.objects import Blobs, DamagedError, Listed, list_commit
-from npu_overlays.tree import FileEntry, Origin, SourceTree
+from npu_overlays.tree import FileEntry, Source, SourceTree
 
 
 def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route) -> SourceTree:
@@ -84,7 +84,7 @@ def _read(pin: Pin, cache: Path) -> SourceTree:
     return SourceTree(
         entries={path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()},
         content=Blobs(repository, ids, first, lambda said: _damaged(pin, cache, said)),
-        origin=Origin(kind="git", repository=pin.repository, commit=pin.commit),
+        source=Source(kind="git", repository=pin.repository, commit=pin.commit),
         links=frozenset(item.path for item in listed if not item.regular),
     )
 

@@ -16,7 +16,7 @@ from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import step
 from npu_overlays.reproducible import canonical_json
-from npu_overlays.source import Mode, git_answers, origins
+from npu_overlays.source import Mode, git_answers, sources_of
 from npu_overlays.wheels.statement import states
 
 # Whose code makes a wheel or travels in it; npu-doctor's does neither.
@@ -48,14 +48,14 @@ def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path] | None:
     try:
         mode = _mode(loaded)
         versions = [
-            (origin, overlay.version(loaded.lock.metadata.version, origin)) for origin in origins(overlay.pin, mode)
+            (source, overlay.version(loaded.lock.metadata.version, source)) for source in sources_of(overlay.pin, mode)
         ]
-        there = [(origin, files) for origin, version in versions if (files := _wheels(overlay, version, out))]
+        there = [(source, files) for source, version in versions if (files := _wheels(overlay, version, out))]
         used = wheel_inputs(loaded, inputs_digest(overlay)) if there else {}
-        for origin, files in there:
+        for source, files in there:
             if states(*files, used):
                 # From the commit is best; what an archive gave is up to date while git still has no answer.
-                best = mode != "auto" or origin.kind == "git" or not git_answers(overlay.pin, progress=step)
+                best = mode != "auto" or source.kind == "git" or not git_answers(overlay.pin, progress=step)
                 return files if best else None
     except OverlayError:
         pass  # preparing it will fail for the same reason, and say so beside all the others

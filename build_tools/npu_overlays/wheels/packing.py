@@ -65,7 +65,7 @@ def pack_wheel(prepared: Prepared, out: Path) -> Path:
         root, staging = Path(folder, "project"), Path(folder, "files")
         staging.mkdir()
         root.mkdir()
-        sboms = {f"{_SBOMS}/{name}": content for name, content in prepared.tree.source.sboms.items()}
+        sboms = {f"{_SBOMS}/{name}": content for name, content in prepared.tree.upstream.sboms.items()}
         for name, content in {**prepared.licences, **sboms}.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(content)

@@ -124,7 +124,7 @@ def _readme(prepared: Prepared) -> str:
 
 def _upstream_readme(prepared: Prepared) -> str:
     """Return upstream's long description, the same text from git and from an archive."""
-    tree = prepared.tree.source
+    tree = prepared.tree.upstream
     if tree.metadata:
         return tree.metadata.replace("\r\n", "\n").partition("\n\n")[2].strip() + "\n"
     readme = prepared.loaded.lock.metadata.readme

@@ -63,11 +63,11 @@ def verify_wheel(file: Path) -> Verified:
         files=len(wheel.content),
         kind=kind,
         problems=tuple(problem for check in checks for problem in check),
-        made=_source_of(wheel.members[f"{package}/changes.json"]) if patched else "",
+        made=_made_of(wheel.members[f"{package}/changes.json"]) if patched else "",
     )
 
 
-def _source_of(content: bytes) -> str:
+def _made_of(content: bytes) -> str:
     try:
         return provenance.made_of(changes.parse(content))
     except changes.Unreadable:

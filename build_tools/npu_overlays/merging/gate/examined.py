@@ -90,7 +90,7 @@ def examined(
         content=content,
         modules=tuple(modules),
         sources=sources,
-        before=shipped(tree.source.entries, tree.source.read),
+        before=shipped(tree.upstream.entries, tree.upstream.read),
         after=shipped(tree.paths(), lambda path: tree.after(path) or b""),
         blame=Blame(content, authorship),
     )

@@ -65,7 +65,7 @@ def _collision_problems(subject: Examined, absent: frozenset[str]) -> list[Probl
     place = cache(subject.pin.place)
     labels = {file.path: file.file for file in subject.content.files}
     paths = [path for path in subject.tree.paths() if place(path)] + sorted(filter(place, absent))
-    new = [path for path in paths if path not in subject.tree.source and path not in absent]
+    new = [path for path in paths if path not in subject.tree.upstream and path not in absent]
     sharing: dict[str, list[str]] = {}
     for path in paths:
         sharing.setdefault(place(path), []).append(path)
