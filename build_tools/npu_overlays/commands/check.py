@@ -81,9 +81,9 @@ def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
     for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
         console.notice(notice)
     name = prepared.loaded.overlay.name
-    source, lock = prepared.tree.upstream, prepared.loaded.lock
-    record = lock.archives.get(source.origin.archive)
-    upstream = Upstream(prepared.content.overlay.pin, source, frozenset(record.missing if record else ()))
+    tree, lock = prepared.tree.upstream, prepared.loaded.lock
+    record = lock.archives.get(tree.source.archive)
+    upstream = Upstream(prepared.content.overlay.pin, tree, frozenset(record.missing if record else ()))
     if carried := carried_over(prepared.content, lock, upstream, lock_of=loader.lock):
         number = plural(len(carried), "notice")
         console.notice(f"{name}: {number} on what upstream changed: `npu-overlays lock --check {name}` prints them")
