@@ -9,9 +9,9 @@ from typing import TypeVar
 from packaging.version import Version
 
 from npu_overlays.errors import ConfigError, MergeError, Problem
+from npu_overlays.overlay.anchors import anchored
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import inputs_digest
-from npu_overlays.overlay.merge_modules import anchored
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Drop, Layer, Overlay
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit, read_layers

@@ -1,23 +1,24 @@
-"""Merge modules: text of an overlay file → the operations it asks for.
+"""Merge modules: bytes of an overlay file → the operations it asks for.
 
-Every mistake of a file is collected and raised at once.
+Each step below takes what the one before it gives, and changes nothing. Every mistake of a file is collected and
+raised at once.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from npu_overlays.errors import MergeError
-from npu_overlays.overlay.emitting import emit
-from npu_overlays.overlay.marks import Reader, read_import
-from npu_overlays.overlay.misuse import imported_wrongly, misspelt
-from npu_overlays.overlay.operations import EVERYTHING, Operation, TargetKind
-from npu_overlays.overlay.shared_names import followed
-from npu_overlays.syntax.definitions import FunctionNode
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import definition_text, value_text
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.anchors import anchored
+from npu_overlays.overlay.operations import Edit, ImportedName, Operation
+from npu_overlays.overlay.reading.arguments import Arguments, read_arguments
+from npu_overlays.overlay.reading.marks import Mark, read_marks
+from npu_overlays.overlay.reading.misuse import misplaced
+from npu_overlays.overlay.reading.parsed import ParsedFile, parse_file
+from npu_overlays.overlay.reading.shared_names import followed
+from npu_overlays.syntax.texts import names_in
 
 
 def read_operations(file: str, content: bytes, *, layer: str, target: str = "") -> tuple[Operation, ...]:
@@ -33,148 +34,108 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
     Raises:
         MergeError: with every mistake of the file.
     """
-    reader = Reader(file=file, layer=layer, module=Module(file, content), target=target)
-    for statement in reader.module.tree.body:
-        _read_statement(reader, statement, parent="")
+    parsed = parse_file(file, content, layer=layer, target=target)
+    read = list(_read_operations(parsed))
+    operations = [one for one in read if isinstance(one, Operation)]
+    problems = [one for one in read if isinstance(one, Problem)]
     if not target:
-        reader.operations = list(followed(reader))
-    _check_imports_are_used(reader)
-    if not reader.operations and not reader.problems:
-        reader.problem(reader.module.tree, "holds no operation", "mark what changes, or delete the file")
-    if reader.problems:
-        raise MergeError(reader.problems)
-    return tuple(anchored(reader.operations))
+        operations, strays = followed(parsed, operations)
+        problems += strays
+    if problems := problems or list(_idle(parsed, operations)):
+        raise MergeError(problems)
+    return tuple(anchored(operations))
 
 
-def _read_statement(reader: Reader, node: ast.stmt, *, parent: str) -> None:
-    if isinstance(node, (ast.Import, ast.ImportFrom)) and not parent:
-        read_import(reader, node)
-    elif _is_ignored(node):
-        return
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        _read_definition(reader, node, parent)
-    elif isinstance(node, (ast.Assign, ast.AnnAssign)) and (call := reader.marked(node.value)):
-        _read_assignment(reader, node, call, parent)
-    elif isinstance(node, ast.Expr) and (call := reader.marked(node.value)):
-        _read_deletion(reader, node, call, parent)
-    elif found := misspelt(reader, getattr(node, "value", None)):
-        reader.problem(node, *found)
-    else:
-        reader.problem(
-            node,
-            "a merge module holds only imports, classes and marked definitions",
-            "mark it with added(…, why=…) or another marker, or leave it out",
-        )
+def _read_operations(parsed: ParsedFile) -> Iterator[Operation | Problem]:
+    for mark in read_marks(parsed):
+        if isinstance(mark, Problem):
+            yield mark
+            continue
+        arguments = read_arguments(parsed, mark)
+        yield from arguments.problems
+        yield from misplaced(parsed, mark.node, mark.call, arguments.edits)
+        yield from _for_targets(parsed, mark, _operation(parsed, mark, arguments), arguments.targets)
 
 
-def _is_ignored(node: ast.stmt) -> bool:
-    """Docstrings, ``pass`` and ``if TYPE_CHECKING:`` blocks are for the people and linters who read the file."""
-    if isinstance(node, ast.If):
-        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
-    return isinstance(node, ast.Pass) or (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, (str, type(...)))
+def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operation:
+    """Return what a mark asks for, in the file's own target."""
+    return Operation(
+        action=mark.action,
+        path=parsed.target,
+        symbol=mark.symbol,
+        kind=mark.kind,
+        text=mark.text,
+        annotation=mark.annotation,
+        upstream_name=parsed.upstream_name,
+        edits=arguments.edits,
+        imports=_needed_imports(parsed, mark, arguments.edits),
+        reason=arguments.reason,
+        layer=parsed.layer,
+        bounds=arguments.bounds,
+        depends=arguments.depends,
+        where=parsed.where(mark.node),
+        uses=_uses(mark, arguments.edits),
     )
 
 
-def _read_definition(reader: Reader, node: FunctionNode | ast.ClassDef, parent: str) -> None:
-    calls = [call for decorator in node.decorator_list if (call := reader.marked(decorator))]
-    name = f"{parent}.{node.name}" if parent else node.name
-    if not calls and imported_wrongly(reader, node.decorator_list):
+def _for_targets(
+    parsed: ParsedFile, mark: Mark, operation: Operation, targets: object
+) -> Iterator[Operation | Problem]:
+    """Yield an operation as it is, or in ``shared/`` once for each of its targets."""
+    if parsed.target:
+        if targets is not None:
+            fix = "take targets= out, or move the definition"
+            yield parsed.problem(mark.node, "targets= belongs to files of shared/", fix)
+        yield operation
         return
-    if not calls and (found := misspelt(reader, *node.decorator_list)):
-        reader.problem(node, f"`{name}` has no marker: {found[0]}", found[1])
-    elif not calls:
-        _read_container(reader, node, name)
-    elif len(calls) > 1:
-        reader.problem(node, f"`{name}` is marked {len(calls)} times", "one operation for one symbol")
-    elif isinstance(node, ast.ClassDef) and reader.action(calls[0]) == "wrapped":
-        reader.problem(node, f"`{name}` is a class and cannot be wrapped", "wrap its methods, or replace the class")
-    else:
-        _check_definition(reader, node, calls[0], name)
-        kind: TargetKind = "class" if isinstance(node, ast.ClassDef) else "function"
-        text = definition_text(reader.module, node, calls[0])
-        emit(reader, calls[0], node, symbol=name, kind=kind, text=text)
-
-
-def _check_definition(reader: Reader, node: FunctionNode | ast.ClassDef, call: ast.Call, name: str) -> None:
-    action = reader.action(call)
-    kept = [decorator for decorator in node.decorator_list if decorator is not call]
-    if action == "wrapped" and kept:
-        what = f"upstream's decorators stay on the wrapped `{name}`; further ones are not merged"
-        reader.problem(kept[0], what, "take the decorator out, or use @replaced")
-    if action == "edited" and not all(map(_is_ignored, node.body)):
-        reader.problem(node, f"the body of the edited `{name}` is not used", "write `...` as its body")
-    for inner in ast.walk(node):
-        marked = getattr(inner, "decorator_list", []) if inner is not node else []
-        if any(reader.marked(decorator) for decorator in marked):
-            what = f"`{name}` is {action} as a whole; the marker inside it would reach the wheel"
-            reader.problem(inner, what, "take the inner marker out, or mark only the parts")
-
-
-def _read_container(reader: Reader, node: ast.stmt, name: str) -> None:
-    if not isinstance(node, ast.ClassDef):
-        reader.problem(node, f"`{name}` has no marker", "decorate it with @added(why=…), @wrapped(why=…), …")
+    if "." in operation.symbol or not isinstance(targets, (list, tuple)) or not targets:
+        what = "a shared definition stands at module level and names its targets"
+        yield parsed.problem(mark.node, what, 'targets=["path.py:Class.method"]')
         return
-    if node.decorator_list or node.keywords or node.bases:
-        reader.problem(
-            node,
-            f"class `{name}` only says where its operations belong; its bases and decorators would be lost",
-            "write `class NAME:`, or mark the class with @added or @replaced",
-        )
-    for statement in node.body:
-        _read_statement(reader, statement, parent=name)
+    for target in targets:
+        path, _, symbol = str(target).partition(":")
+        if not path.endswith(".py") or not symbol:
+            yield parsed.problem(mark.node, f"`{target}` is not a target", 'write "path/of/file.py:Class.method"')
+        else:
+            yield replace(operation, path=path, symbol=symbol, shared=operation.symbol)
 
 
-def _read_assignment(reader: Reader, node: ast.Assign | ast.AnnAssign, call: ast.Call, parent: str) -> None:
-    action = reader.action(call)
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        reader.problem(node, "an operation on a value needs one plain name on its left", "NAME = marker(…)")
-    elif action not in ("added", "replaced", "edited"):
-        reader.problem(node, f"{action}() cannot be assigned", "use added, replaced or edited on a value")
-    elif action != "edited" and (len(call.args) != 1 or isinstance(call.args[0], ast.Starred)):
-        reader.problem(node, f"{action}() on a value takes the value and keywords", f"NAME = {action}(value, why=…)")
-    else:
-        name = f"{parent}.{targets[0].id}" if parent else targets[0].id
-        value = "" if action == "edited" else value_text(reader.module, call.args[0])
-        annotation = reader.module.text(node.annotation) if isinstance(node, ast.AnnAssign) else ""
-        emit(reader, call, node, symbol=name, kind="attribute", text=value, annotation=annotation)
+def _needed_imports(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> tuple[ImportedName, ...]:
+    used = {one.id for part in _merged_parts(mark) for one in ast.walk(part) if isinstance(one, ast.Name)}
+    used |= {name for edit in edits for name in names_in(edit.replace)}
+    return tuple(imported for imported in parsed.imports if imported.name in used)
 
 
-def _read_deletion(reader: Reader, node: ast.Expr, call: ast.Call, parent: str) -> None:
-    values = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
-    names = [value for value in values if isinstance(value, str)]
-    if reader.action(call) != "deleted" or len(call.args) != 1 or not names:
-        reader.problem(node, "not an operation", 'deleted("name", why=…), or a marker on a definition')
-        return
-    if names[0] == EVERYTHING and (parent or not reader.target):
-        what = f'deleted("{EVERYTHING}") empties a module, and stands in the merge module of that one'
-        reader.problem(node, what, "name what is to go")
-        return
-    name = f"{parent}.{names[0]}" if parent else names[0]
-    emit(reader, call, node, symbol=name, kind="attribute", text="")
+def _merged_parts(mark: Mark) -> list[ast.AST]:
+    """Return the parts of a marked statement that are merged as they are written."""
+    node, edited = mark.node, mark.action == "edited"
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        annotation = [node.annotation] if isinstance(node, ast.AnnAssign) else []
+        return [*annotation, *(() if edited else mark.call.args)]
+    return [] if edited else [one for one in ast.iter_child_nodes(node) if one is not mark.call]
 
 
-def _check_imports_are_used(reader: Reader) -> None:
-    used = {imported for operation in reader.operations for imported in operation.imports}
-    unused = [one.name for one in reader.imports if one not in used and one.name != "TYPE_CHECKING"]
-    if unused and not reader.problems:
-        reader.problem(
-            reader.module.tree.body[0],
-            f"imported but used by no operation: {', '.join(unused)}",
-            "delete the import, or move it under `if TYPE_CHECKING:`",
-        )
+def _uses(mark: Mark, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:
+    """Return the lines on which a marked definition or its substitutions name something, by that name."""
+    found: dict[str, set[int]] = {}
+    for one in ast.walk(mark.node):
+        if isinstance(one, ast.Name):
+            found.setdefault(one.id, set()).add(one.lineno)
+        elif isinstance(one, (ast.Import, ast.ImportFrom)):
+            for alias in one.names:
+                found.setdefault(f"import {alias.name}", set()).add(one.lineno)
+    for edit in edits:
+        for name in names_in(edit.replace):
+            found.setdefault(name, set()).add(mark.call.lineno)
+    return {name: tuple(sorted(lines)) for name, lines in found.items()}
 
 
-def anchored(operations: list[Operation]) -> Iterator[Operation]:
-    """Tell every addition at module level in front of which upstream symbol it stands: the next one operated on."""
-    for number, operation in enumerate(operations):
-        following = (
-            other.symbol.partition(".")[0]
-            for other in operations[number + 1 :]
-            if other.path == operation.path and (other.action != "added" or "." in other.symbol)
-        )
-        anchored = operation.action == "added" and "." not in operation.symbol
-        yield dataclasses.replace(operation, before=next(following, "")) if anchored else operation
+def _idle(parsed: ParsedFile, operations: list[Operation]) -> Iterator[Problem]:
+    """Yield what a file without mistakes says for nothing: imports that no operation uses, or all of it."""
+    used = {imported for operation in operations for imported in operation.imports}
+    unused = [one.name for one in parsed.imports if one not in used and one.name != "TYPE_CHECKING"]
+    if unused:
+        what, fix = f"imported but used by no operation: {', '.join(unused)}", "delete the import, or move it under"
+        yield parsed.problem(parsed.module.tree.body[0], what, f"{fix} `if TYPE_CHECKING:`")
+    elif not operations:
+        yield parsed.problem(parsed.module.tree, "holds no operation", "mark what changes, or delete the file")

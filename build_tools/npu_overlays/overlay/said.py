@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
 from npu_overlays.overlay.inputs import is_ignored, is_left_over
-from npu_overlays.overlay.marks import uses_markers
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Drop, Layer, TextEdit
+from npu_overlays.overlay.reading.vocabulary import uses_markers
 from npu_overlays.paths import unsafe
 
 

@@ -24,7 +24,7 @@ from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
 from npu_overlays.merging.gate.shipped import absolute
 from npu_overlays.merging.gate.undefined import Undefined, undefined_names
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.marks import MARKERS_MODULE, uses_markers
+from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, uses_markers
 from npu_overlays.tree import PatchedTree
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"

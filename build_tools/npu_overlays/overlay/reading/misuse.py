@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
-from npu_overlays.overlay.marks import MARKERS, MARKERS_MODULE, Reader, nearest_marker
-from npu_overlays.overlay.operations import Action, Edit
+from npu_overlays.errors import Problem
+from npu_overlays.overlay.operations import Edit
+from npu_overlays.overlay.reading.parsed import ParsedFile
+from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE, nearest_marker
 from npu_overlays.syntax.texts import names_in
 
-# Where, what is wrong, what to do.
-Misuse: TypeAlias = tuple[ast.AST, str, str]
 
-
-def imported_wrongly(reader: Reader, nodes: Iterable[ast.expr]) -> bool:
+def imported_wrongly(parsed: ParsedFile, nodes: Iterable[ast.expr]) -> bool:
     """Return whether one of them is a name imported from the markers that is none, which its import reports."""
-    wrong = {name for name, marker in reader.markers.items() if marker not in MARKERS}
+    wrong = {name for name, marker in parsed.markers.items() if marker not in MARKERS}
     return any(_name(node) in wrong for node in nodes)
 
 
-def misspelt(reader: Reader, *nodes: ast.expr | None) -> tuple[str, str] | None:
-    """Return (what is wrong, what to do) for the first expression that was meant as a marker; None where none was."""
-    return next(filter(None, (_spelling_mistake(reader, node) for node in nodes)), None)
-
-
-def _spelling_mistake(reader: Reader, node: ast.expr | None) -> tuple[str, str] | None:
+def spelling_mistake(parsed: ParsedFile, node: ast.expr | None) -> tuple[str, str] | None:
+    """Return (what is wrong, what to do) for an expression that was meant as a marker; None where it was not."""
     name = _name(node)
-    if name in reader.markers:
-        return (
-            None if isinstance(node, ast.Call) else (f"the marker `{name}` gives no reason", f"write {name}(…, why=…)")
-        )
+    if name in parsed.markers:
+        bare = not isinstance(node, ast.Call)
+        return (f"the marker `{name}` gives no reason", f"write {name}(…, why=…)") if bare else None
     if name in MARKERS:
         return f"the marker `{name}` is not imported", f"from {MARKERS_MODULE} import {name}"
     return (f"`{name}` is no marker", nearest_marker(name)) if name and nearest_marker(name) else None
@@ -41,29 +34,28 @@ def _name(node: ast.expr | None) -> str:
     return named.attr if isinstance(named, ast.Attribute) else named.id if isinstance(named, ast.Name) else ""
 
 
-def misplaced(reader: Reader, node: ast.stmt, mark: ast.Call, edits: Iterable[Edit]) -> Iterator[Misuse]:
+def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterable[Edit]) -> Iterator[Problem]:
     """Yield each marker used inside what is merged as it is written.
 
     Args:
-        reader: knows the markers.
+        parsed: the file.
         node: the marked definition or assignment.
-        mark: its marker.
+        call: its marker.
         edits: the substitutions that lists.
     """
-    action = reader.action(mark)
     inside = [one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.arg))]
     own = {one.arg if isinstance(one, ast.arg) else one.id for one in inside if not isinstance(_context(one), ast.Load)}
     own |= {name for one in ast.walk(node) if one is not node for name in _defined(one)}
     # What is marked inside is reported as a whole.
-    marked = [one for one in ast.walk(node) if one is not node and any(map(reader.marked, _decorators(one)))]
-    passed = {mark.func} | {name for one in marked for name in ast.walk(one)}
+    marked = [one for one in ast.walk(node) if one is not node and any(map(parsed.marker_call, _decorators(one)))]
+    passed = {call.func} | {name for one in marked for name in ast.walk(one)}
     for name in inside:
         if isinstance(name, ast.Name) and name.id not in own and name not in passed:
-            yield from ((name, *found) for found in _marker_inside(reader, name.id, action))
+            yield from _marker_inside(parsed, name, name.id, call)
     # What an edit finds is upstream's, also where it bears a marker's name.
     own |= {word for edit in edits for word in names_in(edit.find)}
     for word in sorted({word for edit in edits for word in names_in(edit.replace)} - own):
-        yield from ((node, *found) for found in _marker_inside(reader, word, action))
+        yield from _marker_inside(parsed, node, word, call)
 
 
 def _defined(node: ast.AST) -> list[str]:
@@ -81,12 +73,12 @@ def _context(node: ast.Name | ast.arg) -> ast.expr_context | None:
     return node.ctx if isinstance(node, ast.Name) else None
 
 
-def _marker_inside(reader: Reader, name: str, action: Action) -> Iterator[tuple[str, str]]:
-    marker = reader.markers.get(name)
+def _marker_inside(parsed: ParsedFile, node: ast.AST, name: str, call: ast.Call) -> Iterator[Problem]:
+    marker, action = parsed.markers.get(name), parsed.action(call)
     if marker == "upstream" and action != "wrapped":
         what = f"`{name}(…)` calls the original of a @wrapped; what is {action} has none"
-        yield what, "use @wrapped, or write upstream's code out"
+        yield parsed.problem(node, what, "use @wrapped, or write upstream's code out")
     elif marker and marker != "upstream":
         other = f"from {MARKERS_MODULE} import {marker} as npu_{marker}"
         fix = f"take it out; where upstream's own `{name}` is meant, write `{other}` above"
-        yield f"the marker `{name}` means nothing inside a definition", fix
+        yield parsed.problem(node, f"the marker `{name}` means nothing inside a definition", fix)
