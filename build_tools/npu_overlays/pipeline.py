@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.compare import compare_trees
@@ -30,6 +30,7 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about, step
 from npu_overlays.reads import Upstream, unmet
 from npu_overlays.tree import PatchedTree, SourceTree
+from npu_summary.changes import Changes
 
 T = TypeVar("T")
 NamedT = TypeVar("NamedT", Overlay, Loaded)
@@ -58,7 +59,7 @@ class Prepared:
     files: tuple[ExplainedFile, ...]
     licences: dict[str, bytes]
     tag: tuple[str, bool]
-    record: dict[str, Any]
+    record: Changes
     notices: tuple[str, ...]
 
     @property

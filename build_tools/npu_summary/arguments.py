@@ -1,4 +1,4 @@
-"""The command line: arguments in, options out. Imported only when there are arguments, since argparse is slow."""
+"""Arguments: a command line → options. Imported only when there are arguments, since argparse is slow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ exit codes:
      with --verify: not intact
   2  the command line is wrong; with --verify: could not tell
 
-The YAML has the schema of patch_summary.yaml. The JSON is described by summary.schema.json in this package's folder.
+The YAML has the schema of patch_summary.yaml. The JSON is described by docs/summary.schema.json of npu-overlays.
 From Python: `import {package}; {package}.text()` returns the text summary.
 """
 
@@ -66,7 +66,7 @@ def _doctor(package: str) -> str:
 
     there = doctor.is_installed()
     found = installed.load(installed.places()).changes
-    if not there and not any(one.get("purpose", changes.USUAL) == changes.USUAL for one in found):
+    if not there and not any(one["purpose"] == changes.NPU for one in found):
         return ""
     return _DOCTOR.format(package=package, found=f"which is {'' if there else 'not '}installed")
 

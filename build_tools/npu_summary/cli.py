@@ -1,4 +1,4 @@
-"""The command: arguments in, one of the renderings on standard output, problems on standard error, an exit code out."""
+"""Cli: arguments → one of the renderings on standard output, problems on standard error, an exit code."""
 
 # Each run imports only what it prints with.
 # ruff: noqa: PLC0415

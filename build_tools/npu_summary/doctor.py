@@ -1,4 +1,4 @@
-"""The way to npu-doctor: a command line that it understands in, its exit code out, or how to install it.
+"""Doctor: a command line that npu-doctor understands → its exit code, or how to install it.
 
 What machines and running processes are examined for changes faster than a patched wheel may, so another distribution
 does it; it is used where it is installed.

@@ -1,4 +1,4 @@
-"""The patched distributions on a path: folders and zip files in, their changes and their problems out."""
+"""Installed: folders and zip files on a path → the patched distributions there, their changes and their problems."""
 
 # No pathlib: importing it takes longer than all of this takes to run.
 # ruff: noqa: PTH100, PTH113, PTH118, PTH120, PTH123, PTH208
@@ -22,7 +22,7 @@ DIFF = "changes.diff"
 NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds its *_summary package)"
 _FIRST = ("verl", "transformers")
 # The others alone are a damaged installation, to be told of; no other package holds files of these names.
-_SIGNS = (DATA, "manifest.json", "summary.schema.json", "provenance.py")
+_SIGNS = (DATA, "manifest.json", "provenance.py")
 
 
 class Place:

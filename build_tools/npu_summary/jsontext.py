@@ -1,4 +1,4 @@
-"""The JSON summary: checked changes in, text out, as ``summary.schema.json`` describes it."""
+"""JSON: changes → the report that ``summary.schema.json`` describes."""
 
 from __future__ import annotations
 

@@ -1,21 +1,22 @@
-"""The text summary: checked changes in, text out, in the layout users know and grep for."""
+"""Layout: changes → the text summary that users know and grep for."""
 
 from __future__ import annotations
 
-from . import changes as model
-from . import outline, provenance
+from . import outline, provenance, reasons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .changes import Change, Changes, ClassChange, FileChange, Ledger
+    from .changes import Change, Changes, ClassChange, FileChange
+    from .reasons import Field
 
 # The counts of `=` and the missing space before the last of them are what users' scripts look for.
 _TOP = "=" * 32 + " {}Patch Summary " + "=" * 34
 _BOTTOM = "=" * 29 + " {}Patch Summary End" + "=" * 34
 _GAP = " " * 9
 _ITEM = " " * 10
+_BELOW = " " * 14
 
 
 def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
@@ -30,7 +31,7 @@ def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
     """
     listed = list(distributions)
     # One heading for all: that of the first that has a purpose to name.
-    purpose = next(filter(None, (printable(changes.get("purpose", model.USUAL)) for changes in listed)), "")
+    purpose = next(filter(None, (printable(changes["purpose"]) for changes in listed)), "")
     named = f"{purpose} " if purpose else ""
     lines = [_TOP.format(named), ""]
     for changes in listed:
@@ -49,9 +50,10 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     repo = printable(changes["upstream"]["project"])
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
     yield from (*_made_of(changes), "")
-    for number, file in enumerate(map(outline.outline, model.with_layers(changes["files"])), 1):
+    fields = reasons.fields(changes["files"]) if why else ()
+    for number, file in enumerate(map(outline.outline, changes["files"]), 1):
         yield f"Patch File{number}: {_dotted(file['path'])}"
-        yield from _file(file, why=why)
+        yield from _file(file, fields)
         yield ""
     if changes["not_applied"]:
         yield from _not_applied(changes, why=why)
@@ -67,32 +69,31 @@ def _made_of(changes: Changes) -> Iterator[str]:
     yield printable(f"Wheel: {name}, overlay {overlay['name']} revision {overlay['revision']}")
 
 
-def _file(file: FileChange, *, why: bool) -> Iterator[str]:
-    inner = model.module_changes(file)
+def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:
+    inner = outline.module_changes(file)
     whole = next((change for change in inner if change["kind"] == "file"), None)
     if inner:
         yield "   Module Changes:"
-        yield from _items(inner, why=why, whole=whole)
+        yield from _items(inner, fields, whole)
     module = _dotted(file["path"].removesuffix(".py"))
     for number, entry in enumerate(file["class_changes"], 1):
         yield f"  ({number}) Patch class: {module}.{printable(entry['name'])}"
-        yield from _class(entry, why=why, whole=whole)
+        yield from _class(entry, fields, whole)
 
 
-def _class(entry: ClassChange, *, why: bool, whole: Change | None) -> Iterator[str]:
-    inner = model.class_changes(entry)
-    if why and inner is entry["changes"]:
-        yield from _reasons(entry, " " * 7, whole)
+def _class(entry: ClassChange, fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
+    inner = outline.class_changes(entry)
+    if inner is entry["changes"]:
+        yield from _reasons(entry, fields, whole, " " * 7)
     if inner:
         yield "       Class Changes:"
-        yield from _items(inner, why=why, whole=whole)
+        yield from _items(inner, fields, whole)
 
 
-def _items(changes: list[Change], *, why: bool, whole: Change | None) -> Iterator[str]:
+def _items(changes: list[Change], fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
     for change in changes:
-        yield _item(model.shown_action(change), change["kind"], change["name"], outline.manner(change))
-        if why:
-            yield from _reasons(change, " " * 14, whole)
+        yield _item(change["action"], change["kind"], change["name"], outline.manner(change))
+        yield from _reasons(change, fields, whole, _BELOW)
 
 
 def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
@@ -103,17 +104,18 @@ def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
             path = operation["path"]
             yield f"   {_dotted(path)}"
         yield _item("not_applied", operation["operation"], operation["symbol"] or path.rpartition("/")[2])
-        if why:
-            yield from _reasons({"why": operation.get("why", "")}, " " * 14)
+        if why and (text := " ".join(operation["why"].split())):
+            yield f"{_BELOW}why: {printable(text)}"
 
 
-def _reasons(entry: Ledger, indent: str, whole: Change | None = None) -> Iterator[str]:
+def _reasons(
+    entry: Change | ClassChange, fields: tuple[Field, ...], whole: Change | None, indent: str
+) -> Iterator[str]:
     """Yield the reasons of a change, but for those that its whole file came or went for, which stand there."""
-    told = model.all_reasons(whole) if whole and entry is not whole else []
-    for field, value in model.all_reasons(entry):
-        if (field, value) in told:
-            continue
-        yield f"{indent}{field.replace('_', ' ')}: {printable(value)}"
+    above = reasons.each(whole, fields) if whole and entry is not whole else []
+    for field, text in reasons.each(entry, fields):
+        if (field, text) not in above:
+            yield f"{indent}{'layer' if field == 'overlay' else field.replace('_', ' ')}: {printable(text)}"
 
 
 def _item(*columns: str) -> str:

@@ -6,13 +6,13 @@ assigns and holds inside its classes, whoever cares reads in the diff. JSON and 
 
 from __future__ import annotations
 
-from . import changes as model
+from .reasons import LAYERED, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .changes import Change, ClassChange, FileChange, Ledger
+    from .changes import Change, ClassChange, FileChange
 
 _DEFINED = ("method", "class")
 # By these a file comes or goes as a whole; another one is of a part of it.
@@ -25,17 +25,38 @@ def outline(file: FileChange) -> FileChange:
         return file
     functions = [change for change in file["module_changes"] if change["kind"] in _DEFINED]
     classes: list[ClassChange] = [{**entry, "changes": []} for entry in file["class_changes"]]
-    return {**file, "module_changes": [_whole(file), *functions], "class_changes": classes}
+    return {**file, "module_changes": [_whole_file(file), *functions], "class_changes": classes}
+
+
+def module_changes(file: FileChange) -> list[Change]:
+    """Return the module changes of a file, the fate of the whole file included.
+
+    A deleted file, and an added one in which nothing could be listed (data
+    files), say so themselves; otherwise they would look merely touched.
+    """
+    listed = file["module_changes"]
+    silent = not listed and not file["class_changes"]
+    if any(change["kind"] == "file" for change in listed):
+        return listed
+    if file["action"] == "deleted" or (file["action"] == "added" and silent):
+        return [_whole(file["action"], "file", _name(file)), *listed]
+    return listed
+
+
+def class_changes(entry: ClassChange) -> list[Change]:
+    """Return the changes inside a class; a deleted class says so itself, since an added one shows as its name alone."""
+    if entry["action"] == "deleted" and not entry["changes"]:
+        return [_whole("deleted", "class", entry["name"], entry)]
+    return entry["changes"]
 
 
 def entries(file: FileChange) -> Iterator[Change]:
     """Yield each change that is shown of a file, classes that came or went and all that lies in one among them."""
     shown = outline(file)
-    yield from model.module_changes(shown)
+    yield from module_changes(shown)
     for entry in shown["class_changes"]:
         if entry["action"] != "updated" or not entry["changes"]:
-            whole: Change = {**entry, "kind": "class"}  # type: ignore[typeddict-unknown-key]  # which has no changes inside
-            yield whole
+            yield _whole(entry["action"], "class", entry["name"], entry, entry.get("line"))
         for change in entry["changes"]:
             yield {**change, "name": f"{entry['name']}.{change['name']}"}
 
@@ -47,26 +68,38 @@ def count(file: FileChange) -> int:
 
 def manner(change: Change) -> str:
     """Return ``wrapped`` or ``edited`` where upstream's text still has a part in a replaced symbol, else nothing."""
-    word = change.get("operation", "") if change["action"] == "replaced" else change["action"]
-    return word if word in ("wrapped", "edited") else ""
+    kept = change["action"] == "replaced" and change["operation"] in ("wrapped", "edited")
+    return change["operation"] if kept else ""
 
 
-def _whole(file: FileChange) -> Change:
+def _whole_file(file: FileChange) -> Change:
     """Return the change of the whole file, with the reason for which that was done."""
     listed = next((change for change in file["module_changes"] if change["kind"] == "file"), None)
-    if listed:
-        return listed
-    whole: Change = {"action": file["action"], "kind": "file", "name": file["path"].rpartition("/")[2]}
-    reasoned = next((part for part in _parts(file) if part.get("operation", "") in _WHOLE), None)
+    reasoned = next((part for part in parts(file) if part.get("operation") in _WHOLE), None)
+    return listed or _whole(file["action"], "file", _name(file), reasoned)
+
+
+def _whole(
+    action: str, kind: str, name: str, reasoned: Change | ClassChange | None = None, line: int | None = None
+) -> Change:
+    """Return the change of a class or file as a whole, for the reason of this part of it."""
+    whole: Change = {
+        "action": action,
+        "kind": kind,
+        "name": name,
+        "line": line,
+        "operation": "",
+        "why": "",
+        "forwarded": "",
+        "drop_when": "",
+        "overlay": "",
+    }
     if reasoned:
-        for field, value in model.reasons(reasoned):
-            whole[field] = value
+        for field in LAYERED:
+            whole[field] = reasoned.get(field, "")
         whole["also"] = reasoned.get("also", [])
     return whole
 
 
-def _parts(file: FileChange) -> Iterator[Ledger]:
-    yield from file["module_changes"]
-    for entry in file["class_changes"]:
-        yield entry
-        yield from entry["changes"]
+def _name(file: FileChange) -> str:
+    return file["path"].rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Output that never fails on its content: text or bytes in, printed whatever the encoding or the reader's patience."""
+"""Stream: text or bytes → standard output, whatever they hold, and whatever its encoding or the reader's patience."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .changes import Changes, FileChange, Ledger
+    from .changes import Change, Changes, ClassChange, FileChange
     from .installed import Place
 
 _KEPT = "_upstream_"  # what the private name of a wrapped original holds
@@ -89,7 +89,7 @@ def _spans(path: str) -> Iterator[tuple[int, int, str]]:
             todo.append((child, name))
 
 
-def _change(file: FileChange, name: str) -> Ledger | None:
+def _change(file: FileChange, name: str) -> Change | ClassChange | None:
     """Return the change that made a symbol what it is."""
     owner, _, last = name.rpartition(".")
     for entry in file["class_changes"]:
@@ -117,10 +117,10 @@ def _original(file: FileChange, name: str) -> str:
     return ""
 
 
-def _sentence(change: Ledger, name: str) -> str:
+def _sentence(change: Change | ClassChange, name: str) -> str:
     operation = change.get("operation", "")
     done = {"file": "added", "import": "added", "patch": "patched"}.get(operation, operation or "changed")
     why = " ".join(change.get("why", "").split())
-    by = f" by {change['overlay']}" if change.get("overlay") else ""
-    forwarded = f" (forwarded: {change['forwarded']})" if change.get("forwarded") else ""
+    by = f" by {layer}" if (layer := change.get("overlay")) else ""
+    forwarded = f" (forwarded: {place})" if (place := change.get("forwarded")) else ""
     return f"{done} {name}{by}{f': {why}' if why else ''}{forwarded}"

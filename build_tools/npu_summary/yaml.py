@@ -1,4 +1,4 @@
-"""The YAML summary: checked changes in, text out, in the schema of ``patch_summary.yaml``.
+"""YAML: changes → the summary in the schema of ``patch_summary.yaml``.
 
 The schema has no place for operations that were not applied; they follow as
 comments, which any reader of the schema ignores.
@@ -6,7 +6,7 @@ comments, which any reader of the schema ignores.
 
 from __future__ import annotations
 
-from . import changes as model
+from . import outline, reasons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
 def _file(file: FileChange, *, why: bool) -> Iterator[str]:
     name = file["path"].rpartition("/")[2].removesuffix(".py")
     yield f"          - name: {scalar(name)}"
-    classes, module = file["class_changes"], model.module_changes(file)
+    classes, module = file["class_changes"], outline.module_changes(file)
     yield "            diff:" if classes or module else "            diff: {}"
     if classes:
         yield "              class_changes:"
@@ -94,7 +94,7 @@ def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
     yield f"                - action: {scalar(entry['action'])}"
     yield f"{indent}name: {scalar(entry['name'])}"
     if why:
-        yield from (f"{indent}{field}: {scalar(value)}" for field, value in model.joined_reasons(entry))
+        yield from _reasons(entry, indent)
     if entry["changes"]:
         yield f"{indent}changes:"
         yield from _items(entry["changes"], 20, why=why)
@@ -103,11 +103,15 @@ def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
 def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
     indent = " " * width
     for change in changes:
-        yield f"{indent}- action: {scalar(model.shown_action(change))}"
+        yield f"{indent}- action: {scalar(change['action'])}"
         yield f"{indent}  kind: {scalar(change['kind'])}"
         yield f"{indent}  name: {scalar(change['name'])}"
         if why:
-            yield from (f"{indent}  {field}: {scalar(value)}" for field, value in model.joined_reasons(change))
+            yield from _reasons(change, f"{indent}  ")
+
+
+def _reasons(change: Change | ClassChange, indent: str) -> Iterator[str]:
+    return (f"{indent}{field}: {scalar(text)}" for field, text in reasons.joined(change, reasons.PLAIN))
 
 
 def _operation(operation: NotApplied) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from npu_doctor.model import Origin, Row
+    from npu_summary.changes import Changes
 
 
 def origin(machine: Machine, package: str) -> Origin:
@@ -35,13 +36,25 @@ def test_a_wheel_is_told_with_file_version_and_the_commit_in_its_version(machine
 
 def test_a_patched_wheel_is_told_with_what_it_was_made_of(machine: Machine) -> None:
     assert not origin(machine, "verl").made
-    archive = {"kind": "archive", "archive": "verl-0.6.1-py3-none-any.whl"}
-    upstream = {"project": "verl", "version": "0.6.1", "commit": "d" * 40, "source": archive, "missing": ["x", "y"]}
-    record = {
+    record: Changes = {
         "schema": 1,
         "distribution": {"name": "verl-npu", "version": "0.6.1+npu.1.aa67dd50"},
-        "upstream": upstream,
-        "overlay": {"name": "verl@d62da49", "revision": 1},
+        "purpose": "NPU",
+        "upstream": {
+            "project": "verl",
+            "version": "0.6.1",
+            "repository": "https://example.invalid/verl",
+            "commit": "d" * 40,
+            "tag": "",
+            "source": {"kind": "archive", "archive": "verl-0.6.1-py3-none-any.whl"},
+            "compared": True,
+            "missing": ["x", "y"],
+        },
+        "overlay": {"name": "verl@d62da49", "revision": 1, "layers": [], "sha256": "0" * 64},
+        "requires": [],
+        "pairs": [],
+        "companion": "verl",
+        "not_built": [],
         "files": [],
         "not_applied": [],
     }

@@ -230,7 +230,7 @@ def test_an_unchanged_rebuild_writes_nothing(sample: Sample, tmp_path: Path) -> 
     assert [one["rebuilt"] for one in forced.json()] == [True, True]
 
 
-@pytest.mark.parametrize("damage", ["overlay", "wheel", "statement", "companion", "lock", "epoch"])
+@pytest.mark.parametrize("damage", ["overlay", "wheel", "statement", "companion", "lock", "epoch", "style of the page"])
 def test_what_changed_is_built_again(sample: Sample, tmp_path: Path, damage: str) -> None:
     out = tmp_path / "out"
     arguments = ("build", "--json", sample.lib_name, "--overlays", sample.overlays, "--out", out)
@@ -246,8 +246,13 @@ def test_what_changed_is_built_again(sample: Sample, tmp_path: Path, damage: str
         next(out.glob("*.json")).write_text("{}")
     elif damage == "lock":
         edit(sample.lib_overlay / "overlay.lock", 'description = "A library"', 'description = "The library"')
-    else:
+    elif damage == "epoch":
         more = {"SOURCE_DATE_EPOCH": "1700000000"}
+    else:
+        tool = tmp_path / "build_tools"
+        shutil.copytree(Path(npu_summary.__file__).parents[1], tool, ignore=shutil.ignore_patterns("__pycache__"))
+        edit(tool / "npu_summary/page/page.css", "#0550ae", "#0550af")
+        more = {"PYTHONPATH": str(tool)}
     (built,) = sample.environment.ok(*arguments, **more).json()
     assert built["rebuilt"] is True
     (again,) = sample.environment.ok(*arguments, **more).json()

@@ -14,6 +14,14 @@ COMMITS = {
     "transformers": "8365f70e9259c21058bf18f876006f945d2a99de",
 }
 
+PAIR = {
+    "distribution": "transformers-npu",
+    "version": "1.0",
+    "overlay": "transformers@8365f70",
+    "revision": 1,
+    "builds": ["1.0+npu.1.g8365f70"],
+}
+
 # Written by hand from the incumbent's documentation, to the last character.
 KNOWN_TEXT = """\
 ================================ NPU Patch Summary ==================================
@@ -124,9 +132,11 @@ def file(path: str, classes: list[Json], module: list[Json], action: str = "upda
 def distribution(project: str, files: list[Json], not_applied: list[Json] | None = None) -> Json:
     commit = COMMITS.get(project, "0123456789abcdef0123456789abcdef01234567")
     version = f"1.0+npu.1.g{commit[:7]}"
+    pairs = [PAIR] if project == "verl" else []
     return {
         "schema": 1,
         "distribution": {"name": f"{project}-npu", "version": version},
+        "purpose": "NPU",
         "upstream": {
             "project": project,
             "version": "1.0",
@@ -138,8 +148,10 @@ def distribution(project: str, files: list[Json], not_applied: list[Json] | None
             "missing": [],
         },
         "overlay": {"name": f"{project}@{commit[:7]}", "revision": 1, "layers": [], "sha256": "2" * 64},
-        "requires": ["transformers-npu==1.0+npu.1.g8365f70"] if project == "verl" else [],
+        "requires": [f"{one['distribution']}=={one['version']}" for one in pairs],
+        "pairs": pairs,
         "companion": project,
+        "not_built": [],
         "files": files,
         "not_applied": not_applied or [],
     }

@@ -5,25 +5,31 @@ from __future__ import annotations
 import copy
 import importlib
 import json
-from typing import Any
+import zipfile
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npu_overlays.changes.modules import ChangeAction, ChangeKind
+from npu_overlays.overlay.operations import ACTIONS
 from npu_summary import changes, jsontext, layout, yaml
+from support.patched import Patched
 
-from .conftest import SOURCE
 from .samples import Json, change, chinese, distribution, file, klass, transformers, typed, verl
 
 jsonschema: Any = importlib.import_module("jsonschema")  # has no type hints of its own
 
-SCHEMA = json.loads((SOURCE / "summary.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/summary.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LEDGER = {"line": None, "operation": "added", "why": "w", "forwarded": "", "drop_when": "", "overlay": "verl@1"}
 MISSING = [{"path": "recipe/x.py", "symbol": "", "operation": "edit", "why": "w"}]
+# To a JSON Schema 1.0 is an integer.
+FRACTIONS = st.floats().filter(lambda number: not number.is_integer())
 ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    st.none() | st.booleans() | st.integers() | FRACTIONS | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
@@ -37,6 +43,8 @@ def full() -> Json:
     sample = distribution("verl", [file("verl/x.py", classes, [change("added", "class", "B")])], MISSING)
     sample["upstream"]["source"] = {"kind": "archive", "archive": "verl-1.0-py3-none-any.whl", "sha256": "a" * 64}
     sample["upstream"]["missing"] = ["recipe/x.py"]
+    sample["not_built"] = ["verl/*.so"]
+    sample["overlay"]["layers"] = ["verl"]
     return copy.deepcopy(sample)
 
 
@@ -57,6 +65,73 @@ def shown(data: Json) -> None:
         layout.render(typed(data), why=why)
         yaml.render(typed(data), why=why)
     jsontext.render(typed(data))
+
+
+def fields_of_types(kind: str, at: str = "") -> dict[str, str]:
+    """Return the type of each field by its way from the top, with a ``?`` where it may be absent."""
+    if kind.startswith("list["):
+        return fields_of_types(kind[5:-1], f"{at}[]")
+    if not (described := vars(changes).get(kind)):
+        return {at: kind}
+    found: dict[str, str] = {}
+    for name, said in ((name, said) for one in described.__mro__[:-1] for name, said in one.__annotations__.items()):
+        optional = said.startswith("NotRequired[")
+        found |= fields_of_types(said[12:-1] if optional else said, f"{at}.{name}{'?' if optional else ''}")
+    return found
+
+
+def fields_of_schema(described: Json, at: str = "") -> dict[str, str]:
+    """Return the same of the schema."""
+    if "$ref" in described:
+        _, *way = described["$ref"].split("/")
+        return fields_of_schema(parent_of(SCHEMA, (*way, "")), at)
+    if variants := described.get("oneOf"):
+        found = [fields_of_schema(one, at) for one in variants]
+        if {at: "None"} in found:
+            return {at: " | ".join(one[at] for one in found)}
+        everywhere = set.intersection(*map(set, found))
+        return {name if name in everywhere else f"{name}?": kind for one in found for name, kind in one.items()}
+    if described.get("type") == "array":
+        return fields_of_schema(described["items"], f"{at}[]")
+    if described.get("type") != "object":
+        return {at: type_of(described)}
+    fields = described["properties"].items()
+    ways = ((f"{at}.{name}{'' if name in described['required'] else '?'}", field) for name, field in fields)
+    return {inner: kind for way, field in ways for inner, kind in fields_of_schema(field, way).items()}
+
+
+def type_of(described: Json) -> str:
+    names = {"string": "str", "integer": "int", "boolean": "bool", "null": "None"}
+    if "const" in described:
+        return type(described["const"]).__name__
+    listed = described["type"] if isinstance(described["type"], list) else [described["type"]]
+    return " | ".join(names[one] for one in listed)
+
+
+def test_the_schema_has_the_fields_of_the_types() -> None:
+    assert fields_of_schema(SCHEMA["$defs"]["changes"]) == fields_of_types("Changes")
+
+
+def test_the_schema_has_the_words_of_the_tool() -> None:
+    fields = SCHEMA["$defs"]["change"]["properties"]
+    assert set(fields["action"]["enum"]) == set(get_args(ChangeAction))
+    assert set(fields["kind"]["enum"]) == set(get_args(ChangeKind))
+    assert set(SCHEMA["$defs"]["reason"]["properties"]["operation"]["enum"]) == {
+        *ACTIONS,
+        "import",
+        "patch",
+        "edit",
+        "file",
+    }
+
+
+def test_what_a_wheel_holds_fits_the_schema(patched: Patched) -> None:
+    for name in ("verl_npu", "transformers_npu"):
+        with zipfile.ZipFile(patched.wheel(name)) as wheel:
+            record = json.loads(wheel.read(f"{name}_summary/changes.json"))
+            manifest = wheel.read(f"{name}_summary/manifest.json")
+        VALIDATOR.validate(record)
+        assert changes.parse_manifest(manifest)["distribution"] == record["distribution"]
 
 
 def test_schema_is_a_valid_schema_and_documents_every_field() -> None:

@@ -51,8 +51,8 @@ def test_the_heading_says_what_was_changed_and_where_it_was_had() -> None:
 def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:
     changes = [
         change("replaced", "method", "f", operation="edited"),
-        change("wrapped", "method", "g"),
-        change("edited", "method", "h"),
+        change("replaced", "method", "g", operation="wrapped"),
+        change("replaced", "method", "h"),
         change("replaced", "method", "i", operation="patch"),
         change("added", "attribute", "J", operation="edited"),
     ]
@@ -61,7 +61,7 @@ def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:
         "Patch File1: verl.x.py\n   Module Changes:\n"
         "          - replaced         method         f         edited\n"
         "          - replaced         method         g         wrapped\n"
-        "          - replaced         method         h         edited\n"
+        "          - replaced         method         h\n"
         "          - replaced         method         i\n"
         "          - added         attribute         J\n"
         "  (1) Patch class: verl.x.A\n       Class Changes:\n"

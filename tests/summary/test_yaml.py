@@ -94,7 +94,7 @@ def test_every_change_of_both_distributions_arrives() -> None:
 
 
 def test_other_files_keep_their_extension_and_wrapped_reads_replaced() -> None:
-    changes = [change("wrapped", "method", "f"), change("updated", "text", "trainer.device")]
+    changes = [change("replaced", "method", "f", operation="wrapped"), change("updated", "text", "trainer.device")]
     sample = distribution("verl", [file("recipe/dapo_trainer.yaml", [], changes), file("verl/a.json", [], [], "added")])
     first, second = yaml.safe_load(render(typed(sample)))["patches"][0]["versions"][0]["files"]
     assert first["name"] == "dapo_trainer.yaml"

@@ -166,12 +166,12 @@ def _operation(file: FileChange, symbol: str) -> dict[str, str] | None:
         if entry["name"] == owner:
             for change in entry["changes"]:
                 if change["name"] == name:
-                    return {"operation": change.get("operation", ""), "why": change.get("why", "")}
+                    return {"operation": change["operation"], "why": change["why"]}
         if entry["action"] == "added" and symbol.split(".", maxsplit=1)[0] == entry["name"].split(".")[0]:
             return {"operation": entry.get("operation", "added"), "why": entry.get("why", "")}
     for change in file["module_changes"]:
         if change["name"] == symbol:
-            return {"operation": change.get("operation", ""), "why": change.get("why", "")}
+            return {"operation": change["operation"], "why": change["why"]}
     return None
 
 

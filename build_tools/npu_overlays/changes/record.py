@@ -1,15 +1,14 @@
 """Record: explained changes → the summary data and the diff that a wheel carries.
 
-The layout is `npu_summary/summary.schema.json`; the code that renders it for users
-travels in the wheel (`npu_summary`).
+`npu_summary.changes` has the types of both, and says how they are read again: its code travels in the wheel.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.lock.lockfile import ArchiveRecord
@@ -18,9 +17,15 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.pairing import Pair
 from npu_overlays.pin import Pin
 from npu_overlays.tree import PatchedTree, Source
+from npu_summary.changes import SCHEMA, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
 
-SCHEMA = 1
-MANIFEST_SCHEMA = 1
+_REASON: tuple[Literal["operation", "why", "forwarded", "drop_when", "overlay"], ...] = (
+    "operation",
+    "why",
+    "forwarded",
+    "drop_when",
+    "overlay",
+)
 
 
 def summary_record(  # noqa: PLR0913  # one argument for each part of the summary
@@ -33,7 +38,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     files: Iterable[ExplainedFile],
     not_applied: Iterable[NotApplied],
     pairs: Sequence[Pair],
-) -> dict[str, Any]:
+) -> Changes:
     """Return the content of ``changes.json``.
 
     Args:
@@ -47,9 +52,6 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         pairs: the patched distributions it is made for.
     """
     overlay = content.overlay
-    bytes_of: dict[str, str] = {"kind": source.kind}
-    if source.kind == "archive":
-        bytes_of |= {"archive": source.archive, "sha256": source.sha256}
     return {
         "schema": SCHEMA,
         "distribution": {"name": overlay.distribution, "version": version},
@@ -60,7 +62,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
             "repository": overlay.pin.repository,
             "commit": overlay.pin.commit,
             "tag": overlay.pin.tag,
-            "source": bytes_of,
+            "source": _built_from(source),
             "compared": archive is None or archive.compared,
             "missing": list(archive.missing) if archive else [],
         },
@@ -90,7 +92,13 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     }
 
 
-def _file(pin: Pin, entry: ExplainedFile) -> dict[str, Any]:
+def _built_from(source: Source) -> BuiltFrom:
+    if source.kind == "archive":
+        return {"kind": source.kind, "archive": source.archive, "sha256": source.sha256}
+    return {"kind": source.kind}
+
+
+def _file(pin: Pin, entry: ExplainedFile) -> FileChange:
     return {
         "path": entry.file.path,
         "installed": pin.place(entry.file.path),
@@ -102,34 +110,39 @@ def _file(pin: Pin, entry: ExplainedFile) -> dict[str, Any]:
     }
 
 
-def _class(entry: ExplainedClass) -> dict[str, Any]:
+def _class(entry: ExplainedClass) -> ClassChange:
     prefix = f"{entry.entry.name}."
-    reasons = {"line": entry.entry.line, **_reasons(entry.whole)} if entry.whole else {}
-    return {
-        "action": entry.entry.action,
-        "name": entry.entry.name,
-        **reasons,
-        "changes": [_change(one, one.change.symbol.removeprefix(prefix)) for one in entry.changes],
-    }
+    changes = [_change(one, one.change.symbol.removeprefix(prefix)) for one in entry.changes]
+    made: ClassChange = {"action": entry.entry.action, "name": entry.entry.name, "changes": changes}
+    if entry.whole:
+        made["line"] = entry.entry.line
+        reason = _reason(entry.whole.declared)
+        for field in _REASON:
+            made[field] = reason[field]
+        if entry.whole.also:
+            made["also"] = [_reason(one) for one in entry.whole.also]
+    return made
 
 
-def _change(explained: Explained, name: str) -> dict[str, Any]:
-    change = explained.change
-    return {
+def _change(explained: Explained, name: str) -> Change:
+    change, reason = explained.change, _reason(explained.declared)
+    made: Change = {
         "action": change.action,
         "kind": change.kind,
         "name": name,
         "line": change.line,
-        **_reasons(explained),
+        "operation": reason["operation"],
+        "why": reason["why"],
+        "forwarded": reason["forwarded"],
+        "drop_when": reason["drop_when"],
+        "overlay": reason["overlay"],
     }
+    if explained.also:
+        made["also"] = [_reason(one) for one in explained.also]
+    return made
 
 
-def _reasons(explained: Explained) -> dict[str, Any]:
-    also = [_reason(declared) for declared in explained.also]
-    return {**_reason(explained.declared), **({"also": also} if also else {})}
-
-
-def _reason(declared: Declared) -> dict[str, str]:
+def _reason(declared: Declared) -> Reason:
     return {
         "operation": declared.operation,
         "why": declared.reason.why,
@@ -139,7 +152,7 @@ def _reason(declared: Declared) -> dict[str, str]:
     }
 
 
-def manifest(record: Mapping[str, Any], contents: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
+def manifest(record: Changes, contents: Iterable[tuple[str, bytes]]) -> Manifest:
     """Return the content of ``manifest.json``: what was built, which an installation is later compared with.
 
     RECORD cannot serve: installers rewrite it, and another wheel may replace it.
@@ -149,7 +162,7 @@ def manifest(record: Mapping[str, Any], contents: Iterable[tuple[str, bytes]]) -
         contents: every other file of the wheel outside its dist-info, by its place.
     """
     return {
-        "schema": MANIFEST_SCHEMA,
+        "schema": SCHEMA,
         "distribution": record["distribution"],
         "files": {place: hashlib.sha256(content).hexdigest() for place, content in contents},
     }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from npu_summary.changes import Changes
 from npu_summary.outline import count
 
 
-def count_of(record: dict[str, Any]) -> str:
+def count_of(record: Changes) -> str:
     """Return how many changes a wheel's summary shows."""
     files = record["files"]
     return f"{plural(sum(map(count, files)), 'change')} in {plural(len(files), 'file')}"
@@ -19,7 +19,7 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def source_notes(record: dict[str, Any], *, verb: str) -> Iterator[str]:
+def source_notes(record: Changes, *, verb: str) -> Iterator[str]:
     """Yield, where the source is not the commit itself, what that means for the wheel, and what to do about it.
 
     Args:
@@ -29,7 +29,7 @@ def source_notes(record: dict[str, Any], *, verb: str) -> Iterator[str]:
     upstream, name = record["upstream"], record["overlay"]["name"]
     if upstream["source"]["kind"] == "git" or not upstream["commit"]:
         return  # a release alone is pinned, and nothing else could be had
-    yield f"{name}: {verb} from the release archive {upstream['source']['archive']}, not from git"
+    yield f"{name}: {verb} from the release archive {upstream['source'].get('archive')}, not from git"
     if upstream["missing"]:
         yield f"{name}: {_lacks(record)}"
     elif upstream["compared"]:
@@ -41,7 +41,7 @@ def source_notes(record: dict[str, Any], *, verb: str) -> Iterator[str]:
         )
 
 
-def _lacks(record: dict[str, Any]) -> str:
+def _lacks(record: Changes) -> str:
     missing, left_out = record["upstream"]["missing"], record["not_applied"]
     tops = ", ".join(sorted({path.partition("/")[0] for path in missing}))
     text = f"it lacks {plural(len(missing), 'file')} of the commit, in {tops}"

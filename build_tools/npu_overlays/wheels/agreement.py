@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from npu_overlays import git
-from npu_overlays.changes.record import MANIFEST_SCHEMA
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.paths import unsafe
 from npu_overlays.proc import ProcessError
 from npu_overlays.wheels.contents import WheelContents
+from npu_summary.changes import Changes, Unreadable, parse_manifest
 
 
-def disagreements(wheel: WheelContents, package: str, record: Any) -> Iterator[Problem]:
+def disagreements(wheel: WheelContents, package: str, record: Changes) -> Iterator[Problem]:
     """Yield what a wheel says of its files that is not so.
 
     Args:
@@ -32,7 +30,7 @@ def disagreements(wheel: WheelContents, package: str, record: Any) -> Iterator[P
     yield from _compiled(wheel, record)
 
 
-def unsafe_names(wheel: WheelContents, record: Any) -> Iterator[Problem]:
+def unsafe_names(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
     """Yield the names in a summary that are no paths below a folder.
 
     Whoever made the wheel has written them, and files are made under these names to look at its diff.
@@ -41,9 +39,9 @@ def unsafe_names(wheel: WheelContents, record: Any) -> Iterator[Problem]:
         yield wheel.problem("changes.json", f"names a file `{path}` that {reason}")
 
 
-def _leading_out(record: Any) -> Iterator[tuple[str, str]]:
-    files = [str(one.get(key) or "") for one in record["files"] for key in ("path", "installed")]
-    companion = str(record.get("companion", ""))
+def _leading_out(record: Changes) -> Iterator[tuple[str, str]]:
+    files = [path for one in record["files"] for path in (one["path"], one["installed"])]
+    companion = record["companion"]
     yield from ((path, reason) for path in files if path and (reason := unsafe(path)))
     if companion and (reason := "is no name" if "/" in companion else unsafe(companion)):
         yield companion, reason
@@ -53,11 +51,8 @@ def _manifest(wheel: WheelContents, package: str) -> Iterator[Problem]:
     """Yield files of which the manifest says something else than the wheel holds."""
     own = f"{package}/manifest.json"
     try:
-        value = json.loads(wheel.members.get(own, b""))
-        listed = dict(value["files"])
-        if value["schema"] != MANIFEST_SCHEMA:
-            raise ValueError(f"schema {value['schema']}")
-    except (ValueError, KeyError, TypeError) as error:
+        listed = parse_manifest(wheel.members.get(own, b""))["files"]
+    except Unreadable as error:
         yield wheel.problem("manifest.json", f"is missing or not a manifest: {error}")
         return
     actual = {path: hashlib.sha256(data).hexdigest() for path, data in wheel.content.items() if path != own}
@@ -65,22 +60,22 @@ def _manifest(wheel: WheelContents, package: str) -> Iterator[Problem]:
         yield wheel.problem("manifest.json", f"does not fit {path}")
 
 
-def _summary(wheel: WheelContents, record: Any) -> Iterator[Problem]:
+def _summary(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
     """Yield changed files that are not what the summary says came out."""
     for one in record["files"]:
-        place = one.get("installed", "")
+        place = one["installed"]
         content = wheel.members.get(place) if place else None
         actual = None if content is None else hashlib.sha256(content).hexdigest()
-        if place and actual != one.get("after"):
+        if place and actual != one["after"]:
             yield wheel.problem("changes.json", f"says that {place} is something else than the wheel holds")
 
 
-def _diff(wheel: WheelContents, package: str, record: Any) -> Iterator[Problem]:
+def _diff(wheel: WheelContents, package: str, record: Changes) -> Iterator[Problem]:
     """Yield changed files that the diff, taken back, does not turn into upstream's.
 
     The inverse is done by git, as a reader of the diff would do it.
     """
-    shipped = [one for one in record["files"] if one.get("installed")]
+    shipped = [one for one in record["files"] if one["installed"]]
     with tempfile.TemporaryDirectory(prefix="npu-overlays-diff-") as folder:
         for one in shipped:
             if (content := wheel.members.get(one["installed"])) is not None:
@@ -99,14 +94,14 @@ def _diff(wheel: WheelContents, package: str, record: Any) -> Iterator[Problem]:
         for one in shipped:
             path = Path(folder, one["path"])
             before = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-            if before != one.get("before"):
+            if before != one["before"]:
                 yield wheel.problem("changes.diff", f"taken back does not give upstream's {one['path']}")
 
 
-def _compiled(wheel: WheelContents, record: Any) -> Iterator[Problem]:
+def _compiled(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
     """Yield compiled files of a wheel that claims to be for any platform, but for those its overlay names."""
     if not wheel.file.name.endswith("-any.whl"):
         return
     for path in sorted(path for path in wheel.content if BINARY.search(path)):
-        if not any(names(glob, path) for glob in record.get("not_built", ())):
+        if not any(names(glob, path) for glob in record["not_built"]):
             yield wheel.problem(path, "is compiled for one platform, and the wheel claims to be for any")

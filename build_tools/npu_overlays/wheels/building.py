@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
@@ -23,6 +22,7 @@ from npu_overlays.wheels.freshness import fresh_wheels, wheel_inputs
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
 from npu_overlays.wheels.statement import sha256, write_statement
+from npu_summary.changes import Changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Built:
     wheel: Path
     companion: Path
     sha256: str
-    record: dict[str, Any]
+    record: Changes
     rebuilt: bool
 
 

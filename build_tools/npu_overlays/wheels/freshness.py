@@ -19,6 +19,8 @@ from npu_overlays.reproducible import canonical_json
 from npu_overlays.source import Mode, git_answers, sources_of
 from npu_overlays.wheels.statement import states
 
+# What counts of a package, and what of `npu_summary` travels.
+CODE = (".css", ".js", ".json", ".py")
 # Whose code makes a wheel or travels in it; npu-doctor's does neither.
 _TOOL = tuple(Path(package.__path__[0]) for package in (npu_overlays, npu_summary))
 
@@ -80,7 +82,7 @@ def _tool_digest() -> str:
     digest = hashlib.sha256()
     for package in _TOOL:
         for file in sorted(package.rglob("*")):
-            if file.suffix in (".py", ".json"):
+            if file.suffix in CODE:
                 content = hashlib.sha256(file.read_bytes()).hexdigest()
                 digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()

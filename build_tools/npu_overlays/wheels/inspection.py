@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.wheels.contents import not_ours, read_members
@@ -12,7 +12,7 @@ from npu_summary import changes, installed, jsontext, layout, page, yaml
 Style = Literal["text", "yaml", "json"]
 
 
-def read_record(wheel: Path) -> Any:  # the JSON the schema describes
+def read_record(wheel: Path) -> changes.Changes:
     """Return the content of a wheel's ``changes.json``; raises `OutputError` where the file is not a wheel of ours."""
     try:
         return changes.parse(_read(wheel, installed.DATA))

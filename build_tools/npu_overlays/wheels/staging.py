@@ -19,6 +19,7 @@ from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
+from npu_overlays.wheels.freshness import CODE
 from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
 
@@ -156,7 +157,7 @@ def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
 
 
 def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the summary package: its code, its schemas, the data, the diff and the manifest."""
+    """Yield the files of the summary package: its code, the data, the diff and the manifest."""
     own = list(_explained(prepared))
     yield from own
     shipped = ((place, prepared.tree.after(path) or b"") for path, place in prepared.shipped().items())
@@ -170,7 +171,7 @@ def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     code = Path(npu_summary.__file__).parent
     for file in sorted(code.rglob("*")):
         path = file.relative_to(code).as_posix()
-        if file.suffix in (".css", ".js", ".json", ".py"):
+        if file.suffix in CODE:
             yield f"{package}/{path}", file.read_bytes()
     yield f"{package}/changes.json", canonical_json(prepared.record)
     yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")

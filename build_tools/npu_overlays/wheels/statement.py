@@ -16,6 +16,7 @@ from npu_overlays.errors import OutputError, Problem
 from npu_overlays.reproducible import canonical_json
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.verification import Verified
+from npu_summary.changes import Changes, Upstream
 
 SUFFIX = ".intoto.json"
 BUILD_TYPE = "npu-overlays/wheel/1"
@@ -33,7 +34,7 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: dict[str, str]) -> None:
+def write_statement(wheel: Path, companion: Path, record: Changes, used: dict[str, str]) -> None:
     """Write the statement of a wheel and its companion beside them."""
     upstream = record["upstream"]
     source = upstream["source"]
@@ -54,11 +55,11 @@ def write_statement(wheel: Path, companion: Path, record: dict[str, Any], used: 
     statement_file(wheel).write_bytes(canonical_json(value))
 
 
-def _material(upstream: dict[str, Any]) -> dict[str, Any]:
+def _material(upstream: Upstream) -> dict[str, Any]:
     """Return the upstream bytes a wheel was made from, by its record, as a statement names them."""
     source = upstream["source"]
     if source["kind"] == "archive":
-        return {"name": source["archive"], "digest": {"sha256": source["sha256"]}}
+        return {"name": source.get("archive", ""), "digest": {"sha256": source.get("sha256", "")}}
     uri = f"git+{upstream['repository']}@{upstream['commit']}"
     return {"uri": uri, "digest": {"gitCommit": upstream["commit"]}}
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.wheels.agreement import disagreements, unsafe_names
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 from npu_summary import changes, provenance
-from npu_summary.verify.ownership import suffix_of
+from npu_summary.verify.companions import suffix_of
 
 DOCTOR = "npu-doctor"  # lies beside the patched wheels and is none
 
@@ -88,7 +87,7 @@ def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
 
 def _patched(wheel: WheelContents, package: str) -> Iterator[Problem]:
     try:
-        record: Any = changes.parse(wheel.members[f"{package}/changes.json"])
+        record = changes.parse(wheel.members[f"{package}/changes.json"])
     except changes.Unreadable as error:
         yield wheel.problem("changes.json", str(error))
         return
@@ -104,16 +103,21 @@ def _patched(wheel: WheelContents, package: str) -> Iterator[Problem]:
     yield from _companion(wheel, record)
 
 
-def _required(wheel: WheelContents, record: Any) -> Iterator[Problem]:
+def _required(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem]:
     """Yield exact requirements that METADATA lacks: without them an installer may pair what does not fit."""
-    for wanted in (f"{record.get('companion', '')}=={wheel.version}", *record.get("requires", ())):
-        if str(Requirement(wanted)) not in wheel.requires:
+    for wanted in (f"{record['companion']}=={wheel.version}", *record["requires"]):
+        try:
+            requirement = str(Requirement(wanted))
+        except InvalidRequirement:
+            yield wheel.problem("changes.json", f"requires `{wanted}`, which is no requirement")
+            continue
+        if requirement not in wheel.requires:
             yield wheel.problem("METADATA", f"does not require {wanted}")
 
 
-def _companion(wheel: WheelContents, record: Any) -> Iterator[Problem]:
+def _companion(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem]:
     """Yield what is wrong with the companion beside the wheel."""
-    name = str(record.get("companion", ""))
+    name = record["companion"]
     beside = wheel.file.with_name(f"{name.replace('-', '_')}-{wheel.version}-py3-none-any.whl")
     if not beside.is_file():
         what = f"its companion {beside.name} does not lie beside it, and it cannot be installed without"

@@ -11,8 +11,7 @@ import hashlib
 import pkgutil
 from collections import Counter
 
-from .. import changes as model
-from .. import outline
+from .. import outline, reasons
 from .diff import parse
 from .files import section
 from .heading import heading
@@ -37,7 +36,7 @@ def render(distributions: Iterable[Shipped]) -> bytes:
         distributions: each one's changes and, as `parse` returned it, its diff; in the order to show.
     """
     shipped = list(distributions)
-    purpose = next(filter(None, (changes.get("purpose", model.USUAL) for changes, _ in shipped)), "")
+    purpose = next(filter(None, (changes["purpose"] for changes, _ in shipped)), "")
     title = f"{purpose} Patch Summary".strip()
     main = "".join(_distribution(number, *one) for number, one in enumerate(shipped, 1))
     body = tag("header", tag("h1", escape(title))) + _filter(shipped) + tag("main", main)
@@ -74,8 +73,9 @@ def _hash(text: str) -> str:
 
 
 def _distribution(number: int, changes: Changes, hunks: dict[str, Hunks]) -> str:
-    files = model.with_layers(changes["files"])
-    sections = [section(f"{number}-{n}", file, hunks[file["path"]]) for n, file in enumerate(files, 1)]
+    files = changes["files"]
+    fields = reasons.fields(files)
+    sections = [section(f"{number}-{n}", file, hunks[file["path"]], fields) for n, file in enumerate(files, 1)]
     return tag("section", heading(number, changes) + "".join(sections), class_="distribution")
 
 

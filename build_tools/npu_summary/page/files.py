@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from .. import changes as model
-from .. import outline
+from .. import outline, reasons
 from . import table
 from .markup import code, escape, tag
 
@@ -14,25 +13,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..changes import Change, FileChange
+    from ..reasons import Field, Reasons
     from .diff import Hunks
 
-_TITLES = {"why": "", "forwarded": "forwarded: ", "drop_when": "can go when: ", "layer": "layer: "}
+# Class and title of a reason's paragraph.
+_SHOWN = {
+    "why": ("why", ""),
+    "forwarded": ("forwarded", "forwarded: "),
+    "drop_when": ("drop_when", "can go when: "),
+    "overlay": ("layer", "layer: "),
+}
 
 
-def section(name: str, file: FileChange, hunks: Hunks) -> str:
+def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]) -> str:
     """Return the section of one file.
 
     Args:
         name: unique on the page, to be linked to.
         file: as `changes.json` has it.
         hunks: what differs.
+        fields: which reasons to show.
     """
     entries = list(outline.entries(file))
     shown = table.lines(hunks)
-    anchors = {line: f"{name}-{line}" for line in filter(None, (one.get("line") for one in entries)) if line in shown}
-    groups = (
-        _group(reasons, list(members), anchors) for reasons, members in groupby(entries, key=model.joined_reasons)
-    )
+    anchors = {line: f"{name}-{line}" for line in filter(None, (one["line"] for one in entries)) if line in shown}
+    alike = groupby(entries, key=lambda one: reasons.joined(one, fields))
+    groups = (_group(texts, list(members), anchors) for texts, members in alike)
     gone, come = table.sizes(hunks)
     title = tag("h3", code(file["path"]) + " " + _badge(file["action"]), id=name)
     summary = tag("summary", f"Diff <del>−{gone}</del> <ins>+{come}</ins>")
@@ -40,10 +46,11 @@ def section(name: str, file: FileChange, hunks: Hunks) -> str:
     return tag("section", title + "".join(groups) + diff, class_="file") + "\n"
 
 
-def _group(reasons: list[tuple[model.Field, str]], changes: list[Change], anchors: dict[int, str]) -> str:
+def _group(given: Reasons, changes: list[Change], anchors: dict[int, str]) -> str:
     """Return the changes that were made for the same reason, and that reason once."""
+    shown = ((_SHOWN[field], text) for field, text in given)
     rows = (_row(*key, list(alike), anchors) for key, alike in groupby(changes, key=_sort))
-    texts = (tag("p", f"{_TITLES[field]}{escape(text)}", class_=field) for field, text in reasons)
+    texts = (tag("p", f"{title}{escape(text)}", class_=name) for (name, title), text in shown)
     return tag("div", tag("div", "".join(rows)) + tag("div", "".join(texts)), class_="group")
 
 
@@ -59,7 +66,7 @@ def _row(action: str, kind: str, changes: list[Change], anchors: dict[int, str])
 
 def _names(changes: list[Change], anchors: dict[int, str]) -> Iterator[str]:
     for change in changes:
-        anchor = anchors.get(change.get("line") or 0)
+        anchor = anchors.get(change["line"] or 0)
         yield tag("a", code(change["name"]), href=f"#{anchor}") if anchor else code(change["name"])
 
 

@@ -7,10 +7,9 @@ from .markup import code, escape, tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
 
-    from ..changes import Changes
+    from ..changes import BuiltFrom, Changes
 
 
 def heading(number: int, changes: Changes) -> str:
@@ -22,33 +21,29 @@ def heading(number: int, changes: Changes) -> str:
 
 def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
     """Yield what stands in the heading, as markup."""
-    # A wheel of before may lack all but what `changes.parse` asks for.
-    upstream: Mapping[str, Any] = {**changes["upstream"]}
-    overlay: Mapping[str, Any] = {**changes["overlay"]}
-    yield "Upstream", escape(f"{upstream['project']} {upstream['version']}") + _repository(upstream)
-    unconfirmed = "" if upstream.get("compared", True) else " (unconfirmed: the archive was never compared with it)"
-    yield "Commit", upstream["commit"] and code(upstream["commit"]) + unconfirmed
-    yield "Tag", escape(upstream.get("tag", ""))
-    yield "Source", escape(provenance.source(changes)) + _digest(upstream.get("source", {}))
+    upstream, overlay = changes["upstream"], changes["overlay"]
+    yield "Upstream", escape(f"{upstream['project']} {upstream['version']}") + _repository(upstream["repository"])
+    yield "Commit", upstream["commit"] and code(upstream["commit"]) + provenance.doubt(changes)
+    yield "Tag", escape(upstream["tag"])
+    yield "Source", escape(provenance.source(changes)) + _digest(upstream["source"])
     yield "Overlay", escape(f"{overlay['name']}, revision {overlay['revision']}")
-    yield "Layers", escape(", ".join(overlay.get("layers", ())))
-    yield "Requires", escape(", ".join({**changes}.get("requires", ())))  # type: ignore[arg-type]  # `_SHAPE` says it is a list of texts
-    yield "Changes", escape(_counted(changes))
+    yield "Layers", escape(", ".join(overlay["layers"]))
+    yield "Requires", escape(", ".join(changes["requires"]))
+    yield "Changes", escape(_numbers(changes))
 
 
-def _repository(upstream: Mapping[str, Any]) -> str:
+def _repository(address: str) -> str:
     """Return a link to the repository; what is no web address is shown and leads nowhere."""
-    address = upstream.get("repository", "")
     if not address.startswith(("https://", "http://")):
         return f" ({escape(address)})" if address else ""
     return f" ({tag('a', escape(address), href=address, rel='noreferrer')})"
 
 
-def _digest(source: Mapping[str, str]) -> str:
-    return f", sha256 {code(source['sha256'])}" if source.get("sha256") else ""
+def _digest(source: BuiltFrom) -> str:
+    return f", sha256 {code(digest)}" if (digest := source.get("sha256")) else ""
 
 
-def _counted(changes: Changes) -> str:
+def _numbers(changes: Changes) -> str:
     files = changes["files"]
     by_action = (
         (action, sum(file["action"] == action for file in files)) for action in ("added", "updated", "deleted")
@@ -75,7 +70,7 @@ def _left_out(changes: Changes) -> str:
         tag(
             "li",
             f"{escape(one['operation'])} {code(':'.join(filter(None, (one['path'], one['symbol']))))}"
-            + tag("p", escape(one.get("why", "")), class_="why"),
+            + tag("p", escape(one["why"]), class_="why"),
         )
         for one in operations
     )

@@ -1,15 +1,26 @@
-"""Verify: an installation in, everything that is not as it was built out, each with its cause and its repair.
+"""Verify: an installation → findings, each something that is not as it was built, with its cause and its repair.
 
-Data flows ``distributions`` and ``subjects`` (what is installed and what was
-built) -> ``surveys`` (what lies there) -> ``files``, ``platforms``, ``bytecode``, ``leftovers``,
-``ownership``, ``origins`` (the checks, each a function from a subject to findings) -> ``report`` (text,
-JSON and the exit code). Nothing of the patched packages is imported.
+Data flows ``distributions``, ``manifests`` and ``subjects`` (what is installed and what was built) -> ``surveys``
+(what lies there) -> the checks, each a function from a subject to findings -> ``report`` (text, JSON and the exit
+code). Nothing of the patched packages is imported.
 """
 
 from __future__ import annotations
 
 from .. import installed
-from . import bytecode, distributions, files, leftovers, origins, ownership, platforms, subjects
+from . import (
+    bytecode,
+    companions,
+    contradictions,
+    distributions,
+    files,
+    leftovers,
+    origins,
+    ownership,
+    pairs,
+    platforms,
+    subjects,
+)
 from .report import Verification
 from .surveys import survey
 
@@ -36,7 +47,7 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
     findings = [finding for subject in subjects_ for finding in _check(subject, places, path)]
-    findings += [finding for place in chosen for finding in subjects.shadows(place)]
+    findings += [finding for place in chosen for finding in contradictions.shadows(place)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
         subjects=tuple(subjects_),
@@ -47,9 +58,11 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
 
 def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield every finding of one distribution, the likeliest root cause first."""
-    yield from ownership.check(subject, places)
+    yield from companions.check(subject)
+    yield from ownership.check(subject)
+    yield from pairs.check(subject, places)
     yield from origins.check(subject, path)
-    yield from subject.findings
+    yield from contradictions.check(subject)
     if not subject.files:
         return
     seen = survey(subject)

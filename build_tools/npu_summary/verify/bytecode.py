@@ -1,4 +1,4 @@
-"""Bytecode: the ``.pyc`` files of an installation in, those that Python uses although they are not the source's out.
+"""Bytecode: the ``.pyc`` files of an installation → those that Python uses although they are not the source's.
 
 Python believes a ``.pyc`` that says it needs no check, and one whose date and
 size are the source's. The second happens when files are unpacked with the
@@ -17,13 +17,12 @@ import os
 import sys
 import warnings
 
-from .findings import Finding
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType
 
+    from .findings import Finding
     from .subjects import Subject
     from .surveys import Survey
 
@@ -37,14 +36,9 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
         return
     stale = list(_stale(subject, seen))
     if stale:
-        yield Finding(
-            kind="stale bytecode",
-            distribution=subject.name,
-            what=f"{len(stale)} compiled files that Python uses are not of the installed source",
-            cause="compiled from another version of the same date and size, or marked as never to be checked",
-            repairs=subject.installer.remove(stale),
-            paths=tuple(stale),
-        )
+        what = f"{len(stale)} compiled files that Python uses are not of the installed source"
+        cause = "compiled from another version of the same date and size, or marked as never to be checked"
+        yield subject.finding("stale bytecode", what, cause, paths=stale, repairs=subject.installer.remove(stale))
 
 
 def _stale(subject: Subject, seen: Survey) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Causes: files that are not as they were built in, the likeliest reason for each out, as groups."""
+"""Causes: files that are not as they were built → groups of them by the likeliest reason."""
 
 # ruff: noqa: PTH116, PTH118 - as in `stores`, plain `os`
 
@@ -40,7 +40,7 @@ def of_modified(subject: Subject, paths: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _modified(
-    subject: Subject, path: str, *, upstream: Mapping[str, str], owners: Sequence[tuple[Dist, Mapping[str, str]]]
+    subject: Subject, path: str, *, upstream: Mapping[str, str | None], owners: Sequence[tuple[Dist, Mapping[str, str]]]
 ) -> str:
     try:
         content = subject.store.read(path)

@@ -1,4 +1,4 @@
-"""Distributions: the metadata folders on the path in, the installed distributions and the files they claim out."""
+"""Distributions: the metadata folders on the path → what is installed, and the files each claims."""
 
 from __future__ import annotations
 

@@ -1,21 +1,28 @@
-"""Files: what was built and what lies there in; modified, missing, added and odd files out."""
+"""Files: what was built and what lies there → modified, missing, added and odd files."""
 
 from __future__ import annotations
 
 from . import causes
-from .findings import Finding
 from .leftovers import REJECTED
 from .stores import digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
-    from .findings import Level, Repair
+    from .findings import Finding, Kind, Level, Repair
     from .subjects import Subject
     from .surveys import Survey
 
 _BINARY = (".so", ".pyd")
+_TEXTS: dict[Kind, tuple[str, str]] = {
+    "modified": ("differs from what was built", "differ from what was built"),
+    "missing": ("not there", "not there"),
+    "added": ("that was not built", "that were not built"),
+    "not a file": ("replaced by something else", "replaced by something else"),
+    "unreadable": ("could not be read", "could not be read"),
+    "imported instead": ("imported instead of what was built", "imported instead of what was built"),
+}
 
 
 def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
@@ -60,29 +67,13 @@ def _preferred(path: str, subject: Subject, seen: Survey) -> bool:
 
 def _finding(  # noqa: PLR0913  # each says another thing about the files
     subject: Subject,
-    kind: str,
-    paths: Iterable[str],
+    kind: Kind,
+    paths: Sequence[str],
     cause: str,
     *,
     repairs: tuple[Repair, ...] | None = None,
     level: Level = "damage",
 ) -> Finding:
-    listed = tuple(paths)
-    count = f"{len(listed)} {'file' if len(listed) == 1 else 'files'}"
-    texts = {
-        "modified": f"{count} differ{'s' if len(listed) == 1 else ''} from what was built",
-        "missing": f"{count} not there",
-        "added": f"{count} that {'was' if len(listed) == 1 else 'were'} not built",
-        "not a file": f"{count} replaced by something else",
-        "unreadable": f"{count} could not be read",
-        "imported instead": f"{count} imported instead of what was built",
-    }
-    return Finding(
-        kind=kind,
-        distribution=subject.name,
-        what=texts[kind],
-        cause=cause,
-        repairs=subject.installer.reinstall() if repairs is None else repairs,
-        paths=listed,
-        level=level,
-    )
+    one, many = _TEXTS[kind]
+    what = f"1 file {one}" if len(paths) == 1 else f"{len(paths)} files {many}"
+    return subject.finding(kind, what, cause, paths=paths, repairs=repairs, level=level)

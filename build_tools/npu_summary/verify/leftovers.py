@@ -1,4 +1,4 @@
-"""Leftovers: what runtime patching leaves in an installation; folders in, findings out."""
+"""Leftovers: a subject → what patching at run time leaves in an installation."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import re
 
 from ..installed import normal_name
-from .findings import Finding
 from .stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .findings import Finding
     from .subjects import Subject
     from .surveys import Survey
 
@@ -32,13 +32,12 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
     rejected = [path for path in seen.added if path.endswith(REJECTED)]
     if rejected:
         does = ": the verl_npu plugin does at import" if subject.for_npus else ""
-        yield Finding(
-            kind="rejected patch",
-            distribution=subject.name,
-            what=f"{len(rejected)} files that `patch` left where it failed or was not sure",
-            cause=f"something patched these sources again after they were installed{does}",
+        yield subject.finding(
+            "rejected patch",
+            f"{len(rejected)} files that `patch` left where it failed or was not sure",
+            f"something patched these sources again after they were installed{does}",
+            paths=rejected,
             repairs=(*subject.installer.remove(rejected), *subject.installer.reinstall()),
-            paths=tuple(rejected),
         )
     if subject.for_npus:
         yield from _injected(subject, seen)
@@ -50,22 +49,14 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
 def _injected(subject: Subject, seen: Survey) -> Iterator[Finding]:
     for top in subject.tops:
         path = f"{top}/__init__.py"
-        if path in seen.present and _reads_plugin(subject, path):
-            yield Finding(
-                kind="incumbent import",
-                distribution=subject.name,
-                what="imports the verl_npu plugin, which patches files at run time",
-                cause="the plugin's installer has written itself into the package",
+        if path in seen.present and injects_plugin(_read(subject, path)):
+            yield subject.finding(
+                "incumbent import",
+                "imports the verl_npu plugin, which patches files at run time",
+                "the plugin's installer has written itself into the package",
+                paths=[path],
                 repairs=(*subject.installer.uninstall(PLUGIN), *subject.installer.reinstall()),
-                paths=(path,),
             )
-
-
-def _reads_plugin(subject: Subject, path: str) -> bool:
-    try:
-        return injects_plugin(subject.store.read(path))
-    except OSError:
-        return False
 
 
 def _plugin(subject: Subject) -> Iterator[Finding]:
@@ -79,17 +70,13 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
     clones = [one.editable for one in subject.dists if one.key == normal_name(PLUGIN) and one.editable]
     found = tuple(dict.fromkeys([*folders, *clones]))
     if found:
-        yield Finding(
-            kind="incumbent plugin",
-            distribution=subject.name,
-            what="the verl_npu plugin is installed; whatever imports it patches these sources again",
-            cause="an earlier set-up with MindSpeed-RL's plugin",
-            repairs=(
-                *subject.installer.uninstall(PLUGIN),
-                *subject.installer.remove(folders),
-                *subject.installer.reinstall(),
-            ),
+        installer = subject.installer
+        yield subject.finding(
+            "incumbent plugin",
+            "the verl_npu plugin is installed; whatever imports it patches these sources again",
+            "an earlier set-up with MindSpeed-RL's plugin",
             paths=found,
+            repairs=(*installer.uninstall(PLUGIN), *installer.remove(folders), *installer.reinstall()),
         )
 
 
@@ -101,14 +88,9 @@ def _hooks(subject: Subject) -> Iterator[Finding]:
     code = re.compile(rf"^import[ \t].*\b(?:{names})\b".encode(), re.MULTILINE)
     for name in subject.store.listing(""):
         if name.endswith(".pth") and not name.startswith("__editable__") and code.search(_read(subject, name)):
-            yield Finding(
-                kind="startup hook",
-                distribution=subject.name,
-                what="runs code about the patched packages whenever Python starts",
-                cause="an installer that patches at run time",
-                repairs=subject.installer.remove([name]),
-                paths=(name,),
-            )
+            what = "runs code about the patched packages whenever Python starts"
+            cause = "an installer that patches at run time"
+            yield subject.finding("startup hook", what, cause, paths=[name], repairs=subject.installer.remove([name]))
 
 
 def _read(subject: Subject, path: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Origins: the path and Python's own finders in; packages that Python would import from somewhere else out."""
+"""Origins: the path and Python's own finders → packages that Python would import from somewhere else."""
 
 # ruff: noqa: PTH100, PTH109, PTH118, PTH120 - as in `stores`, plain `os`
 
@@ -8,14 +8,12 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-from .findings import Finding
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from importlib.machinery import ModuleSpec
 
-    from .findings import Level
+    from .findings import Finding
     from .subjects import Subject
 
 
@@ -31,7 +29,8 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
         try:
             finder, spec = _find(top, path)
         except Exception as error:  # a foreign finder may fail in any way; that is an answer too
-            yield _finding(subject, f"cannot tell where `import {top}` leads: {error}", "", "", level="unknown")
+            what = f"cannot tell where `import {top}` leads: {error}"
+            yield subject.finding("shadowed", what, "", repairs=(), level="unknown")
             continue
         found = _location(spec)
         expected = os.path.join(os.path.abspath(subject.store.root), entry)
@@ -41,7 +40,7 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
         elif not found and subject.store.listing(top):
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {top}` finds nothing, though {expected} is there"
-            yield _finding(subject, what, *_unfound(subject, top))
+            yield _finding(subject, what, *_unfound(subject, top), "")
 
 
 def _unfound(subject: Subject, top: str) -> tuple[str, str]:
@@ -115,15 +114,6 @@ def _lines(file: str) -> set[str]:
         return set()
 
 
-def _finding(  # noqa: PLR0913  # the fields of a finding
-    subject: Subject, what: str, cause: str, remedy: str, found: str = "", *, level: Level = "damage"
-) -> Finding:
-    told = "; ".join(filter(None, [cause, f"to repair, {remedy}" if remedy else ""]))
-    return Finding(
-        kind="shadowed",
-        distribution=subject.name,
-        what=what,
-        cause=told,
-        paths=(found,) if found else (),
-        level=level,
-    )
+def _finding(subject: Subject, what: str, cause: str, remedy: str, found: str) -> Finding:
+    cause = f"{cause}; to repair, {remedy}"
+    return subject.finding("shadowed", what, cause, paths=[found] if found else [], repairs=())

@@ -6,12 +6,11 @@ import re
 from fnmatch import fnmatchcase
 from importlib.machinery import EXTENSION_SUFFIXES
 
-from .findings import Finding
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .findings import Finding
     from .subjects import Subject
 
 _BINARY = re.compile(r"\.(so(\.\d+)*|pyd|dylib|dll)$")
@@ -25,30 +24,17 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not compiled:
         return
     tags = [tag for one in subject.own for tag in one.tags]
-    untold = [path for path in compiled if not any(_is_named(path, glob) for glob in _not_built(subject))]
-    if untold and tags and all(tag.endswith("-any") for tag in tags):
-        yield _finding(
-            subject,
-            "wrong tag",
-            f"{_count(untold)}, and its WHEEL file says that it is for any platform",
-            "its metadata was edited, or it was not built by npu-overlays",
-            untold,
-        )
+    named = subject.changes["not_built"] if subject.changes else ()
+    unnamed = [path for path in compiled if not any(_is_named(path, glob) for glob in named)]
+    if unnamed and tags and all(tag.endswith("-any") for tag in tags):
+        what = f"{_count(unnamed)}, and its WHEEL file says that it is for any platform"
+        cause = "its metadata was edited, or it was not built by npu-overlays"
+        yield subject.finding("wrong tag", what, cause, paths=unnamed)
     foreign = [path for path in compiled if _is_foreign(path, compiled)]
     if foreign:
-        yield _finding(
-            subject,
-            "another platform",
-            f"{_count(foreign)} that this Python cannot import: it takes {EXTENSION_SUFFIXES[0]}",
-            f"installed for another Python or machine ({', '.join(tags) or 'WHEEL is missing'}), or copied from one",
-            foreign,
-        )
-
-
-def _not_built(subject: Subject) -> list[str]:
-    """Return what the overlay ships although it is compiled; a damaged summary may hold anything."""
-    globs = subject.changes.get("not_built") if subject.changes else None
-    return list(map(str, globs)) if isinstance(globs, list) else []
+        what = f"{_count(foreign)} that this Python cannot import: it takes {EXTENSION_SUFFIXES[0]}"
+        cause = f"installed for another Python or machine ({', '.join(tags) or 'WHEEL is missing'}), or copied from one"
+        yield subject.finding("another platform", what, cause, paths=foreign)
 
 
 def _count(paths: list[str]) -> str:
@@ -66,8 +52,3 @@ def _is_foreign(path: str, compiled: list[str]) -> bool:
         return False
     stem = path[: found.start(1)]
     return not any(f"{stem}{suffix}" in compiled for suffix in EXTENSION_SUFFIXES)
-
-
-def _finding(subject: Subject, kind: str, what: str, cause: str, paths: list[str]) -> Finding:
-    repairs = subject.installer.reinstall()
-    return Finding(kind=kind, distribution=subject.name, what=what, cause=cause, repairs=repairs, paths=tuple(paths))

@@ -1,4 +1,4 @@
-"""Repairs: an installation and what is wrong with it in, the commands that put it right out."""
+"""Repairs: an installation and what is wrong with it → the commands that put it right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: subjects and findings in, text, JSON and the exit code out."""
+"""Report: subjects and findings → text, JSON and the exit code."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _distribution(subject: Subject) -> dict[str, Any]:
         "source": provenance.source(changes) if changes else "",
         "root": subject.store.root,
         "files": len(subject.files),
-        "manifest": subject.manifest,
+        "manifest": subject.built.manifest,
     }
 
 

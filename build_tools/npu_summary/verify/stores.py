@@ -1,4 +1,4 @@
-"""Stores: a folder or a zip file on the path, read the same way; relative POSIX paths in, listings and bytes out."""
+"""Stores: relative POSIX paths → listings and bytes, of a folder and of a zip file on the path alike."""
 
 # Plain `os`: a verification lists and opens thousands of files, which pathlib makes several times slower.
 # ruff: noqa: PTH118, PTH123

@@ -1,4 +1,4 @@
-"""Surveys: what was built in, every file and folder that is there, missing or too many out."""
+"""Surveys: what was built → every file and folder that is there, missing or too many."""
 
 from __future__ import annotations
 

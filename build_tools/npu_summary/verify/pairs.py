@@ -1,0 +1,63 @@
+"""Pairs: a subject and the places on the path → patched distributions that should be there, and are not."""
+
+from __future__ import annotations
+
+from ..installed import load, normal_name
+from .companions import suffix_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..changes import Pair
+    from ..installed import Place
+    from .findings import Finding
+    from .subjects import Subject
+
+
+def check(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
+    """Yield what this one was made for and is missing or another, and companions that are alone."""
+    pairs = subject.changes["pairs"] if subject.changes else []
+    for pair in pairs:
+        yield from _pair(subject, pair, places)
+    yield from _alone(subject, {*(pair["distribution"] for pair in pairs), *(place.distribution for place in places)})
+
+
+def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Finding]:
+    name, version = pair["distribution"], pair["version"]
+    registered = next((one for one in subject.dists if one.key == normal_name(name)), None)
+    place = next((one for one in places if normal_name(one.distribution) == normal_name(name)), None)
+    wanted = (pair["overlay"], pair["revision"])
+    made_for = f"{subject.name} was built for {name}=={version}{_overlay(*wanted)}"
+    repairs = subject.installer.other(name, pair["builds"] or [version])
+    if place is None:
+        cause = "installed with --no-deps, or uninstalled since"
+        if registered:
+            cause = f"{registered.name} {registered.version} is registered, but its files are gone"
+        yield subject.finding("pair missing", f"{made_for}, which is not installed", cause, repairs=repairs)
+        return
+    there = next(iter(load([place]).changes), None)
+    actual = there["distribution"]["version"] if there else registered.version if registered else "unknown"
+    overlay = (there["overlay"]["name"], there["overlay"]["revision"]) if there else ("", 0)
+    if actual.partition("+")[0] != version.partition("+")[0] or overlay != wanted:
+        what = f"{made_for}; installed is {actual}{_overlay(*overlay)}"
+        yield subject.finding("pair of another build", what, "one was upgraded without the other", repairs=repairs)
+
+
+def _overlay(name: str, revision: int) -> str:
+    return f" (overlay {name} revision {revision})" if name else ""
+
+
+def _alone(subject: Subject, said: set[str]) -> Iterator[Finding]:
+    """Yield companions of distributions that are gone, but for those of which something else is said."""
+    keys = {one.key for one in subject.dists} | {normal_name(name) for name in said}
+    for one in subject.dists:
+        suffix = suffix_of(one.version)
+        patched = f"{one.key}-{suffix}"
+        if not suffix or one.key.endswith(f"-{suffix}") or patched in keys:
+            continue
+        if all(path.startswith(one.info) for path in one.record):
+            what = f"{one.name} {one.version} is empty by design"
+            what += f", and {patched}, which holds its files, is not installed"
+            repairs = subject.installer.other(patched, [one.version])
+            yield subject.finding("companion alone", what, f"{patched} was uninstalled without it", repairs=repairs)
