@@ -10,8 +10,8 @@ from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, MergeError, Problem
-from npu_overlays.lock.carried import carried_over
-from npu_overlays.lock.contracts import Contract, check_contracts, contracts
+from npu_overlays.lock.carried import carried_over, standing
+from npu_overlays.lock.contracts import Contract, contracts, warnings
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.merging.apply import apply_overlay
@@ -55,7 +55,6 @@ def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
     upstream = Upstream(overlay.pin, tree, absent)
     if problems := [*unmet(content, upstream)]:
         raise MergeError(problems)
-    notices = check_contracts(found, found, content.operations, overlay=overlay.name)
     lock = Lock(
         commit=overlay.pin.identity,
         metadata=metadata,
@@ -65,7 +64,11 @@ def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
     )
     check_shape(overlay, tree, releases.values())
     carried = carried_over(content, lock, upstream, before=before)
-    return DerivedLock(content=content, lock=lock, notices=(*notices, *carried))
+    told = standing(content, lock, upstream)
+    # Of files that this source lacks, what was told before is kept.
+    told = sorted({*told, *(known.told if known and absent else ())})
+    notices = [*warnings(found, content.operations), *carried]
+    return DerivedLock(content=content, lock=replace(lock, told=tuple(told)), notices=tuple(notices))
 
 
 def _before(overlay: Overlay) -> Lock | None:
@@ -87,8 +90,8 @@ def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
 
 def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
     """Return the earlier contracts of operations, substitutions and patches on files this source lacks."""
-    places: set[tuple[str, str, str]] = {(one.path, one.symbol, one.action) for one in content.operations}
-    places |= {(one.path, "", "edit") for one in content.edits}
+    places: set[tuple[str, ...]] = {(one.path, one.symbol, "", one.action) for one in content.operations}
+    places |= {(one.path, "", one.edit.find, "edit") for one in content.edits}
     patches = {one.path for one in content.patches}
     return tuple(
         one
@@ -103,9 +106,9 @@ def _reads(content: Content, upstream: Upstream, known: Lock | None) -> tuple[Re
     return kept(recorded(readings(content, upstream)), earlier, readers(content), upstream.absent)
 
 
-def _places(one: Contract) -> set[tuple[str, str, str]]:
+def _places(one: Contract) -> set[tuple[str, ...]]:
     """Return what an operation can be called that a contract is of; one that empties a module has no other name."""
-    return {(one.path, symbol, one.operation) for symbol in (one.symbol, EVERYTHING)}
+    return {(one.path, symbol, one.find, one.operation) for symbol in (one.symbol, EVERYTHING)}
 
 
 def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:

@@ -175,7 +175,7 @@ def test_what_a_layer_says_too_tells_how_to_leave_it_out(own_upstream: Sample) -
     assert "Said again." in shown
 
 
-def test_locking_tells_every_time_which_definitions_upstream_changed(own_upstream: Sample) -> None:
+def test_locking_tells_which_definitions_upstream_changed_and_the_lock_keeps_it(own_upstream: Sample) -> None:
     sample = own_upstream
     as_layer(sample)
     sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
@@ -183,14 +183,20 @@ def test_locking_tells_every_time_which_definitions_upstream_changed(own_upstrea
     sample.lib.commit({"src/lib/core.py": moved.replace(b'"upstream" * times', b'times * "upstream"')})
     newer = another_commit(sample, {})
     since = f"since {sample.lib_name} upstream changed its body"
-    for options in ((), (), ("--check",)):
-        done = sample.environment.ok("lock", *options, newer.name, "--overlays", sample.overlays)
+    for _ in range(2):
+        done = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
         for symbol in ("replaced Engine.stop", "edited scale", "wrapped Engine.start"):
             assert f"look at the {symbol.replace(' ', ' `src/lib/core.py:')}`: {since}" in done.err
         assert done.err.count("look at") == 3
+    for command in (("lock", "--check"), ("check",)):
+        assert "upstream changed" not in sample.environment.ok(*command, newer.name, "--overlays", sample.overlays).err
+    lock = newer / "overlay.lock"
+    lock.write_text(lock.read_text().replace(f'told = "{since}"', ""))
     done = sample.environment.ok("check", newer.name, "--overlays", sample.overlays)
     assert "3 notices on what upstream changed" in done.err
-    edit(sample.lib_overlay / "overlay.lock", "lock-version = 2", "lock-version = 1")
+    done = sample.environment.cli("lock", "--check", newer.name, "--overlays", sample.overlays)
+    assert (done.code, done.err.count("look at")) == (3, 3)
+    edit(sample.lib_overlay / "overlay.lock", "lock-version = 3", "lock-version = 1")
     done = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
     assert f"run `npu-overlays lock {sample.lib_name}`, then `npu-overlays lock {newer.name}`" in done.err
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.carried import carried_over
-from npu_overlays.lock.lockfile import write_lock
+from npu_overlays.lock.carried import carried_over, standing
+from npu_overlays.lock.lockfile import load_lock, write_lock
 from support.environment import Environment
 
 from .locks import locked, told, write_locked
@@ -84,11 +84,45 @@ def test_what_the_overlay_says_itself_was_written_for_its_own_pin(tmp_path: Path
     ]
 
 
-def test_a_file_that_is_not_python_and_has_a_substitution_is_compared_as_a_whole(tmp_path: Path) -> None:
-    before, after = {"pkg/a.yaml": b"a: 1\n"}, {"pkg/a.yaml": b"b:\n  a: 1\n"}
-    assert told(tmp_path, before, after, {"tree/pkg/n.txt": b"n"}, base=EDIT) == [
-        "pkg@2222222: look at the edit `pkg/a.yaml`: since pkg@1111111 upstream changed the file"
-    ]
+@pytest.mark.parametrize(
+    ("name", "before", "after", "said"),
+    [
+        ("a.yaml", "a: 1\n", "# new\nb: 2\na: 1  # same\n", []),
+        ("a.yaml", "a: 1\n", "b:\n  a: 1\n", ["place (`a a: 1` → `b.a a: 1`)"]),
+        ("a.yaml", "a: 1\n", "a: 1x\n", ["place (`a a: 1` → `a a: 1x`)"]),
+        ("a.yaml", "a:\n- x: 1\n", "a:\n- y: 2\n- x: 1\n", []),
+        ("a.yaml", "a:\n  - x: 1\n", "b:\n  - x: 1\n", ["place (`a.[].x - x: 1` → `b.[].x - x: 1`)"]),
+        ("a.txt", "a\nb\nc\n1\nd\ne\nf\n", "new\nb\nc\n1\n\n  d\ne\nnew\n", []),
+        ("a.txt", "a\nb\nc\n1\nd\ne\nf\n", "a\nnew\nc\n1\nd\ne\nf\n", ["body"]),
+        ("a.txt", "a\n1\n", "a\n1 b\n", ["body"]),
+    ],
+)
+def test_a_substitution_is_compared_by_what_is_around_it(
+    tmp_path: Path, name: str, before: str, after: str, said: list[str]
+) -> None:
+    path, config = f"pkg/{name}", EDIT.replace("a.yaml", name)
+    found = told(tmp_path, {path: before}, {path: after}, {"tree/pkg/n.md": b"n"}, base=config)
+    what = f"pkg@2222222: look at the edit `{path}` of `1`: since pkg@1111111 upstream changed its"
+    assert found == [f"{what} {one}" for one in said]
+
+
+def test_what_stands_in_the_lock_is_what_is_told_each_time(tmp_path: Path) -> None:
+    root = tmp_path / "o"
+    layer(root, {f"tree/{PATH}": OVERLAY})
+    write_locked(root, "base", {PATH: BASE}, "1.0")
+    now = {PATH: text(BASE).replace("x > 1", "x > 2").replace("return 1", "return 3")}
+    made = locked(root, write(root, {}, name="new"), now, "1.1")
+    assert standing(*made) == carried_over(*made)
+    assert len(standing(*made)) == 2
+    content, lock, _ = made
+    write_lock(content.overlay.folder, replace(lock, told=tuple(standing(*made))))
+    assert load_lock(content.overlay).told == tuple(carried_over(*made))
+    older = locked(root, write(root, {}, name="newest"), now, "0.9")
+    assert len(carried_over(*older)) == 2  # once, as it is locked for the first time
+    assert standing(*older) == []
+    before = replace(lock, commit="4" * 40)
+    assert carried_over(*made, before=before) == []
+    assert len(standing(*made)) == 2
 
 
 def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path) -> None:
@@ -96,7 +130,7 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
     layer(root, {f"tree/{PATH}": OVERLAY})
     write(root, {})
     content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE})
-    for said in ("missing", "its layout is version 1, this is npu-overlays for version 2"):
+    for said in ("missing", "its layout is version 1, this is npu-overlays for version 3"):
         (notice,) = carried_over(content, lock, upstream)
         assert notice == (
             f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "

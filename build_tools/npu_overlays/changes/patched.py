@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.changes.compare import compare_file
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.contracts import Contract, content_fingerprint
+from npu_overlays.lock.contracts import Contract
+from npu_overlays.lock.surroundings import content_fingerprint
 from npu_overlays.merging.results import PatchedFile
 from npu_overlays.syntax.fingerprint import fingerprint_of_all
 from npu_overlays.syntax.symbols import Module

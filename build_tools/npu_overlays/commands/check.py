@@ -84,9 +84,11 @@ def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
     tree, lock = prepared.tree.upstream, prepared.loaded.lock
     record = lock.archives.get(tree.source.archive)
     upstream = Upstream(prepared.content.overlay.pin, tree, frozenset(record.missing if record else ()))
-    if carried := carried_over(prepared.content, lock, upstream, lock_of=loader.lock):
-        number = plural(len(carried), "notice")
-        console.notice(f"{name}: {number} on what upstream changed: `npu-overlays lock --check {name}` prints them")
+    carried = carried_over(prepared.content, lock, upstream, lock_of=loader.lock)
+    if news := [notice for notice in carried if notice not in lock.told]:
+        number = plural(len(news), "notice")
+        told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
+        console.notice(f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}")
     console.line(f"{name}: {count_of(prepared.record)}, as declared", style="green")
 
 

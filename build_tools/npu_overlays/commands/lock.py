@@ -23,8 +23,9 @@ what a wheel takes over from upstream's metadata. Builds hold upstream against
 it.
 
 Run it after writing an operation or changing the pin, and review the change of
-the lock like code: it says what your operations rest on. On another pin it
-prints, beside that, what upstream changed under the operations of its layers.
+the lock like code: it says what your operations rest on, what can get in their
+way, and on another pin what upstream changed under the operations of its
+layers. It prints that too; a build or check says only what is not in the lock.
 
 examples:
   npu-overlays lock verl@d62da49
@@ -67,24 +68,27 @@ def _write(derived: DerivedLock, console: Console) -> None:
     overlay = derived.content.overlay
     with held(f"{overlay.name} is locked"):
         changed = write_lock(overlay.folder, derived.lock)
-    _report(derived, console, "written" if changed else "up to date")
+    _tell(derived, console)
+    console.line(_state(derived, "written" if changed else "up to date"))
 
 
 def _check(derived: DerivedLock, console: Console) -> None:
     overlay = derived.content.overlay
     file = overlay.folder / LOCK_FILE
     if not file.is_file() or file.read_bytes() != render_lock(derived.lock).encode():
-        for notice in derived.notices:
-            console.notice(notice)
+        _tell(derived, console)
         fix = f"run `npu-overlays lock {overlay.name}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
-    _report(derived, console, "up to date")
+    console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
 
 
-def _report(derived: DerivedLock, console: Console, state: str) -> None:
+def _tell(derived: DerivedLock, console: Console) -> None:
     for notice in derived.notices:
         console.notice(notice)
-    console.line(f"{derived.content.overlay.name}: {state}, {plural(len(derived.lock.contracts), 'contract')}")
+
+
+def _state(derived: DerivedLock, state: str) -> str:
+    return f"{derived.content.overlay.name}: {state}, {plural(len(derived.lock.contracts), 'contract')}"
 
 
 COMMAND = Command(

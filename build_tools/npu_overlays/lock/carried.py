@@ -1,11 +1,15 @@
-"""Carried operations: what they were written for in the lock they come from, against what they meet on this pin."""
+"""Carried operations: what they were written for in the lock they come from, against what they meet on this pin.
+
+What is told of that stands in the lock too, as `Lock.told`, so that whoever reviews a lock reviews it; a build or check
+tells only what is not there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.lock.contracts import Contract, Difference, differences
+from npu_overlays.lock.contracts import Contract, differences
 from npu_overlays.lock.earlier import Earlier, Key, Written, key_of, written_for
 from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
@@ -43,10 +47,20 @@ def carried_over(
     Raises:
         MergeError: where a patch changes other symbols than where it was written.
     """
+    first = not (content.overlay.folder / LOCK_FILE).is_file()
+    written = written_for(content.overlay, lock, before, lock_of, first=first)
+    return [*written.notices, *_unread(content, written), *_told(content, lock, upstream, written)]
+
+
+def standing(content: Content, lock: Lock, upstream: Upstream) -> list[str]:
+    """Return what `carried_over` tells each time: not of a pin changed in place or locked for the first time."""
+    return list(_told(content, lock, upstream, written_for(content.overlay, lock, None)))
+
+
+def _told(content: Content, lock: Lock, upstream: Upstream, written: Written) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
-    written = written_for(overlay, lock, before, lock_of)
     authors = _authors(content)
-    notices = [*written.notices]
+    notices: list[str] = []
     problems: list[Problem] = []
     emptied = {(one.path, one.symbol): one for one in content.operations if one.emptying}
     notices += _of_emptied(overlay, lock, written, emptied.values())
@@ -66,6 +80,17 @@ def carried_over(
     return notices
 
 
+def _unread(content: Content, written: Written) -> Iterator[str]:
+    """Yield the pins of which it is not known what was read there."""
+    name = content.overlay.name
+    pins = [pin for layer, bounds in readers(content).values() for pin in written.at(layer, bounds)[:1]]
+    for pin in dict.fromkeys(pin.name for pin in pins if pin.lock.reads is None):
+        yield (
+            f"{name}: what its operations read at {pin} is not known: run "
+            f"`npu-overlays lock {pin}`, then `npu-overlays lock {name}`"
+        )
+
+
 def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterator[str]:
     """Yield what is not the same of all that is read, each by what was read where it was written."""
     groups: dict[str, tuple[Earlier, list[str]]] = {}
@@ -73,11 +98,6 @@ def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterato
         for pin in written.at(layer, bounds)[:1]:
             groups.setdefault(pin.name, (pin, []))[1].append(reader)
     for pin, those in groups.values():
-        if pin.lock.reads is None:
-            yield (
-                f"{content.overlay.name}: what its operations read at {pin.name} is not known: run "
-                f"`npu-overlays lock {pin.name}`, then `npu-overlays lock {content.overlay.name}`"
-            )
         before = [read.read_by(those) for read in pin.lock.reads or ()]
         for one in changed_reads(before, upstream, content):
             yield f"{content.overlay.name}: look at {one.shown_places()}: since {pin.name} upstream changed {one}"
@@ -86,19 +106,18 @@ def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterato
 def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
     """Return by contract which layer says so, and for which versions."""
     found: dict[Key, tuple[str, Bounds]] = {
-        (one.path, "", "", "edit"): (one.layer, one.bounds) for one in reversed(content.edits)
+        (one.path, "", "", one.edit.find, "edit"): (one.layer, one.bounds) for one in reversed(content.edits)
     }
-    return found | {(one.path, one.symbol, "", one.action): (one.layer, one.bounds) for one in content.operations}
+    return found | {(one.path, one.symbol, "", "", one.action): (one.layer, one.bounds) for one in content.operations}
 
 
 def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expected: bool = True) -> Iterator[str]:
     """Yield what differs between a contract and what its operation was written for."""
-    what = f"the {entry.operation} `{entry.path}{f':{entry.symbol}' if entry.symbol else ''}`"
     name, before = next(((pin.name, found) for pin in pins if (found := pin.contract(key_of(entry)))), ("", None))
     if before and (changed := differences(before, entry)):
-        yield f"{overlay.name}: look at {what}: since {name} upstream changed {_changed(entry, changed)}"
+        yield f"{overlay.name}: look at {entry}: since {name} upstream changed its {', '.join(map(str, changed))}"
     elif expected and before is None and any(pin.version is not None for pin in pins):
-        yield f"{overlay.name}: look at {what}: no lock says what it was written for"
+        yield f"{overlay.name}: look at {entry}: no lock says what it was written for"
 
 
 def _of_emptied(overlay: Overlay, lock: Lock, written: Written, emptying: Iterable[Operation]) -> Iterator[str]:
@@ -113,10 +132,6 @@ def _of_emptied(overlay: Overlay, lock: Lock, written: Written, emptying: Iterab
     for (path, name), symbols in new.items():
         listed = ", ".join(f"`{symbol}`" for symbol in symbols[:_LISTED]) + ", …" * (len(symbols) > _LISTED)
         yield f"{overlay.name}: look at the emptied `{path}`: since {name} upstream put {listed} there"
-
-
-def _changed(entry: Contract, found: Iterable[Difference]) -> str:
-    return "the file" if entry.operation == "edit" else f"its {', '.join(map(str, found))}"
 
 
 def _moved(file: str, here: list[Contract], there: list[tuple[str, Contract]], *, own: bool) -> Iterator[Problem]:

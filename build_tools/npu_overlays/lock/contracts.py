@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.sites import find
 from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
 from npu_overlays.overlay.content import Content
@@ -15,8 +15,7 @@ from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
-Place = tuple[str, str, str]
-_DIGEST = 16
+Place = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +27,16 @@ class Contract:
         symbol: qualified name; empty for a substitution in a file that is not Python.
         operation: the operation's action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution.
         patch: name of the patch.
+        find: what a substitution finds.
         change: what the patch does to the symbol.
         owner: the classes around the symbol as they are declared, each there once and without a condition.
         kind: plain function, generator, coroutine, async generator, class, attribute or import.
         signature: parameters with their defaults; of a class its bases and keywords.
         decorators: in order.
         annotations: fingerprint of a function's.
-        body: fingerprint, docstring left out; of a file that is not Python, of all of it.
+        body: fingerprint, docstring left out; for a substitution that of the lines around it, for a patch of a file
+            that is not Python that of all of it.
+        keys: those under which a substitution in YAML stands, and what its lines say beside it.
         watched: by what upstream's code can tell a wrapper from the original.
         hidden: the methods that may give objects another member in its place.
     """
@@ -43,6 +45,7 @@ class Contract:
     symbol: str = ""
     operation: str
     patch: str = ""
+    find: str = ""
     change: str = ""
     owner: str = ""
     kind: str = ""
@@ -50,13 +53,23 @@ class Contract:
     decorators: str = ""
     annotations: str = ""
     body: str = ""
+    keys: str = ""
     watched: str = ""
     hidden: str = ""
 
     @property
     def place(self) -> Place:
         """What it is about, by which two sets of contracts are compared."""
-        return self.path, self.symbol, self.patch
+        return self.path, self.symbol, self.patch, self.find
+
+    def __str__(self) -> str:
+        return f"the {self.operation} `{self.path}{f':{self.symbol}' if self.symbol else ''}`{self._found}"
+
+    @property
+    def _found(self) -> str:
+        first, *more = self.find.strip().splitlines() or [""]
+        shown = f"{first[:_SHOWN]}…" if more or len(first) > _SHOWN else first
+        return f" of `{shown}`" if shown else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +89,10 @@ class Difference:
         return f"{name} (`{self.before}` is gone)" if self.before else f"{name} (`{self.after}` is new)"
 
 
+_SHOWN = 40
 _FINGERPRINTS = frozenset({"annotations", "body"})
-_SAID = {"owner": "class", "watched": "onlookers", "hidden": "what hides it"}
-_PARTS = ("change", "owner", "kind", "signature", "decorators", "annotations", "body", "watched", "hidden")
+_SAID = {"owner": "class", "watched": "onlookers", "hidden": "what hides it", "keys": "place"}
+_PARTS = ("change", "owner", "kind", "signature", "decorators", "annotations", "body", "keys", "watched", "hidden")
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
 _HARD = {
@@ -124,8 +138,7 @@ def contracts(content: Content, tree: SourceTree) -> list[Contract]:
     Those are reported when they are applied, with the nearest name.
     """
     modules: dict[str, Module] = {}
-    paths = dict.fromkeys(edit.path for edit in content.edits if edit.path in tree)
-    found = [Contract(path=path, operation="edit", body=content_fingerprint(tree.read(path))) for path in paths]
+    found = [_of_edit(one.path, tree.read(one.path), one.edit.find) for one in content.edits if one.path in tree]
     for operation in content.operations:
         if operation.path in tree:
             try:
@@ -137,9 +150,8 @@ def contracts(content: Content, tree: SourceTree) -> list[Contract]:
     return found
 
 
-def content_fingerprint(content: bytes) -> str:
-    """Return the fingerprint of a file that is not Python."""
-    return hashlib.sha256(content).hexdigest()[:_DIGEST]
+def _of_edit(path: str, content: bytes, find: str) -> Contract:
+    return Contract(path=path, operation="edit", find=find, **surroundings(path, content, find))
 
 
 def check_contracts(
@@ -154,14 +166,14 @@ def check_contracts(
         overlay: name of the overlay, for messages.
 
     Returns:
-        Notices: what changed without harm for the contract, and what can tell a wrapper from the original.
+        Notices: what changed without harm for the contract.
 
     Raises:
         MergeError: with every broken, missing and superfluous contract.
     """
     locked = {entry.place: entry for entry in contracts}
     now = {entry.place: entry for entry in actual}
-    where = {(operation.path, operation.symbol, ""): operation.where for operation in operations}
+    where = _places(operations)
     again = f"run `npu-overlays lock {overlay}`"
     problems = []
     notices = []
@@ -169,23 +181,36 @@ def check_contracts(
         at = where.get(place) or (f"{overlay}: {entry.patch}" if entry.patch else overlay)
         known = locked.get(place)
         if known is None or known.operation != entry.operation:
-            what = f"the {entry.operation} `{entry.symbol}` of {entry.path} is not in {LOCK_FILE}"
+            symbol = f" `{entry.symbol}`" if entry.symbol else ""
+            what = f"the {entry.operation}{symbol} of {entry.path} is not in {LOCK_FILE}"
             problems.append(Problem(where=at, what=what, fix=f"review it, then {again}"))
         elif hard := _differing_parts(known, entry, hard=True):
             what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
             problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
         elif soft := _differing_parts(known, entry, hard=False):
             notices.append(f"{at}: the {soft} of the {entry.operation} `{entry.symbol}` changed upstream")
-        if entry.hidden:
-            leaf = entry.symbol.rpartition(".")[2]
-            what = f"{entry.hidden} may give objects another `{leaf}` than the {entry.operation} `{entry.symbol}`"
-            notices.append(f"{at}: {what}")
-        if entry.watched:
-            notices.append(f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}")
     problems += list(_superfluous(locked, now, overlay, again))
     if problems:
         raise MergeError(problems)
     return notices
+
+
+def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> Iterator[str]:
+    """Yield what to know of operations on this upstream, as the contracts say it; it stands in the lock."""
+    where = _places(operations)
+    for entry in contracts:
+        at = where.get(entry.place, "")
+        if entry.hidden:
+            leaf = entry.symbol.rpartition(".")[2]
+            what = f"{entry.hidden} may give objects another `{leaf}` than the {entry.operation} `{entry.symbol}`"
+            yield f"{at}: {what}"
+        if entry.watched:
+            yield f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}"
+
+
+def _places(operations: Iterable[Operation]) -> dict[Place, str]:
+    """Return where the operation of each contract is written."""
+    return {(one.path, one.symbol, "", ""): one.where for one in operations}
 
 
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
@@ -197,8 +222,8 @@ def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
 def _superfluous(
     locked: Mapping[Place, Contract], now: Mapping[Place, Contract], overlay: str, again: str
 ) -> Iterator[Problem]:
-    for path, symbol, patch in sorted(locked.keys() - now.keys()):
-        what = f"holds a contract for `{symbol}` of {path}, " + (
+    for path, symbol, patch, found in sorted(locked.keys() - now.keys()):
+        what = f"holds a contract for `{symbol or found.strip()}` of {path}, " + (
             f"which {patch} does not change" if patch else "on which there is no operation"
         )
         yield Problem(where=f"{overlay}/{LOCK_FILE}", what=what, fix=again)

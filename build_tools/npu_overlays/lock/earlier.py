@@ -63,7 +63,12 @@ class Written:
 
 
 def written_for(
-    overlay: Overlay, lock: Lock, before: Lock | None, lock_of: Callable[[Overlay], Lock] = load_lock
+    overlay: Overlay,
+    lock: Lock,
+    before: Lock | None,
+    lock_of: Callable[[Overlay], Lock] = load_lock,
+    *,
+    first: bool = False,
 ) -> Written:
     """Return what the operations of each layer of a pin were written for.
 
@@ -72,13 +77,13 @@ def written_for(
         lock: its lock.
         before: the lock that this one takes the place of; where it was made for another pin, all was written for that.
         lock_of: gives the lock of another pin; may raise `ConfigError`.
+        first: whether the pin is locked for the first time: older than all others, it is compared with the next later.
     """
     if in_place := _of_another_pin(before, lock):
         return Written(pins={layer.name: in_place for layer in overlay.chain})
     version = Version(lock.metadata.version)
     pins: dict[str, list[Earlier]] = {}
     unread: dict[str, str] = {}
-    first = not (overlay.folder / LOCK_FILE).is_file()
     for layer in overlay.layers:
         known: list[Earlier] = []
         silent: dict[str, str] = {}

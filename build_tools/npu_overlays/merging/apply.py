@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
+from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause, listing
 from npu_overlays.merging.authorship import Authorship, by_lines, written
 from npu_overlays.merging.gate.gate import check
 from npu_overlays.merging.merge import merged_module
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.results import Applied, Declared, NotApplied, PatchedFile
+from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import read_patch
@@ -174,6 +175,7 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
         fix = f"{said[0]}, which lies below, substitutes it already: delete it here" if said else ""
         raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
     after = before.replace(find, replace)
+    _refuse_repeated(path, before, after, where)
     applier.changed[path] = after
     done = PatchedFile(
         patch="",
@@ -185,6 +187,14 @@ def _edit(applier: _Applier, sourced: SourcedEdit) -> None:
         where=where,
     )
     applier.patched.append(done)
+
+
+def _refuse_repeated(path: str, before: bytes, after: bytes, where: str) -> None:
+    """Refuse a key that YAML then has twice: of two, the last one counts, or none can be read."""
+    texts = (content.decode(errors="replace") for content in (before, after))
+    if path.endswith(ENDINGS) and (repeated := repeated_keys(*texts)):
+        what = f"{path} would have {listing(f'`{key}`' for key in repeated)} twice"
+        raise MergeError(Problem(where=where, what=what, fix="upstream has it now, or another substitution adds it"))
 
 
 def _add(applier: _Applier, file: OverlayFile) -> None:

@@ -1,0 +1,94 @@
+"""Settings: text of a YAML file → the keys under which each of its lines stands.
+
+By indentation alone: a substitution is one of text too, and need not leave what a parser takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+ENDINGS = (".yaml", ".yml")
+_ITEM = "[]"
+_DASHES = re.compile(r"(?:-(?:\s+|$))*")
+_KEY = re.compile(r"""(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s#&*!|>%@`{\[,"'][^#]*?))\s*:(?:\s+(?P<value>.*))?$""")
+# What stands further in below such a value is one text.
+_TEXT_BELOW = re.compile(r"(?:[&!]\S+\s+)*[|>][-+\d]*\s*(?:#.*)?$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line that is neither empty nor a comment.
+
+    Args:
+        number: from 0.
+        keys: those it stands under, its own the last; an item of a list is ``[]``.
+        place: the same, the items counted.
+        keyed: whether it has a key of its own.
+    """
+
+    number: int
+    keys: tuple[str, ...]
+    place: tuple[str, ...]
+    keyed: bool
+
+
+@dataclass(kw_only=True)
+class _Around:
+    """What is open around a line: the column, the name and the counted name of each key and item."""
+
+    levels: list[tuple[int, str, str]] = field(default_factory=list)
+    items: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    def place(self) -> tuple[str, ...]:
+        return tuple(counted for _, _, counted in self.levels)
+
+    def key(self, column: int, name: str) -> None:
+        self.levels = [*(one for one in self.levels if one[0] < column), (column, name, name)]
+
+    def item(self, column: int) -> None:
+        # The dashes of a list may stand below the first letter of its key.
+        self.levels = [one for one in self.levels if one[0] < column or (one[0] == column and one[1] != _ITEM)]
+        self.items[self.place()] += 1
+        self.levels.append((column, _ITEM, f"[{self.items[self.place()]}]"))
+
+
+def keyed_lines(text: str) -> Iterator[Line]:
+    """Yield the lines of a YAML file with the keys under which they stand."""
+    around = _Around()
+    text_below: int | None = None
+    for number, line in enumerate(text.split("\n")):
+        rest = line.strip()
+        column = len(line) - len(line.lstrip())
+        if not rest or rest.startswith("#"):
+            continue
+        if rest == "---":
+            around = _Around()
+            continue
+        keyed = False
+        if text_below is None or column <= text_below:
+            keyed, opens_text = _read(around, column, rest)
+            text_below = around.levels[-1][0] if opens_text and around.levels else None
+        keys = tuple(name for _, name, _ in around.levels)
+        yield Line(number=number, keys=keys, place=around.place(), keyed=keyed)
+
+
+def _read(around: _Around, column: int, rest: str) -> tuple[bool, bool]:
+    """Take in what a line opens; return whether it has a key, and whether what follows is one text."""
+    dashes = _DASHES.match(rest)
+    behind = dashes.end() if dashes else 0
+    for match in re.finditer("-", rest[:behind]):
+        around.item(column + match.start())
+    found = _KEY.match(rest[behind:])
+    if found:
+        around.key(column + behind, found["a"] or found["b"] or found["c"] or "")
+    value = (found["value"] or "") if found else rest[behind:]
+    return bool(found), bool(_TEXT_BELOW.match(value))
+
+
+def repeated_keys(before: str, after: str) -> list[str]:
+    """Return the keys that a text has twice in one place, and did not have before."""
+    old, new = (Counter(one.place for one in keyed_lines(text) if one.keyed) for text in (before, after))
+    return [".".join(place) for place, count in new.items() if count > max(old[place], 1)]
