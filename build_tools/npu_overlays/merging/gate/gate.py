@@ -18,6 +18,7 @@ from npu_overlays.merging.gate.collisions import collisions
 from npu_overlays.merging.gate.examined import Examined, PatchedModule, examined
 from npu_overlays.merging.gate.excused import excused
 from npu_overlays.merging.gate.gains import report_gains
+from npu_overlays.merging.gate.members import report_lost_members
 from npu_overlays.merging.gate.missing import report_losses, report_missing
 from npu_overlays.merging.gate.positions import report_positions
 from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
@@ -52,6 +53,7 @@ def check(
     _report_undefined(subject, report)
     report_missing(subject, report)
     report_losses(subject, report)
+    report_lost_members(subject, report)
     report_gains(subject, report)
     report_positions(subject, report)
     report_circles(subject, report)

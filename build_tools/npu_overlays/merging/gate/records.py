@@ -68,15 +68,23 @@ class Records:
 
     def bases(self, place: Place) -> Iterator[Place]:
         """Yield the bases of a class that are classes of this tree, in order."""
-        node, module = self.node(place), self.module(place[0])
-        for given in node.bases if node and module else ():
-            base = given.value if isinstance(given, ast.Subscript) else given
-            found = self._resolved(place[0], ast.unparse(base), 0) if module else None
-            names = sorted(full_names(module, base)) if module and not found else []
-            for name in names:
-                found = found or self._resolved(place[0], name, 0)
+        node = self.node(place)
+        for given in node.bases if node else ():
+            found = self.meant(place[0], given)
             if found and found != place:
                 yield found
+
+    def meant(self, path: str, node: ast.expr) -> Place | None:
+        """Return the class of this tree that an expression at a module's own level stands for."""
+        module = self.module(path)
+        base = node.value if isinstance(node, ast.Subscript) else node
+        found = self._resolved(path, ast.unparse(base), 0) if module else None
+        names = sorted(full_names(module, base)) if module and not found else []
+        return found or next(filter(None, (self._resolved(path, name, 0) for name in names)), None)
+
+    def imported(self, path: str, name: str) -> Place | None:
+        """Return the class of this tree that a module has under a dotted name which it imports in a function."""
+        return self._resolved(path, name, 0)
 
     def _resolved(self, path: str, name: str, depth: int) -> Place | None:
         """Return the class that a dotted name means in a module; a leading dot makes it relative to its package."""

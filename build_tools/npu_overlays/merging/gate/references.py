@@ -56,7 +56,7 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
     needed = {id(node): list(_imported(node, module, package=package)) for node in imports}
     if not any(shipped.owns(one.module) or not one.module for those in needed.values() for one in those):
         return
-    guarded = {id(inner) for node in nodes for outer in _guarded(node) for inner in ast.walk(outer)}
+    guarded = {id(inner) for node in nodes for outer in guarded_parts(node) for inner in ast.walk(outer)}
     sure = [node for node in imports if id(node) not in guarded]
     yield from (one for node in sure for one in needed[id(node)] if shipped.owns(one.module) or not one.module)
     unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
@@ -67,7 +67,7 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
     yield from (dataclasses.replace(one, runs=one.node not in never) for one in found)
 
 
-def _guarded(node: ast.AST) -> Iterator[ast.AST]:
+def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
     """Yield what stands directly below a node and does not run, or counts with what it needs not being there."""
     if isinstance(node, (ast.Try, ast.With, ast.AsyncWith)):
         handlers = [handler.type for handler in node.handlers] if isinstance(node, ast.Try) else node.items
@@ -78,6 +78,9 @@ def _guarded(node: ast.AST) -> Iterator[ast.AST]:
         yield from (statement for block in typing_blocks(node) for statement in block)
     if isinstance(node, (ast.If, ast.IfExp)) and _ASKING & _names(node.test):
         yield from node.body if isinstance(node, ast.If) else [node.body]
+    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        asking = [number for number, value in enumerate(node.values) if _ASKING & _names(value)]
+        yield from node.values[asking[0] + 1 :] if asking else ()
 
 
 def _names(*nodes: ast.AST) -> set[str]:

@@ -1,0 +1,180 @@
+"""Kin: the classes of one tree → what they are to one another, in whichever of its modules they stand."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from npu_overlays.merging.gate.records import Place, Records
+from npu_overlays.merging.gate.shipped import Shipped, absolute
+from npu_overlays.syntax.aliases import full_names
+from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
+from npu_overlays.syntax.symbols import Module
+
+# Of other distributions' classes these hold nothing that upstream's code asks for by name.
+_BARE = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
+_ANSWERING = frozenset({"__getattr__", "__getattribute__"})
+
+
+class Kin:
+    """The classes of one tree, upstream's or the patched one.
+
+    Args:
+        shipped: the modules of the tree.
+    """
+
+    def __init__(self, shipped: Shipped) -> None:
+        self.shipped = shipped
+        self.records = Records(shipped)
+        self._lines: dict[Place, tuple[Place, ...]] = {}
+        self._members: dict[str, dict[str, frozenset[str]]] = {}
+        self._imports: dict[str, dict[str, set[str]]] = {}
+
+    @cached_property
+    def texts(self) -> dict[str, bytes]:
+        """The content of every module of Python by path."""
+        paths = (path for path in sorted(self.shipped.modules.values()) if path.endswith(".py"))
+        return {path: self.shipped.read(path) for path in paths}
+
+    def line(self, place: Place) -> tuple[Place, ...]:
+        """Return a class and those of its bases that are of this tree, in the order in which Python asks them."""
+        if place not in self._lines:
+            self._lines[place] = (place,)  # for a class that is, by mistake, its own base
+            bases = list(self.records.bases(place))
+            self._lines[place] = (place, *_merged([[*self.line(base)] for base in bases] + [bases]))
+        return self._lines[place]
+
+    def members(self, place: Place) -> frozenset[str]:
+        """Return the names that a class's own body binds, or its module by ``Class.name = …``."""
+        path, symbol = place
+        if path not in self._members:
+            module = self.records.module(path)
+            found: dict[str, set[str]] = {}
+            for name in module.definitions if module else ():
+                owner, _, leaf = name.rpartition(".")
+                found.setdefault(owner, set()).add(leaf)
+            self._members[path] = {owner: frozenset(names) for owner, names in found.items()}
+        return self._members[path].get(symbol, frozenset())
+
+    def owner(self, place: Place, name: str) -> Place | None:
+        """Return the first class of a line that has a member."""
+        return next((one for one in self.line(place) if name in self.members(one)), None)
+
+    def has(self, place: Place, name: str) -> bool | None:
+        """Return whether the objects of a class have an attribute; None where that cannot be told."""
+        if self.owner(place, name) or any(name in self._set(one) for one in self.line(place)):
+            return True
+        if any(_ANSWERING & self.members(one) for one in self.line(place)):
+            return None
+        found = [self.foreign(one, name) for one in self.line(place)]
+        return True if True in found else None if None in found else False
+
+    def foreign(self, place: Place, name: str) -> bool | None:
+        """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
+        node, module = self.records.node(place), self.records.module(place[0])
+        answers: list[bool | None] = [hasattr(object, name)]
+        for base in node.bases if node and module else ():
+            if not self.records.meant(place[0], base) and module:
+                known = [_builtin(one, name) for one in full_names(module, base)]
+                answers += known or [None]
+        return True if True in answers else None if None in answers else False
+
+    def _set(self, place: Place) -> set[str]:
+        """Return the attributes that methods of a class set on anything."""
+        node = self.records.node(place)
+        every = ast.walk(node) if node else ()
+        return {one.attr for one in every if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)}
+
+    def heirs(self, place: Place) -> Iterator[Place]:
+        """Yield the classes that derive from a class; looking at all modules takes long."""
+        pending, known = {place}, {place}
+        while pending:
+            words = set(_called(self.texts.values(), {one[1].rpartition(".")[2].encode() for one in pending}))
+            word = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, sorted(words))))
+            mentioning = (path for path, content in self.texts.items() if word.search(content))
+            classes = {one for path in mentioning for one in self.records.classes(path)}
+            pending = {one for one in classes - known if pending.intersection(self.records.bases(one))}
+            known |= pending
+            yield from sorted(pending)
+
+    def meant(self, path: str, node: ast.expr) -> Place | None:
+        """Return the class that an expression anywhere in a module stands for, by what is imported anywhere in it."""
+        if found := self.records.meant(path, node):
+            return found
+        root, _, rest = ast.unparse(node).partition(".")
+        for name in sorted(self._imported(path).get(root, ())):
+            full = f"{name}.{rest}" if rest else name
+            if found := self.records.imported(path, full):
+                return found
+        return None
+
+    def meant_module(self, path: str, node: ast.expr) -> str:
+        """Return the path of the module that an expression anywhere in a module stands for, or an empty text."""
+        root, _, rest = ast.unparse(node).partition(".")
+        for name in sorted(self._imported(path).get(root, ())):
+            full = f"{name}.{rest}" if rest else name
+            if full in self.shipped.modules:
+                return self.shipped.modules[full]
+        return ""
+
+    def _imported(self, path: str) -> dict[str, set[str]]:
+        """Return by local name what a module imports at its own level and in functions, as absolute dotted names."""
+        if path not in self._imports:
+            found: dict[str, set[str]] = {}
+            module = self.records.module(path)
+            own = next((name for name, one in self.shipped.modules.items() if one == path), "")
+            for node in ast.walk(module.tree) if module else ():
+                for local, name in _imports_of(node, own, package=self.shipped.is_package(own)):
+                    found.setdefault(local, set()).add(name)
+            self._imports[path] = found
+        return self._imports[path]
+
+
+def _imports_of(node: ast.AST, own: str, *, package: bool) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield bound_name(node, alias), alias.name if alias.asname else alias.name.partition(".")[0]
+    elif isinstance(node, ast.ImportFrom):
+        home = absolute(own, node.level, node.module or "", package=package)
+        yield from ((bound_name(node, alias), f"{home}.{alias.name}") for alias in node.names)
+
+
+def _merged(lines: list[list[Place]]) -> Iterator[Place]:
+    """Yield what Python makes of the lines of several bases; where it would refuse them, the first ones first."""
+    while lines := [line for line in lines if line]:
+        behind = [one for line in lines for one in line[1:]]
+        first = next((line[0] for line in lines if line[0] not in behind), lines[0][0])
+        yield first
+        lines = [[one for one in line if one != first] for line in lines]
+
+
+def _builtin(full: str, name: str) -> bool | None:
+    if full in _BARE:
+        return False
+    known = getattr(builtins, full, None)
+    return hasattr(known, name) if isinstance(known, type) else None
+
+
+def _called(texts: Iterable[bytes], names: set[bytes]) -> Iterator[bytes]:
+    """Yield names and what else they may be called, by ``import … as`` or an assignment."""
+    either = b"|".join(map(re.escape, sorted(names)))
+    patterns = (rb"\b(?:%s)\s+as\s+(\w+)", rb"^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$")
+    otherwise = re.compile(b"|".join(pattern % either for pattern in patterns), re.MULTILINE)
+    yield from names
+    for content in texts:
+        yield from (one for found in otherwise.findall(content) for one in found if one)
+
+
+def enclosing(module: Module) -> dict[ast.AST, tuple[ast.stmt, ...]]:
+    """Return by node of a module the functions and classes around it, outermost first."""
+    found: dict[ast.AST, tuple[ast.stmt, ...]] = {}
+    pending: list[tuple[ast.AST, tuple[ast.stmt, ...]]] = [(module.tree, ())]
+    while pending:
+        node, around = pending.pop()
+        found[node] = around
+        inner = (*around, node) if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else around
+        pending += [(child, inner) for child in ast.iter_child_nodes(node)]
+    return found

@@ -1,0 +1,168 @@
+"""Members: examined tree → attributes of classes that are taken away, and the places that still ask for them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from npu_overlays.errors import listing
+from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.kin import Kin, enclosing
+from npu_overlays.merging.gate.records import Place
+from npu_overlays.merging.gate.references import guarded_parts
+from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
+
+_KEEP = "keep it, or change those places too"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Loss:
+    """A member that is gone from a class: its name, the class, and those whose objects have it no more."""
+
+    name: str
+    place: Place
+    without: frozenset[Place]
+
+
+def report_lost_members(examined: Examined, report: Report) -> None:
+    """Report members of classes that the overlay takes away, no base has, and the shipped modules still ask for.
+
+    What an object is that stands in a variable is known of ``self`` and ``cls``, of parameters by their annotations,
+    and of what is made in the same function.
+    """
+    before, after = Kin(examined.before), Kin(examined.after)
+    for path in sorted(examined.tree.changed):
+        old, new = examined.tree.before(path), examined.tree.after(path)
+        if old is None or new is None or not examined.name(path) or not path.endswith(".py"):
+            continue
+        for place in before.records.classes(path):
+            if after.records.node(place) is None:
+                continue
+            for name in sorted(before.members(place) - after.members(place)):
+                loss = _loss(after, place, name)
+                if places := list(_askers(after, loss)) if loss.without else []:
+                    what = f"`{place[1]}.{name}` is taken away from {path}, but needed in {listing(places)}"
+                    report.add(_culprit(examined, place, name), what, _KEEP)
+
+
+def _loss(kin: Kin, place: Place, name: str) -> _Loss:
+    own = (place, *kin.heirs(place)) if kin.has(place, name) is False else ()
+    return _Loss(name=name, place=place, without=frozenset(one for one in own if kin.has(one, name) is False))
+
+
+def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
+    """Yield the places that ask for a lost member, as ``path:line (expression)``."""
+    word = re.compile(rb"\.\s*%s\b|getattr\(" % re.escape(loss.name.encode()))
+    for path, content in kin.texts.items():
+        module = kin.records.module(path) if word.search(content) and loss.name.encode() in content else None
+        found: list[tuple[int, int, str]] = []
+        if module:
+            around = enclosing(module)
+            unsure = {inner for node in around for part in guarded_parts(node) for inner in ast.walk(part)}
+            for node in around:
+                asked = _asked(node, loss.name) if node not in unsure else None
+                if asked is not None and _is_without(kin, path, asked, around, loss):
+                    found.append((asked.lineno, asked.col_offset, ast.unparse(node)))
+        yield from (f"{path}:{line} ({shown})" for line, _, shown in sorted(found))
+
+
+def _asked(node: ast.AST, name: str) -> ast.expr | None:
+    """Return what is asked for a member by a node."""
+    if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+        return node.value
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) == 2:  # noqa: PLR2004  # without a default
+        return node.args[0] if getattr(node.args[1], "value", None) == name else None
+    return None
+
+
+def _is_without(
+    kin: Kin, path: str, asked: ast.expr, around: Mapping[ast.AST, tuple[ast.stmt, ...]], loss: _Loss
+) -> bool:
+    """Return whether what is asked is of a class that has lost the member, or such a class."""
+    outer = around[asked]
+    owner = _class_around(path, outer)
+    if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "super":
+        return owner is not None and _is_above(kin, owner, loss)
+    if owner and isinstance(asked, ast.Name) and _is_self(asked, outer):
+        method = next(one.name for one in outer if isinstance(one, FUNCTIONS))
+        return any(owner in kin.line(one) and kin.owner(one, method) == owner for one in loss.without)
+    meant = kin.meant(path, asked.func if isinstance(asked, ast.Call) else asked)
+    if isinstance(asked, ast.Name) and meant is None:
+        given = _given(asked.id, outer)
+        meant = kin.meant(path, given) if given is not None else None
+    return meant in loss.without
+
+
+def _is_above(kin: Kin, owner: Place, loss: _Loss) -> bool:
+    """Return whether behind a class, where ``super()`` looks, the member was and nothing has it now."""
+    behind = kin.line(owner)[1:]
+    gone = loss.place in behind and not any(loss.name in kin.members(one) for one in behind)
+    return gone and all(kin.foreign(one, loss.name) is False for one in kin.line(owner))
+
+
+def _class_around(path: str, outer: Iterable[ast.stmt]) -> Place | None:
+    """Return the class whose method the innermost function is, or lies in."""
+    names: list[str] = []
+    for one in outer:
+        if not isinstance(one, ast.ClassDef):
+            break
+        names.append(one.name)
+    return (path, ".".join(names)) if names else None
+
+
+def _is_self(asked: ast.Name, outer: Iterable[ast.stmt]) -> bool:
+    functions = [one for one in outer if isinstance(one, FUNCTIONS)]
+    return (
+        bool(functions)
+        and asked.id in _first(functions[0])
+        and not any(asked.id in _parameters(one) for one in functions[1:])
+    )
+
+
+def _first(function: FunctionNode) -> list[str]:
+    static = any(getattr(one, "id", "") == "staticmethod" for one in function.decorator_list)
+    return [] if static else _parameters(function)[:1]
+
+
+def _parameters(function: FunctionNode) -> list[str]:
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _given(name: str, outer: tuple[ast.stmt, ...]) -> ast.expr | None:
+    """Return the class of a local variable: a parameter's annotation, or what it is made by, where only once bound."""
+    function = outer[-1] if outer and isinstance(outer[-1], FUNCTIONS) else None
+    if function is None:
+        return None
+    every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    given = [_annotation(one.annotation) for one in every if one.arg == name]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and any(getattr(one, "id", "") == name for one in node.targets):
+            given.append(node.value.func if isinstance(node.value, ast.Call) else None)
+        elif isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            given.append(None) if not _is_target(node, function) else None
+    return given[0] if len(given) == 1 else None
+
+
+def _is_target(name: ast.Name, function: ast.AST) -> bool:
+    assignments = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
+    return any(name in node.targets for node in assignments)
+
+
+def _annotation(node: ast.expr | None) -> ast.expr | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            return ast.parse(node.value, mode="eval").body
+        except SyntaxError:
+            return None
+    return node
+
+
+def _culprit(examined: Examined, place: Place, name: str) -> Culprit:
+    wanted = (f"{place[1]}.{name}", place[1])
+    for operation in examined.content.operations:
+        if operation.path == place[0] and operation.symbol in wanted:
+            return Culprit(file=operation.file, lines=(operation.line,))
+    return examined.blame.taker(place[0], name)
