@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.carried import carried_over, standing
+from npu_overlays.lock.carried import carried_over, lasting, standing
 from npu_overlays.lock.lockfile import load_lock, write_lock
 from support.environment import Environment
 
@@ -120,6 +120,9 @@ def test_what_stands_in_the_lock_is_what_is_told_each_time(tmp_path: Path) -> No
     older = locked(root, write(root, {}, name="newest"), now, "0.9")
     assert len(carried_over(*older)) == 2  # once, as it is locked for the first time
     assert standing(*older) == []
+    assert lasting("look at o/tree/m.py:15, `x` (m.py:f); o/shared/n.py:7, `y`") == (
+        "look at o/tree/m.py, `x` (m.py:f); o/shared/n.py, `y`"
+    )
     before = replace(lock, commit="4" * 40)
     assert carried_over(*made, before=before) == []
     assert len(standing(*made)) == 2

@@ -12,7 +12,7 @@ from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError
 from npu_overlays.loading import Loader
-from npu_overlays.lock.carried import carried_over
+from npu_overlays.lock.carried import carried_over, lasting
 from npu_overlays.lock.idle import idle
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
@@ -85,7 +85,7 @@ def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
     record = lock.archives.get(tree.source.archive)
     upstream = Upstream(prepared.content.overlay.pin, tree, frozenset(record.missing if record else ()))
     carried = carried_over(prepared.content, lock, upstream, lock_of=loader.lock)
-    if news := [notice for notice in carried if notice not in lock.told]:
+    if news := [notice for notice in carried if lasting(notice) not in lock.told]:
         number = plural(len(news), "notice")
         told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
         console.notice(f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}")

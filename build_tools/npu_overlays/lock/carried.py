@@ -6,6 +6,7 @@ tells only what is not there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from npu_overlays.errors import MergeError, Problem
@@ -20,6 +21,7 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.reads import Upstream, changed_reads, readers
 
 _LISTED = 5
+_LINE = re.compile(r"(?<=\.py):[0-9]+")
 _ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
 
 
@@ -54,7 +56,12 @@ def carried_over(
 
 def standing(content: Content, lock: Lock, upstream: Upstream) -> list[str]:
     """Return what `carried_over` tells each time: not of a pin changed in place or locked for the first time."""
-    return list(_told(content, lock, upstream, written_for(content.overlay, lock, None)))
+    return [*map(lasting, _told(content, lock, upstream, written_for(content.overlay, lock, None)))]
+
+
+def lasting(notice: str) -> str:
+    """Return a notice without the lines of the overlay it names: any change above them moves those."""
+    return _LINE.sub("", notice)
 
 
 def _told(content: Content, lock: Lock, upstream: Upstream, written: Written) -> list[str]:
