@@ -85,11 +85,8 @@ class LocalCluster:
     def start(self) -> None:
         head = ["--head", "--port", "0", "--temp-dir", str(self.temporary), "--include-dashboard", "false"]
         self.start_node(1, *head, "--no-monitor")
-        self.wait(partial(self.is_up, 1))
-        others = range(2, len(self.sites) + 1)
-        for number in others:
+        for number in range(2, len(self.sites) + 1):
             self.start_node(number, "--address", self.address)
-        self.wait(lambda: all(map(self.is_up, others)))
 
     def start_node(self, number: int, *role: str) -> None:
         own = ["--node-ip-address", f"127.0.0.{number}", "--num-cpus", "0", "--object-store-memory", "80000000"]
@@ -106,6 +103,8 @@ class LocalCluster:
                     start_new_session=True,
                 )
             )
+        # Nodes that start side by side may choose the same ports, and then one waits for ever.
+        self.wait(partial(self.is_up, number))
 
     def is_up(self, number: int) -> bool:
         # The head's port is open some time before it lets other nodes in.
