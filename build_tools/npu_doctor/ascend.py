@@ -1,11 +1,7 @@
-"""The Ascend software on a machine: version files and ``npu-smi`` output in, plain values out."""
-
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH120
+"""The Ascend software on a machine: version files and the output of ``npu-smi`` → plain values."""
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +32,7 @@ class Ascend:
         named = self.system.value("ASCEND_HOME_PATH") or self.system.value("ASCEND_TOOLKIT_HOME")
         pointer = pairs(self.system.text(_POINTER)).get("Toolkit_InstallPath", "")
         places = [named] if named else [pointer, *_TOOLKITS]
-        return next((place for place in places if place and self.system.is_dir(place)), "")
+        return next((place for place in places if place and self.system.is_folder(place)), "")
 
     @cached_property
     def toolkit(self) -> dict[str, str]:
@@ -82,7 +78,7 @@ class Ascend:
     def nnal(self) -> str:
         """The version of the transformer boost library."""
         home = self.system.value("ATB_HOME_PATH")
-        above = os.path.dirname(os.path.dirname(home.rstrip("/"))) if home else ""
+        above = "/".join(home.rstrip("/").split("/")[:-2])
         places = [home, above] if home else [f"{INSTALL}/nnal/atb/latest"]
         for place in filter(None, places):
             content = self.system.text(f"{place}/version.info") or ""

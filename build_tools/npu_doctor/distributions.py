@@ -1,26 +1,34 @@
-"""Distributions: one entry of the path in, what is installed there out: name, version, requirements, files, origin."""
-
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH113, PTH118, PTH119
+"""Distributions: one entry of the path → what is installed there: names, versions, requirements, files, where from."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import metadata
 from typing import Any
 
-from npu_doctor import system
+from packaging.utils import canonicalize_name
 
-_HEADERS = ("METADATA", "PKG-INFO")
+from npu_doctor import files
 
 
-def normal(name: str) -> str:
-    """Return a distribution's name as the index spells it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+class _Metadata(metadata.Distribution):
+    """Lets Python's own library read a metadata folder, or the one file of an old egg, whatever lies there."""
+
+    def __init__(self, info: str) -> None:
+        self._info = info
+
+    def read_text(self, filename: str) -> str | None:
+        return files.text(f"{self._info}/{filename}") if filename else files.text(self._info) or ""
+
+    def locate_file(self, path: object) -> Any:  # of no use without the library's own list of files
+        raise NotImplementedError(path)
+
+    def field(self, name: str) -> str:
+        """Return a field on one line, empty where it is not there."""
+        return " ".join(str((self.metadata.get_all(name) or [""])[0]).split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,28 +40,34 @@ class Distribution:
         version: its version, empty where the metadata do not say.
         root: the folder its files lie in.
         info: its metadata folder, or its one metadata file.
-        requires: its requirements as written.
     """
 
     name: str
     version: str
     root: str
     info: str
-    requires: tuple[str, ...] = ()
+
+    @cached_property
+    def requires(self) -> tuple[str, ...]:
+        """Its requirements as written."""
+        return tuple(_Metadata(self.info).requires or ())
 
     @cached_property
     def direct_url(self) -> dict[str, Any]:
         """Where it was installed from, if not from an index (PEP 610)."""
         try:
-            value = json.loads(system.text(os.path.join(self.info, "direct_url.json")) or "{}")
+            value = json.loads(files.text(f"{self.info}/direct_url.json") or "{}")
         except (ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 
     @cached_property
     def record(self) -> dict[str, str]:
-        """Its files with the digests they were installed with, by path from `root`."""
-        lines = (system.text(os.path.join(self.info, "RECORD")) or "").splitlines()
+        """Its files with the digests they were installed with, by path from `root`.
+
+        The library makes an object of every line, and there are a hundred thousand.
+        """
+        lines = (files.text(f"{self.info}/RECORD") or "").splitlines()
         # A path in quotes has a comma in it; none that matters here does.
         fields = (line.split(",") for line in lines if not line.startswith('"'))
         return {parts[0].replace("\\", "/"): parts[1] for parts in fields if len(parts) > 1 and parts[0]}
@@ -62,45 +76,19 @@ class Distribution:
 def distributions_in(entry: str) -> Iterator[Distribution]:
     """Yield the distributions installed in one entry of the path."""
     if entry.endswith(".egg"):
-        yield from _read(entry, os.path.join(entry, "EGG-INFO"))
-    for name in system.names(entry):
+        yield _distribution(entry, f"{entry}/EGG-INFO", entry.rpartition("/")[2])
+    for name in files.names(entry):
         if name.endswith((".dist-info", ".egg-info")):
-            yield from _read(entry, os.path.join(entry, name))
+            yield _distribution(entry, f"{entry}/{name}", name)
 
 
-def _read(root: str, info: str) -> Iterator[Distribution]:
-    file = next((path for name in _HEADERS if os.path.isfile(path := os.path.join(info, name))), info)
-    content = system.text(file)
-    headers = _headers(content) if content else {}
-    stem = os.path.basename(info if not info.endswith("EGG-INFO") else root).rpartition(".")[0]
-    name, version = (headers.get(key, [""])[0].strip() for key in ("name", "version"))
-    guessed, _, guessed_version = stem.partition("-")
-    requires = [*headers.get("requires-dist", []), *_egg_requires(info)]
-    yield Distribution(
-        name=normal(name or guessed),
-        version=version or guessed_version.partition("-py")[0],
+def _distribution(root: str, info: str, called: str) -> Distribution:
+    """Return what a folder of metadata says; where it does not, what the folder is called."""
+    written = _Metadata(info)
+    name, _, version = called.rpartition(".")[0].partition("-")
+    return Distribution(
+        name=canonicalize_name(written.field("Name") or name),
+        version=written.field("Version") or version.partition("-py")[0],
         root=root,
         info=info,
-        requires=tuple(requires),
     )
-
-
-def _headers(content: str) -> dict[str, list[str]]:
-    """Return the fields of a metadata file by lower-case name; what is no field is passed over."""
-    found: dict[str, list[str]] = {}
-    for line in content.splitlines():
-        if not line.strip():
-            break
-        name, colon, value = line.partition(":")
-        if colon and not line[0].isspace():
-            found.setdefault(name.strip().lower(), []).append(value.strip())
-    return found
-
-
-def _egg_requires(info: str) -> Iterator[str]:
-    """Yield the unconditional requirements of an egg; its sections are extras or conditions."""
-    for line in (system.text(os.path.join(info, "requires.txt")) or "").splitlines():
-        if line.startswith("["):
-            return
-        if line.strip():
-            yield line.strip()

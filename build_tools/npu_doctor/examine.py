@@ -1,8 +1,7 @@
-"""The examination: a context in, a report out, whatever state the machine is in."""
+"""The examination: a context → a report, whatever state the machine is in."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -31,14 +30,14 @@ def examine(context: Context) -> Diagnosis:
         Its report. A check that fails is a row of its own, never a traceback: the machines that need a doctor are ill.
     """
     rows: list[Row] = []
-    _told("commands", context.start, None, rows)
-    rows += [row for check in CHECKS for row in _run(check, context)]
-    nearest = "" if context.stack else _told("nearest", lambda: _nearest(context), "", rows)
+    _answer("commands", context.start, None, rows)
+    rows += [row for name, check in CHECKS.items() for row in _run(name, check, context)]
+    nearest = "" if context.stack else _answer("nearest", lambda: _nearest(context), "", rows)
     found: dict[str, Origin | None] = {}
     for package in context.settings["packages"]:
-        found[package] = _told(f"origin of {package}", partial(context.origin, package), None, rows)
+        found[package] = _answer(f"origin of {package}", partial(context.origin, package), None, rows)
     none: dict[str, str] = {}
-    facts = _told("facts", lambda: _facts(context), none, rows)
+    facts = _answer("facts", lambda: _facts(context), none, rows)
     return Diagnosis(
         stack=context.stack.name if context.stack else "",
         nearest=nearest,
@@ -48,8 +47,7 @@ def examine(context: Context) -> Diagnosis:
     )
 
 
-def _run(check: Check, context: Context) -> Iterator[Row]:
-    name = f"{check.__module__.rpartition('.')[2]}.{check.__name__}"
+def _run(name: str, check: Check, context: Context) -> Iterator[Row]:
     try:
         for row in check(context):
             yield replace(row, check=name)
@@ -57,7 +55,7 @@ def _run(check: Check, context: Context) -> Iterator[Row]:
         yield _failed(name, error)
 
 
-def _told(name: str, question: Callable[[], T], otherwise: T, rows: list[Row]) -> T:
+def _answer(name: str, question: Callable[[], T], otherwise: T, rows: list[Row]) -> T:
     """Return the answer to a question; where it fails, add a row that says so."""
     try:
         return question()
@@ -91,5 +89,5 @@ def _facts(context: Context) -> dict[str, str]:
     facts["cann_runtime"] = context.ascend.components.get("runtime", "")
     facts["chips"] = ", ".join(device.name for device in context.ascend.devices)
     facts["cann_home"] = context.system.real(context.ascend.home) if context.ascend.home else ""
-    facts["cpus"] = str(os.cpu_count() or "")
+    facts["cpus"] = str(context.system.cpus or "")
     return facts

@@ -1,20 +1,18 @@
-"""Packages: the path in, the distributions and modules Python would find on it out. Nothing is imported."""
-
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH120
+"""Packages: the path → the distributions and modules Python would find on it. Nothing is imported."""
 
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
 
-from npu_doctor import system
-from npu_doctor.distributions import Distribution, distributions_in, normal
+from packaging.utils import canonicalize_name
+
+from npu_doctor import files
+from npu_doctor.distributions import Distribution, distributions_in
 
 _FINDER = re.compile(r"^__editable___.*_finder\.py$")
 _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*\})\s*$", re.MULTILINE)
@@ -49,7 +47,7 @@ class Packages:
     @cached_property
     def all(self) -> tuple[Distribution, ...]:
         """Every distribution, those first on the path first."""
-        seen = dict.fromkeys(os.path.abspath(entry or ".") for entry in self.path)
+        seen = dict.fromkeys(files.absolute(entry or ".") for entry in self.path)
         return tuple(distribution for entry in seen for distribution in distributions_in(entry))
 
     @cached_property
@@ -59,7 +57,7 @@ class Packages:
 
     def get(self, name: str) -> Distribution | None:
         """Return a distribution by its name in any spelling."""
-        return self.by_name.get(normal(name))
+        return self.by_name.get(canonicalize_name(name))
 
     def version(self, name: str) -> str:
         """Return a distribution's version, empty where it is not installed or does not say."""
@@ -75,7 +73,7 @@ class Packages:
     def copies(self, module: str) -> list[Located]:
         """Return every copy of a module on the path, the one that is imported first."""
         found = [copy for entry in dict.fromkeys(self.path) if (copy := _in_folder(entry or ".", module.split(".")))]
-        unique = {os.path.realpath(copy.file): copy for copy in reversed(found)}
+        unique = {files.real(copy.file): copy for copy in reversed(found)}
         return list(reversed(unique.values()))
 
     def _locate(self, module: str) -> Located | None:
@@ -83,25 +81,25 @@ class Packages:
         namespace: Located | None = None
         for entry in self.path:
             found = _in_folder(entry or ".", parts[:1])
-            if found and os.path.isdir(found.file):
+            if found and files.is_folder(found.file):
                 namespace = namespace or _in_folder(entry or ".", parts)
             elif found:
                 return _in_folder(entry or ".", parts)
         mapped = self._editables.get(parts[0])
-        return (mapped and _in_folder(os.path.dirname(mapped), parts)) or namespace
+        return (mapped and _in_folder(mapped.rpartition("/")[0], parts)) or namespace
 
     @cached_property
     def _editables(self) -> dict[str, str]:
         """Folders by package of editable installs that work through a finder instead of the path."""
         found: dict[str, str] = {}
         for entry in self.path:
-            for name in filter(_FINDER.match, system.names(entry or ".")):
-                found = {**_mapping(os.path.join(entry, name)), **found}
+            for name in filter(_FINDER.match, files.names(entry or ".")):
+                found = {**_mapping(f"{entry}/{name}"), **found}
         return found
 
 
 def _mapping(file: str) -> dict[str, str]:
-    match = _MAPPING.search(system.text(file) or "")
+    match = _MAPPING.search(files.text(file) or "")
     try:
         value = ast.literal_eval(match[1]) if match else {}
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -113,17 +111,17 @@ def _in_folder(folder: str, parts: Sequence[str]) -> Located | None:
     """Return what a dotted name means below a folder; a folder without ``__init__`` is a namespace."""
     here = folder
     for part in parts[:-1]:
-        here = os.path.join(here, part)
-    target = os.path.join(here, parts[-1])
+        here = f"{here}/{part}"
+    target = f"{here}/{parts[-1]}"
     if found := _module(target):
-        inside = target if found.startswith(target + os.sep) else ""
+        inside = target if found.startswith(f"{target}/") else ""
         return Located(file=found, folder=inside, entry=folder)
-    if os.path.isdir(target) and (len(parts) == 1 or system.names(target)):
+    if files.is_folder(target) and (len(parts) == 1 or files.names(target)):
         return Located(file=target, folder=target, entry=folder)
     return None
 
 
 def _module(target: str) -> str:
     suffixes = (*EXTENSION_SUFFIXES, ".py")
-    names = (*(f"{os.sep}__init__{suffix}" for suffix in suffixes), *suffixes)
-    return next((target + name for name in names if os.path.isfile(target + name)), "")
+    names = (*(f"/__init__{suffix}" for suffix in suffixes), *suffixes)
+    return next((target + name for name in names if files.is_file(target + name)), "")

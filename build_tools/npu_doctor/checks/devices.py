@@ -1,15 +1,11 @@
 """The devices: whether they are all there, whom their memory belongs to, and how many of them Ray will see."""
 
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH118
-
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
-from npu_doctor import system
+from npu_doctor import files
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
 from npu_doctor.smi import Device, Process
@@ -140,23 +136,23 @@ def ray(context: Context) -> Iterator[Row]:
     package = context.packages.locate("ray")
     if package is None or not package.folder:
         return
-    files, tried = len(_numbered(context)), context.imported.get("acl")
-    wanted = len(_used(context)) or files
+    there, tried = len(_numbered(context)), context.imported.get("acl")
+    wanted = len(_used(context)) or there
     told = tried.facts.get("devices", "") if tried else ""
     asked = bool(told) or (tried is None and context.has("acl"))
     if asked:
         seen, found = int(told or wanted), f"{told} through acl" if told else "acl is there, not tried"
     else:
-        seen = _counted(package.folder, files)
+        seen = _seen_by_files(package.folder, there)
         reason = tried.error or tried.facts.get("problem", "") if tried else "not on the path"
-        found = f"{seen} of {files} in /dev, since acl cannot be asked: {reason}"
+        found = f"{seen} of {there} in /dev, since acl cannot be asked: {reason}"
     level: Level = "broken" if seen < max(wanted, 1) else "matched" if asked else "compatible"
     yield context.judge(32, "devices seen by Ray", level, found, f"{wanted or 'all'} through acl")
 
 
-def _counted(folder: str, files: int) -> int:
+def _seen_by_files(folder: str, there: int) -> int:
     """Return how many devices this Ray finds by their files."""
-    said = system.text(os.path.join(folder, "_private", "accelerators", "npu.py"))
+    said = files.text(f"{folder}/_private/accelerators/npu.py")
     if said is None:
         return 0  # a Ray that knows no NPU
-    return min(files, _ONE_DIGIT) if _RAY_PATTERN.search(said) else files
+    return min(there, _ONE_DIGIT) if _RAY_PATTERN.search(said) else there

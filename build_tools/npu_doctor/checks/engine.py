@@ -1,14 +1,10 @@
 """What goes wrong in the engine: precision and an engine that is not there; and a reproducible run's variables."""
 
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH118
-
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
-from npu_doctor import source, versions
+from npu_doctor import files, versions
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
 
@@ -21,7 +17,7 @@ def nz_format(context: Context) -> Iterator[Row]:
     if plugin is None or not plugin.folder:
         return
     value = context.system.value("VLLM_ASCEND_ENABLE_NZ")
-    known = any(source.mentions(path, "VLLM_ASCEND_ENABLE_NZ") for path in [f"{plugin.folder}/envs.py"])
+    known = any(files.mentions(path, "VLLM_ASCEND_ENABLE_NZ") for path in [f"{plugin.folder}/envs.py"])
     newer = versions.allows(">=0.11.0rc0", versions.public(context.version("vllm_ascend"))) is True
     level: Level = "broken" if (known or newer) and value != "0" else "matched"
     expected = "0" if known or newer else "nothing: this vllm-ascend has no such switch"
@@ -37,7 +33,7 @@ def expert_exchange(context: Context) -> Iterator[Row]:
     value = context.system.value("VLLM_ALL2ALL_BACKEND")
     engine = context.packages.locate("vllm")
     # The names that a vllm knows stand in its envs.py.
-    strange = value and engine and not source.mentions(os.path.join(engine.folder, "envs.py"), value)
+    strange = value and engine and not files.mentions(f"{engine.folder}/envs.py", value)
     found = f"{value}, which vllm {context.version('vllm')} does not know" if strange else value or "not set"
     level: Level = "compatible" if strange or (affected and value != _EXCHANGE) else "matched"
     expected = f"{_EXCHANGE} for dp+ep+tp in server mode" if affected else "nothing for this vllm-ascend"

@@ -1,15 +1,11 @@
 """Environments that have to be sourced, and what is preloaded: CANN, NNAL, libgomp, allocators."""
 
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH118, PTH119
-
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
-from npu_doctor import system, versions
+from npu_doctor import files, versions
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
 
@@ -25,7 +21,7 @@ def cann(context: Context) -> Iterator[Row]:
         value = context.system.value(name)
         # The folders lie directly below, or below the one of the processor; from 8.5 on links lead there.
         lost = [part for part in parts if not _part(context, value, part)]
-        there = bool(value) and context.system.is_dir(value)
+        there = bool(value) and context.system.is_folder(value)
         found = value or "not set"
         if value and not there:
             found = f"{value}, which does not exist"
@@ -37,7 +33,7 @@ def cann(context: Context) -> Iterator[Row]:
 
 def _part(context: Context, home: str, part: str) -> bool:
     machine = f"{context.system.machine}-linux"
-    return bool(home) and any(context.system.is_dir(path) for path in (f"{home}/{part}", f"{home}/{machine}/{part}"))
+    return bool(home) and any(context.system.is_folder(path) for path in (f"{home}/{part}", f"{home}/{machine}/{part}"))
 
 
 def nnal(context: Context) -> Iterator[Row]:
@@ -68,8 +64,8 @@ def nnal_version(context: Context) -> Iterator[Row]:
 def _torch_abi(context: Context) -> str:
     """Return torch's C++ ABI, from its CMake file, else as torch itself said in the child process."""
     located = context.packages.locate("torch")
-    config = os.path.join(located.folder, "share", "cmake", "Torch", "TorchConfig.cmake") if located else ""
-    found = _ABI.search(system.text(config) or "")
+    config = f"{located.folder}/share/cmake/Torch/TorchConfig.cmake" if located else ""
+    found = _ABI.search(files.text(config) or "")
     said = context.imported.get("torch") if not found else None
     return found[1] if found else (said.facts.get("abi", "") if said else "")
 
@@ -82,7 +78,7 @@ def preload(context: Context) -> Iterator[Row]:
         if "/" in path and not context.system.is_file(path):
             fix = "correct LD_PRELOAD or install the file"
             yield context.judge(18, "LD_PRELOAD", "broken", f"{path} does not exist", "files that exist", fix=fix)
-    kinds = [os.path.basename(path).partition(".")[0].partition("-")[0] for path in named]
+    kinds = [path.rpartition("/")[2].partition(".")[0].partition("-")[0] for path in named]
     yield from _jemalloc(named, kinds)
     if context.system.machine != "aarch64" or not context.has("torch"):
         return
@@ -114,6 +110,6 @@ def _jemalloc(named: list[str], kinds: list[str]) -> Iterator[Row]:
 
 def _libgomp(context: Context) -> str:
     located = context.packages.locate("torch")
-    folder = os.path.join(located.entry, "torch.libs") if located else ""
-    shipped = [os.path.join(folder, name) for name in system.names(folder) if name.startswith("libgomp")]
+    folder = f"{located.entry}/torch.libs" if located else ""
+    shipped = [f"{folder}/{name}" for name in files.names(folder) if name.startswith("libgomp")]
     return next(iter(shipped), "/usr/lib/aarch64-linux-gnu/libgomp.so.1")

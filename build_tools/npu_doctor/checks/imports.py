@@ -1,17 +1,13 @@
 """What goes wrong while importing: the first error, files lost or doubled, builds for something else."""
 
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH113, PTH118
-
 from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 
-from npu_doctor import system
+from npu_doctor import files
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
 
@@ -33,10 +29,8 @@ def triton(context: Context) -> Iterator[Row]:
     ours, theirs = context.packages.get("triton-ascend"), context.packages.get("triton")
     if ours is None:
         return
-    lost = [
-        path for path in ours.record if path.startswith("triton/") and not os.path.isfile(os.path.join(ours.root, path))
-    ]
-    sample = os.path.join(ours.root, "triton", "__init__.py")
+    lost = [path for path in ours.record if path.startswith("triton/") and not files.is_file(f"{ours.root}/{path}")]
+    sample = f"{ours.root}/triton/__init__.py"
     changed = _changed(sample, ours.record.get("triton/__init__.py", ""))
     found = [f"triton-ascend {ours.version}"]
     found += [f"triton {theirs.version} too"] if theirs else []
@@ -50,7 +44,7 @@ def triton(context: Context) -> Iterator[Row]:
 def _changed(path: str, recorded: str) -> bool:
     """Return whether a file is there and is not the one its record tells of."""
     kind, _, value = recorded.partition("=")
-    content = system.content(path) if kind == "sha256" else None
+    content = files.content(path) if kind == "sha256" else None
     if content is None:
         return False
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode() != value
@@ -61,7 +55,7 @@ def cuda(context: Context) -> Iterator[Row]:
     located = context.packages.locate("torch")
     if located is None or not located.folder:
         return
-    built = _CUDA.search(system.text(os.path.join(located.folder, "version.py")) or "")
+    built = _CUDA.search(files.text(f"{located.folder}/version.py") or "")
     device = any(re.fullmatch(r"nvidia[0-9]+", name) for name in context.system.names("/dev"))
     level: Level = "matched" if not built else "broken" if device else "compatible"
     found = f"built for CUDA {built[1]}, {'with' if device else 'without'} a CUDA device" if built else "no CUDA"

@@ -1,16 +1,11 @@
 """What goes wrong with memory: allocator settings against the installed torch_npu and against sleep mode."""
 
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH113, PTH118, PTH123
-
 from __future__ import annotations
 
-import mmap
-import os
 import re
 from collections.abc import Iterator
 
-from npu_doctor import source, system, versions
+from npu_doctor import files, syntax, versions
 from npu_doctor.checks.install import build_record
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
@@ -45,12 +40,12 @@ def _refusing(context: Context) -> set[str]:
     """Return the variables that the installed engines look at before they refuse."""
     places = [("vllm_ascend", "device_allocator"), ("torch_memory_saver", "")]
     folders = [
-        os.path.join(located.folder, below)
+        f"{located.folder}/{below}"
         for package, below in places
         if (located := context.packages.locate(package)) and located.folder
     ]
-    paths = [path for folder in folders for path in source.files(folder) if source.mentions(path, _OPTION)]
-    return {name for name in _VARIABLES for path in paths if source.mentions(path, name)}
+    paths = [path for folder in folders for path in files.python_files(folder) if files.mentions(path, _OPTION)]
+    return {name for name in _VARIABLES for path in paths if files.mentions(path, name)}
 
 
 def dynamic_segments(context: Context) -> Iterator[Row]:
@@ -59,8 +54,8 @@ def dynamic_segments(context: Context) -> Iterator[Row]:
     located, verl = context.packages.locate("torch_npu"), context.packages.locate("verl")
     if wanted.strip().lower() not in _TRUE or located is None:
         return
-    setter = source.mentions(os.path.join(located.folder, "npu", "memory.py"), "def _set_allocator_settings")
-    reads = verl is None or os.path.isfile(os.path.join(verl.folder, "utils", "npu", "allocator.py"))
+    setter = files.mentions(f"{located.folder}/npu/memory.py", "def _set_allocator_settings")
+    reads = verl is None or files.is_file(f"{verl.folder}/utils/npu/allocator.py")
     found = f"torch_npu {context.version('torch_npu')} {'has' if setter else 'has no'} _set_allocator_settings"
     found += "" if reads else f"; verl {context.version('verl')} does not read the variable"
     fix = "unset EXPANDABLE_SEGMENTS, or take " + ("torch_npu 2.7.1.post2 with CANN 8.5.0" if reads else "verl-npu")
@@ -91,24 +86,13 @@ def _known(context: Context) -> set[str] | None:
     """Return the options that the installed torch_npu knows, from its library, else from the table of versions."""
     located = context.packages.locate("torch_npu")
     rules = context.settings["allocator"]
-    held = _held(os.path.join(located.folder, "lib", "libtorch_npu.so"), rules["options"]) if located else None
+    held = files.held(f"{located.folder}/lib/libtorch_npu.so", rules["options"]) if located else None
     if held:
         return held
     tabled = [
         options for version, options in rules["known"].items() if versions.same(version, context.version("torch_npu"))
     ]
     return set(tabled[0]) if tabled else None
-
-
-def _held(library: str, texts: list[str]) -> set[str] | None:
-    """Return which texts a library holds; None where it cannot be read."""
-    if not os.path.isfile(library):  # opening a pipe would wait for ever
-        return None
-    try:
-        with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return {text for text in texts if content.find(text.encode()) >= 0}
-    except (OSError, ValueError):  # not there, or empty
-        return None
 
 
 def sleep_mode(context: Context) -> Iterator[Row]:
@@ -118,7 +102,7 @@ def sleep_mode(context: Context) -> Iterator[Row]:
         return
     tag = "cpython-" + "".join(context.system.python.split(".")[:2])
     libraries = [
-        name for name in system.names(plugin.folder) if name.startswith("vllm_ascend_C") and name.endswith(".so")
+        name for name in files.names(plugin.folder) if name.startswith("vllm_ascend_C") and name.endswith(".so")
     ]
     fitting = [name for name in libraries if tag in name or ".abi3." in name or name == "vllm_ascend_C.so"]
     enabled = build_record(plugin.folder, "__sleep_mode_enabled__")
@@ -132,10 +116,8 @@ def sleep_frees(context: Context) -> Iterator[Row]:
     plugin = context.packages.locate("vllm_ascend")
     if plugin is None or not plugin.folder:
         return
-    paths = [
-        path for name in ("worker", "device_allocator") for path in source.files(os.path.join(plugin.folder, name))
-    ]
-    bodies = [body for path in paths if source.mentions(path, "def sleep(") for body in source.functions(path, "sleep")]
+    paths = [path for name in ("worker", "device_allocator") for path in files.python_files(f"{plugin.folder}/{name}")]
+    bodies = [body for path in paths if files.mentions(path, "def sleep(") for body in syntax.functions(path, "sleep")]
     # The worker's sleep calls the allocator's: one of them has to.
     frees = any("empty_cache" in body for body in bodies)
     level: Level = "matched" if frees else "compatible" if bodies else "unknown"

@@ -1,39 +1,22 @@
-"""Python source of installed packages, read and never run: what it imports from another package, what it defines."""
-
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH118
+"""Syntax: a file of an installed package, never run → what it imports from another package and what it defines."""
 
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from npu_doctor import system
-
-_MOST_FILES = 5_000
+from npu_doctor import files
 
 
 @cache
 def _parsed(path: str) -> ast.Module | None:
-    content = system.text(path)
+    content = files.text(path)
     try:
         return None if content is None else ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def files(folder: str) -> Iterator[str]:
-    """Yield the Python files below a folder, in order."""
-    count = 0
-    for here, inner, names in os.walk(folder):
-        inner[:] = sorted(name for name in inner if name != "__pycache__")
-        for name in sorted(names):
-            if name.endswith(".py") and count < _MOST_FILES:
-                count += 1
-                yield os.path.join(here, name)
 
 
 def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
@@ -48,7 +31,7 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
     Yields:
         The module and the line.
     """
-    content = system.text(path) or ""
+    content = files.text(path) or ""
     module = rf"({re.escape(target)}(?:\.\w+)*)(?!\w)"
     statement = re.compile(rf"^(?:from\s+{module}\s+import\b|import\s.*\b{module})", re.MULTILINE)
     matches = list(statement.finditer(content))
@@ -67,7 +50,7 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
 
 def all_imports(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the names a file takes from one module anywhere, with the line; imports under ``try`` are not meant."""
-    content = system.text(path) or ""
+    content = files.text(path) or ""
     tree = _parsed(path) if module in content else None
     guarded = (
         {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
@@ -116,14 +99,9 @@ def _below(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-def mentions(path: str, text: str) -> bool:
-    """Return whether a file holds a text."""
-    return text in (system.text(path) or "")
-
-
 def functions(path: str, name: str) -> Iterator[str]:
     """Yield the text of every function of a name in a file, methods too."""
-    lines = (system.text(path) or "").split("\n")
+    lines = (files.text(path) or "").split("\n")
     tree = _parsed(path)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:

@@ -1,13 +1,10 @@
 """Where packages come from: strays, placeholders, files with two owners, doubled and shadowed installs."""
 
-# Paths are the strings of sys.path and of the environment, thousands of them.
-# ruff: noqa: PTH112, PTH118, PTH120
-
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
+from npu_doctor import files
 from npu_doctor.context import Context
 from npu_doctor.model import Row
 
@@ -18,7 +15,7 @@ def stray(context: Context) -> Iterator[Row]:
     """Yield top-level packages with names that belong to nobody, and who installed them."""
     for name in context.settings["stray"]:
         # Most machines have no such folder; records hold a hundred thousand lines.
-        beside = [one for one in context.packages.all if os.path.isdir(os.path.join(one.root, name))]
+        beside = [one for one in context.packages.all if files.is_folder(f"{one.root}/{name}")]
         owners = sorted(one.name for one in beside if any(path.startswith(f"{name}/") for path in one.record))
         if owners:
             yield Row(
@@ -62,7 +59,7 @@ def owners(context: Context) -> Iterator[Row]:
     clashes: dict[tuple[str, ...], list[str]] = {}
     for (root, path), digests in claimed.items():
         if len(digests) > 1 and len(set(digests.values())) > 1:
-            clashes.setdefault(tuple(sorted(digests)), []).append(os.path.join(root, path))
+            clashes.setdefault(tuple(sorted(digests)), []).append(f"{root}/{path}")
     for names, paths in sorted(clashes.items()):
         if set(names) == {"triton", "triton-ascend"}:
             continue  # has a row of its own, with the order to remove them in
@@ -109,6 +106,6 @@ def outside(context: Context) -> Iterator[Row]:
             found=origin.file,
             expected=f"the file of {distribution} {installed.version} in {installed.root}",
             why="PYTHONPATH or the current folder comes first, so the installed package is not the one that runs",
-            fix=f"take {os.path.dirname(os.path.dirname(origin.file))} off PYTHONPATH, or start elsewhere",
+            fix=f"take {'/'.join(origin.file.split('/')[:-2])} off PYTHONPATH, or start elsewhere",
             see=("https://github.com/modelscope/ms-swift/issues/9245",),
         )

@@ -1,0 +1,124 @@
+"""What installed distributions require: whether it is there, and of a version that will do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from npu_doctor import files, versions
+from npu_doctor.context import Context
+from npu_doctor.distributions import Distribution
+from npu_doctor.model import Level, Row
+from npu_doctor.requirements import applies, parse, range_of
+
+_INFERENCE = ("vllm", "sglang")
+_TORCH = ("torch", "torchvision", "torchaudio")
+
+
+def development_pin(context: Context) -> Iterator[Row]:
+    """Yield whether vllm-ascend requires a torch_npu that the index does not have."""
+    distribution = context.packages.get("vllm-ascend")
+    for text in distribution.requires if distribution else ():
+        wanted = parse(text)
+        if wanted is None or canonicalize_name(wanted.name) != "torch-npu" or ".dev" not in range_of(text):
+            continue
+        found = context.version("torch_npu")
+        asked = range_of(text)
+        answer = versions.allows(asked, found) if found else False
+        base = asked.lstrip("=~> ").partition(".dev")[0]
+        level: Level = "matched" if answer else "compatible" if versions.same(base, found) else "broken"
+        yield context.judge(3, "torch_npu for vllm-ascend", level, found or "not installed", asked)
+
+
+def required(context: Context) -> Iterator[Row]:
+    """Yield, for each patched distribution, what it requires and nobody installed, as after ``--no-deps``."""
+    for distribution in context.packages.by_name.values():
+        package = f"{distribution.name.replace('-', '_')}_summary"
+        if not files.is_file(f"{distribution.root}/{package}/changes.json"):
+            continue
+        wanted = {text: _applying(context, text) for text in dict.fromkeys(distribution.requires)}
+        absent = {
+            text.partition(";")[0].replace(" ", ""): one.name
+            for text, one in wanted.items()
+            if one and not context.packages.get(one.name)
+        }
+        if absent:
+            # Ours, the companion and those of the same suffix, may be on no index.
+            suffix = distribution.name.rpartition("-")[2]
+            ours = any("+" in text or name.endswith(f"-{suffix}") for text, name in absent.items())
+            links = " --find-links wheels" if ours else ""
+            yield Row(
+                component=f"requirements of {distribution.name}",
+                level="broken",
+                found=f"not installed: {', '.join(dict.fromkeys(absent.values()))}",
+                expected="all installed",
+                why="what needs them cannot be imported; --no-deps leaves them out",
+                fix=f"python -m pip install{links} {' '.join(map(shlex.quote, absent))}",
+                see=(distribution.info,),
+            )
+
+
+def _applying(context: Context, text: str) -> Requirement | None:
+    """Return a requirement that applies to this machine; None for any other text."""
+    wanted = parse(text)
+    here = {"python": context.system.python, "machine": context.system.machine}
+    return wanted if wanted and applies(wanted, **here) else None
+
+
+def requirements(context: Context) -> Iterator[Row]:
+    """Yield each requirement between the packages of a stack that does not hold."""
+    names = {canonicalize_name(name): name for name in context.settings["distributions"].values()}
+    for distribution in context.packages.by_name.values():
+        if distribution.name in names or distribution.name.endswith("-npu"):
+            yield from _unmet(context, distribution, set(names))
+
+
+def _unmet(context: Context, distribution: Distribution, names: set[str]) -> Iterator[Row]:
+    for text in dict.fromkeys(distribution.requires):
+        wanted = _applying(context, text)
+        name = canonicalize_name(wanted.name) if wanted else ""
+        if wanted is None or name not in names:
+            continue
+        specifier = range_of(text)
+        if name == "torch-npu" and ".dev" in specifier:
+            continue  # has a row of its own
+        found = context.packages.version(wanted.name)
+        if not found or not specifier or versions.allows(specifier, found) is not False:
+            continue
+        # torch has to be torch_npu's, whatever an engine asks for.
+        torch = name in _TORCH and distribution.name in _INFERENCE
+        level: Level = "compatible" if torch else "broken"
+        label, asked = (
+            f"{wanted.name} for {distribution.name}",
+            f"{specifier} ({distribution.name} {distribution.version})",
+        )
+        if torch:
+            yield context.judge(2, label, level, found, asked)
+        else:
+            fix = f"pip install --no-deps '{wanted.name}{specifier}', or take both from one stack"
+            why = f"{distribution.name} {distribution.version} requires it"
+            see = (f"{distribution.info}",)
+            yield Row(
+                component=label,
+                level=level,
+                found=found,
+                expected=asked,
+                why=why,
+                fix=fix,
+                see=see,
+            )
+
+
+def limits(context: Context) -> Iterator[Row]:
+    """Yield whether packages keep within the limits that hold for every stack."""
+    for limit in context.settings["limits"]:
+        found = context.version(limit["component"])
+        if not found:
+            continue
+        answer = versions.allows(limit["allow"], versions.public(found))
+        level: Level = "unknown" if answer is None else "matched" if answer else "broken"
+        name = context.settings["distributions"][limit["component"]]
+        yield context.judge(limit["symptom"], name, level, found, limit["allow"], source=limit["source"])
