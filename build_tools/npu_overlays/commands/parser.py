@@ -20,6 +20,7 @@ from npu_overlays.commands import (
     listing,
     lock,
     matrix,
+    port,
     show,
     summary,
     verify_wheel,
@@ -74,6 +75,7 @@ _COMMANDS = (
     verify_wheel.COMMAND,
     init.COMMAND,
     drift.COMMAND,
+    port.COMMAND,
     cache.COMMAND,
     matrix.COMMAND,
 )

@@ -58,6 +58,10 @@ class Classifier:
             return Fit(problem="upstream has no such file")
         return self._fitting.fits(operation.path, now)[operation.symbol]
 
+    def changed(self, operation: Operation, now: Revision) -> bool:
+        """Return whether anything an operation depends on is another in a revision; it need not apply there."""
+        return self._fitting.changed(operation, now)
+
     def verdict(self, operation: Operation, now: Revision, landed: Landed) -> Verdict:
         """Return what became of an operation in a revision, given the commits that led to it."""
         commit = landed.find(references(operation.reason.forwarded, self._repository))

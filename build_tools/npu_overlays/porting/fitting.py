@@ -100,6 +100,16 @@ class Fitting:
         """Return what an operation depended on where it was locked."""
         return self._locked.get((operation.path, operation.symbol))
 
+    def changed(self, operation: Operation, now: Revision) -> bool:
+        """Return whether anything an operation depends on is another in a revision; it need not apply there."""
+        module, locked = self._modules.get(now, operation.path), self.locked(operation)
+        if module is None or locked is None:
+            return True
+        try:
+            return bool(differences(locked, _now(locked, operation, module)))
+        except MergeError:
+            return True
+
     def tried(self, operation: Operation, module: Module, companions: Companions | None = None) -> str:
         """Return why an operation cannot be applied to a module, or an empty text where it can be."""
         together = companions or Companions([operation])

@@ -91,15 +91,13 @@ class History:
             for id_, parents, date, subject in zip(fields, fields, fields, fields, strict=True)
         }
 
-    def touching(self, first: str, last: str, path: str) -> list[Commit]:
-        """Return the commits between two that changed a path, oldest first; merges by their first parent."""
-        return self._log("--first-parent", "--reverse", last, f"^{first}", "--", path)
-
-    def blob_at(self, commit: str, path: str) -> str:
-        """Return the blob of a path in a commit, or an empty text where it has none."""
-        listed = self._git("ls-tree", "-z", commit, "--", path).split("\0")
-        heads = [entry.partition("\t")[0].split(" ") for entry in listed if entry]
-        return next((head[2] for head in heads if head[1] == "blob"), "")
+    def versions(self, first: str, last: str, path: str) -> list[tuple[Commit, str]]:
+        """Return the commits between two that changed a path, oldest first, each with the blob it left; empty: none."""
+        found = self._log("--first-parent", "--reverse", last, f"^{first}", "--", path)
+        request = "".join(f"{commit.id}:{path}\n" for commit in found).encode("utf-8", "surrogateescape")
+        answers = self._git("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=request).splitlines()
+        blobs = (kind.removeprefix("blob ") if kind.startswith("blob ") else "" for kind in answers)
+        return list(zip(found, blobs, strict=True))
 
     def is_ancestor(self, one: str, other: str) -> bool:
         """Return whether a commit is part of the history of another."""

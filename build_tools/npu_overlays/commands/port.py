@@ -1,0 +1,219 @@
+"""`port`: an overlay and another commit or release of its upstream → the overlay for that, and what is left to do."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import Selection, add_json, add_one, read_one
+from npu_overlays.commands.selection import checked_root, find_named
+from npu_overlays.console import Console
+from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.porting.folder import abort
+from npu_overlays.porting.port import Decisions, Port, decide, evaluate, find_unfinished, start
+from npu_overlays.porting.rows import Row
+from npu_overlays.porting.verdict import KINDS, MEANINGS
+from npu_overlays.progress import about
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.tree import SourceTree
+
+_DESCRIPTION = """\
+Make an overlay for another commit or release: its folder, pin, archive and
+sha256, and a table of what became of everything it says: what fits, what
+changed, what was renamed or moved and where to, what is gone, what upstream
+does itself now; each with the evidence, and with the commit that did it.
+
+Nothing of that is done unasked. --accept carries out what the table proposes,
+by kind or by name; `all` is every proposal but what is absorbed, since a change
+that was forwarded may have landed without its NPU part. What is left is yours:
+write it under tree/ of the new folder, or --drop it with a reason, and
+--continue. The layers are not touched: what no longer applies is dropped by the
+new pin, with why, and what moved is stated there anew.
+
+examples:
+  npu-overlays port verl@d62da49 --to v0.7.0
+  npu-overlays port transformers@91393fe --to 4.57.6 --accept all
+  npu-overlays port verl@f9c855f --continue --accept renamed --accept already-gone
+  npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has no such rollout.'
+  npu-overlays port verl@f9c855f --show vLLMRollout.__init__
+  npu-overlays port verl@f9c855f --abort
+
+kinds:
+"""
+_EPILOG = """
+exit codes: 0 it is finished and locked; 5 parts are left to decide, or to mend
+"""
+_HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
+_COLUMN = 76
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: the overlay, and where its upstream is to come from.
+        to: what to port it to; empty to go on with a port that is under way.
+        decisions: what is accepted and dropped.
+        show: the part to show both versions of, or empty.
+        abort: whether to give the port up.
+        json: whether the report is JSON.
+    """
+
+    selection: Selection
+    to: str
+    decisions: Decisions
+    show: str
+    abort: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_one(parser)
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--to", metavar="REV", help="a tag, branch, commit or version of upstream to port it to")
+    group.add_argument("--continue", dest="going_on", action="store_true", help="go on with the port in OVERLAY")
+    group.add_argument("--show", metavar="NAME", help="print upstream's old and new definition side by side")
+    group.add_argument("--abort", action="store_true", help="remove OVERLAY, whose port is not finished")
+    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="do what is proposed")
+    parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="leave it out")
+    add_json(parser)
+
+
+def _dropped(text: str) -> tuple[str, str]:
+    name, _, why = text.partition("=")
+    if not name.strip() or not why.strip():
+        msg = f"`{text}` is not NAME=WHY"
+        raise argparse.ArgumentTypeError(msg)
+    return name.strip(), why.strip()
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    if (parsed.abort or parsed.show) and (parsed.accept or parsed.drop):
+        what = "decide something, and nothing is decided with --abort or --show"
+        raise UsageError(Problem(where="--accept, --drop", what=what, fix="use them with --to or --continue"))
+    return Options(
+        selection=read_one(parsed),
+        to=parsed.to or "",
+        decisions=Decisions(accept=tuple(parsed.accept), drop=dict(parsed.drop)),
+        show=parsed.show or "",
+        abort=parsed.abort,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    selection = options.selection
+    name = selection.names[0]
+    if options.abort:
+        folder = _unfinished(selection)
+        abort(folder)
+        console.line(f"{folder.name}: removed")
+        return 0
+    with about(name):
+        folder, notes = _begun(options) if options.to else (_unfinished(selection), ())
+        port = evaluate(folder, selection.choice, notes)
+        if options.show:
+            return _show(port, options.show, console)
+        if decide(port, options.decisions):
+            port = evaluate(folder, selection.choice, notes)
+    if options.json:
+        console.json(port.as_json())
+    else:
+        _report(console, port)
+    return 0 if port.is_finished else MergeError.exit_code
+
+
+def _begun(options: Options) -> tuple[Path, tuple[str, ...]]:
+    old = find_named(options.selection.root, options.selection.names[0])
+    overlay, notes = start(old, options.to, options.selection.choice)
+    return overlay.folder, notes
+
+
+def _unfinished(selection: Selection) -> Path:
+    name = selection.names[0]
+    beside = Path(name).expanduser()
+    return find_unfinished(beside.absolute() if beside.is_dir() else checked_root(selection.root) / name)
+
+
+def _report(console: Console, port: Port) -> None:
+    for note in port.notes:
+        console.notice(f"{port.new.name}: {note}")
+    fitting = [row for row in port.rows if row.verdict.kind == "fits"]
+    console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
+    console.line(f"{len(fitting)} of {plural(len(port.rows), 'part')} fit as they stand")
+    rest = sorted((row for row in port.rows if row not in fitting), key=_order)
+    if rest:
+        console.line("")
+        console.table(_HEADINGS, map(_cells, rest))
+    console.line("")
+    if port.is_finished:
+        console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
+        return
+    for problem in port.problems:
+        console.notice(str(problem))
+    left = [row for row in port.open if not row.verdict.proposal]
+    proposed = len(port.open) - len(left)
+    if port.open:
+        console.line(f"{plural(len(port.open), 'part')} open: {proposed} with a proposal, {len(left)} for you")
+    else:
+        console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
+    again = f"npu-overlays port {port.new.name} --continue"
+    console.line(f"next: {again}{' --accept all' if proposed else ''}")
+
+
+def _order(row: Row) -> tuple[bool, bool, int, str]:
+    verdict = row.verdict
+    return verdict.applies, bool(verdict.proposal), KINDS.index(verdict.kind), row.name
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    verdict = row.verdict
+    proposal = verdict.proposal or ("" if verdict.applies else "yours")
+    commit = (
+        f"{row.commit.id[:9]} {row.commit.date}{f' #{row.commit.pull}' if row.commit.pull else ''}"
+        if row.commit
+        else ""
+    )
+    return verdict.kind, proposal, row.action, row.name, verdict.to, commit, verdict.evidence
+
+
+def _show(port: Port, name: str, console: Console) -> int:
+    named = [row for row in port.rows if name in (row.name, row.name.rpartition(":")[2])]
+    if not named:
+        fix = "name one of the table of `port --continue`"
+        raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))
+    for row in named:
+        path, _, symbol = row.name.partition(":")
+        there, _, moved = (row.verdict.to or row.name).partition(":")
+        console.line(f"{row.name}: {row.verdict.kind}", style="bold")
+        old, new = _text(port.base, path, symbol), _text(port.now, there, moved)
+        for left, right in zip_longest(old, new, fillvalue=""):
+            mark = " " if left == right else "|"
+            console.line(f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip())
+    return 0
+
+
+def _text(tree: SourceTree, path: str, symbol: str) -> list[str]:
+    """Return the lines of a definition, or of a file that is not Python; none where there is no such thing."""
+    if path not in tree:
+        return []
+    if not path.endswith(".py"):
+        return tree.read(path).decode("utf-8", "replace").splitlines()
+    module = Module(path, tree.read(path))
+    known = module.definitions.get(symbol, [])
+    return [line for one in known for line in module.whole_text(one.node).decode().splitlines()]
+
+
+COMMAND = Command(
+    name="port",
+    summary="make an overlay for another commit or release, and say what became of everything it says",
+    description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

@@ -1,0 +1,243 @@
+"""`port`: an overlay carried to another commit or release, on a real repository, in as many steps as it takes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomllib
+
+from end_to_end.sample import (
+    CORE,
+    LIB_EDIT,
+    LIB_FILES,
+    LIB_METADATA,
+    LIB_OVERLAY,
+    README,
+    Sample,
+    make_sample,
+    open_sample,
+)
+from environments.once import once
+from support.environment import Done
+from support.overlays import write_layer, write_overlay
+from support.wheels import write_wheel
+
+
+@dataclass(frozen=True)
+class Moving:
+    """The sample's lib, its overlay as a layer and a pin, and a clone in which upstream moves on."""
+
+    sample: Sample
+    clone: Path
+    name: str
+
+    @property
+    def root(self) -> Path:
+        return self.sample.overlays
+
+    def commit(self, message: str, files: dict[str, bytes | None]) -> str:
+        for path, content in files.items():
+            if content is None:
+                (self.clone / path).unlink()
+            else:
+                (self.clone / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.clone / path).write_bytes(content)
+        git = self.sample.environment.succeed
+        git("git", "-C", self.clone, "add", "--all")
+        git("git", "-C", self.clone, "commit", "--quiet", "--message", message)
+        return git("git", "-C", self.clone, "rev-parse", "HEAD").out.strip()
+
+    def port(self, name: str, *arguments: str) -> Done:
+        return self.sample.environment.cli("port", name, *arguments, "--upstream", f"lib={self.clone}")
+
+    def ported(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        done = self.port(self.name, *arguments, "--json")
+        assert done.code == code, done.out + done.err
+        found: dict[str, Any] = done.json()
+        return found
+
+
+@pytest.fixture
+def moving(shared: Path, tmp_path: Path) -> Moving:
+    sample = open_sample(once(shared, "sample", make_sample)).copy(tmp_path)
+    shutil.copytree(sample.lib.path, tmp_path / "clone")
+    commit = sample.lib.git("rev-parse", "main")
+    for part in (sample.overlays, sample.folder / "stacks"):
+        shutil.rmtree(part)
+    config = LIB_EDIT.replace("tool.overlay.", "")
+    settings = 'suffix = "npu"\npurpose = "NPU"\npackages = ["src/lib"]\nlicense-files = ["LICENSE"]\n'
+    repository = f'[upstream]\nrepository = "{sample.lib.url}"\n\n'
+    write_layer(sample.overlays / "lib", project="lib", files=LIB_OVERLAY, config=f"{settings}{repository}{config}")
+    folder = write_overlay(
+        sample.overlays,
+        project="lib",
+        commit=commit,
+        repository=sample.lib.url,
+        packages=["src/lib"],
+        files={},
+        overlay='not-built = ["tests"]  # its tests\n',
+    )
+    sample.environment.ok("lock", folder.name)
+    return Moving(sample=sample, clone=tmp_path / "clone", name=folder.name)
+
+
+def changed_core() -> bytes:
+    """Return the core with a rename, an absorbed edit, a deletion made, and another body under a wrapper."""
+    core = CORE.replace(b"def stop", b"def halt").replace(b"value * 2", b"value * 3")
+    core = core.replace(b'    def obsolete(self) -> None:\n        """Not wanted."""\n', b"")
+    return core.replace(b'return "upstream" * times', b'return "upstream" * int(times)')
+
+
+def kinds(found: dict[str, Any]) -> dict[str, str]:
+    return {one["target"].rpartition(":")[2]: one["kind"] for one in found["parts"] if one["kind"] != "fits"}
+
+
+def test_what_fits_everywhere_is_ported_at_once(moving: Moving) -> None:
+    commit = moving.commit("notes (#1)", {"README.md": b"# lib\n\nMore.\n"})
+    before = {path: path.read_bytes() for path in (moving.root / "lib").rglob("*") if path.is_file()}
+    found = moving.ported("--to", commit)
+    folder = moving.root / f"lib@{commit[:7]}"
+    assert (found["finished"], found["folder"], found["problems"]) == (True, str(folder), [])
+    assert {path.name for path in folder.iterdir()} == {"pyproject.toml", "README.md", "overlay.lock"}
+    text = (folder / "pyproject.toml").read_text()
+    assert 'not-built = ["tests"]  # its tests\n' in text
+    values = tomllib.loads(text)["tool"]["overlay"]
+    assert values["upstream"]["commit"] == commit
+    assert {path: path.read_bytes() for path in before} == before
+    moving.sample.environment.ok("check", folder.name, "--upstream", f"lib={moving.clone}")
+
+
+def test_proposals_are_made_and_not_carried_out_unasked(moving: Moving) -> None:
+    first = moving.commit("rename stop (#7)", {"src/lib/core.py": CORE.replace(b"def stop", b"def halt")})
+    commit = moving.commit("much (#8)", {"src/lib/core.py": changed_core()})
+    found = moving.ported("--to", commit, code=5)
+    assert kinds(found) == {
+        "Engine.start": "body changed",
+        "Engine.stop": "renamed",
+        "Engine.obsolete": "already gone",
+        "scale": "absorbed",
+    }
+    blamed = {one["target"].rpartition(":")[2]: one["commit"] for one in found["parts"] if one["commit"]}
+    assert (blamed["Engine.stop"]["id"], blamed["Engine.stop"]["pull"]) == (first, "7")
+    assert blamed["scale"]["id"] == commit
+    name = f"lib@{commit[:7]}"
+    assert not (moving.root / name / "overlay.lock").exists()
+    done = moving.port(name, "--continue", "--accept", "all")
+    assert done.code == 5
+    assert "1 part open: 1 with a proposal, 0 for you" in done.out
+    assert "scale" in done.out
+    done = moving.port(name, "--continue", "--accept", "absorbed", "--json")
+    assert done.code == 0, done.err
+    moving.sample.environment.ok("check", name, "--upstream", f"lib={moving.clone}")
+    diff = moving.sample.environment.ok("diff", name, "--upstream", f"lib={moving.clone}").out
+    assert "stopped at once" in diff
+    assert "def halt" in diff
+    assert not (moving.root / name / ".port.json").exists()
+    drops = tomllib.loads((moving.root / name / "pyproject.toml").read_text())["tool"]["overlay"]["drop"]
+    assert [one["name"] for one in drops] == [
+        *("src/lib/core.py:Engine.stop", "src/lib/core.py:Engine.obsolete", "src/lib/core.py:scale")
+    ] or len(drops) == 3
+    assert "(#8)" in next(one["why"] for one in drops if one["name"].endswith(":scale"))
+
+
+def test_all_in_one_run(moving: Moving) -> None:
+    commit = moving.commit("much (#8)", {"src/lib/core.py": changed_core()})
+    found = moving.ported("--to", commit, "--accept", "all", "--accept", "scale")
+    assert found["finished"]
+
+
+def test_what_only_a_person_can_decide(moving: Moving) -> None:
+    gone = CORE[: CORE.index(b"class Engine")] + CORE[CORE.index(b"def describe") :].replace(b"Engine().start()", b"1")
+    commit = moving.commit("no engine", {"src/lib/core.py": gone, "src/lib/__init__.py": b""})
+    name = f"lib@{commit[:7]}"
+    done = moving.port(moving.name, "--to", commit)
+    assert done.code == 5
+    assert "has no class `Engine`" in done.out
+    shown = moving.port(name, "--show", "Engine.start")
+    assert 'return "upstream" * times' in shown.out
+    drops = ["Engine.start=No engine.", "Engine.stop=No engine.", "Engine.device=No engine."]
+    done = moving.port(name, "--continue", "--accept", "all", *(part for drop in drops for part in ("--drop", drop)))
+    assert done.code == 0, done.out + done.err
+    assert "No engine." in (moving.root / name / "pyproject.toml").read_text()
+
+
+def test_a_substitution_beside_another_in_its_file_stays(moving: Moving) -> None:
+    layer = moving.root / "lib" / "layer.toml"
+    more = (
+        '\n[[edit]]\npaths = ["src/lib/data/settings.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "More."\n'
+    )
+    layer.write_text(layer.read_text() + more)
+    moving.sample.environment.ok("lock", moving.name)
+    settings = LIB_FILES["src/lib/data/settings.yaml"].replace(b"limit: 1", b"limit: 64")
+    commit = moving.commit("limit", {"src/lib/data/settings.yaml": settings})
+    assert moving.ported("--to", commit, "--accept", "absorbed")["finished"]
+    diff = moving.sample.environment.ok("diff", f"lib@{commit[:7]}", "--upstream", f"lib={moving.clone}").out
+    assert "+searchpath: pkg://lib.config" in diff
+
+
+def test_abort_and_begin_again(moving: Moving) -> None:
+    commit = moving.commit("much", {"src/lib/core.py": changed_core()})
+    name = f"lib@{commit[:7]}"
+    moving.ported("--to", commit, code=5)
+    again = moving.port(moving.name, "--to", commit)
+    assert (again.code, "a port to that is under way" in again.err) == (2, True)
+    # A run that was killed leaves the folder as it is: another one goes on from there.
+    assert moving.port(name, "--continue").code == 5
+    assert moving.port(name, "--abort").code == 0
+    assert not (moving.root / name).exists()
+    assert moving.port(name, "--continue").code == 3
+    assert moving.ported("--to", commit, "--accept", "all", "--accept", "absorbed")["finished"]
+    there = moving.port(moving.name, "--to", commit)
+    assert (there.code, "there is an overlay for that already" in there.err) == (2, True)
+    assert moving.port(name, "--abort").code == 3
+    assert (moving.root / name).is_dir()
+
+
+def test_to_a_release(moving: Moving) -> None:
+    files = {path.removeprefix("src/"): content for path, content in LIB_FILES.items() if path.startswith("src/lib/")}
+    files |= {"lib/core.py": changed_core(), "tests/__init__.py": b""}
+    info = {"lib-2.0.dist-info/licenses/LICENSE": b"Free for all.\n"}
+    index = moving.sample.folder / "own-index"
+    metadata = f"{LIB_METADATA}\n{README}".replace("1.2.3", "2.0")
+    write_wheel(index, "lib", "2.0", {**files, **info}, metadata=metadata)
+    done = moving.sample.environment.cli(
+        *("port", moving.name, "--to", "2.0", "--accept", "all", "--accept", "absorbed", "--json"),
+        PIP_FIND_LINKS=str(index),
+    )
+    assert done.code == 0, done.out + done.err
+    found = done.json()
+    assert (found["to"], found["version"], found["finished"]) == ("lib@2.0", "2.0", True)
+    (archive,) = tomllib.loads((moving.root / "lib@2.0/pyproject.toml").read_text())["tool"]["overlay"]["upstream"][
+        "archive"
+    ]
+    assert (archive["file"], len(archive["sha256"])) == ("lib-2.0-py3-none-any.whl", 64)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--to", "nowhere"], 4, "nowhere: not found in "),
+        (["--to", "9.9"], 4, "9.9"),
+        (["--to", "main", "--continue"], 2, "not allowed with"),
+        (["--continue"], 3, "holds no port that is under way"),
+        (["--abort", "--accept", "all"], 2, "nothing is decided with --abort"),
+        (["--to", "main", "--drop", "x"], 2, "`x` is not NAME=WHY"),
+    ],
+)
+def test_refused(moving: Moving, arguments: list[str], code: int, message: str) -> None:
+    before = sorted(path.name for path in moving.root.iterdir())
+    done = moving.port(moving.name, *arguments)
+    assert (done.code, message in done.err) == (code, True), done.err
+    assert sorted(path.name for path in moving.root.iterdir()) == before
+
+
+def test_names_that_are_none(moving: Moving) -> None:
+    commit = moving.commit("much", {"src/lib/core.py": changed_core()})
+    done = moving.port(moving.name, "--to", commit, "--accept", "renaimed", "--drop", "Engine.fly=Never.")
+    assert done.code == 2
+    assert "--accept renaimed: names no part that is open here" in done.err
+    assert "--drop Engine.fly" in done.err
