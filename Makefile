@@ -38,7 +38,7 @@ wheels: $(VENV)/installed  ## build the default stack and npu-doctor into wheels
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
 	$(PYTEST) -m "not upstream and not thorough"
 
-test-quick: $(VENV)/installed-test  ## run those of them that take less than ten seconds
+test-quick: $(VENV)/installed-test  ## run those of them that take no more than a few seconds
 	$(PYTEST) -m "not upstream and not thorough and not slow"
 
 test-all: $(VENV)/installed-test  ## run all tests, also those that need a repository, and measure what of the tool they reach

@@ -91,6 +91,7 @@ def write_sdist(folder: Path, name: str, version: str, files: Mapping[str, bytes
     return path
 
 
+@pytest.mark.slow
 def test_what_it_writes_builds_at_once_and_the_change_in_the_comment_applies(
     environment: Environment, venv: Venv
 ) -> None:
@@ -344,6 +345,7 @@ def run_documented(environment: Environment, name: str, here: Path, **more: str 
         assert done.code == 0, f"{line}\n{done.err}"
 
 
+@pytest.mark.slow
 @pytest.mark.index
 def test_the_documented_way_to_an_overlay_of_ones_own(environment: Environment, venv: Venv) -> None:
     # The machine's own index, which the clean environment leaves out.
@@ -368,6 +370,7 @@ def test_the_documented_way_to_an_overlay_of_ones_own(environment: Environment, 
     assert venv.python("-m", "more_itertools_acme_summary", "--verify").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.index
 def test_the_documented_way_to_a_layer_of_ones_own(environment: Environment) -> None:
     (environment.folder / "npu-overlays").symlink_to(ROOT)

@@ -15,7 +15,7 @@ import pytest
 import npu_doctor
 import npu_summary
 from npu_doctor.knowledge import FOLDER
-from support.pythons import SUPPORTED, some_python
+from support.pythons import EACH, some_python
 
 from .machine import SMI, Machine
 
@@ -26,9 +26,9 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.fixture(params=["this one", *SUPPORTED])
+@pytest.fixture(params=EACH)
 def python(request: pytest.FixtureRequest) -> str:
-    return sys.executable if request.param == "this one" else some_python(request.param)
+    return some_python(request.param)
 
 
 def lay_down(folder: Path) -> Path:

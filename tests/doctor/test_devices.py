@@ -71,6 +71,7 @@ def test_devices_that_are_left_out_are_not_missed_by_ray(machine: Machine) -> No
     assert [(row.level, row.found) for row in machine.rows(32, imports=True)] == [("matched", "1 through acl")]
 
 
+@pytest.mark.slow
 def test_an_acl_that_never_answers_hides_nothing_of_torch(machine: Machine) -> None:
     machine.patience = 5
     machine.acl("__import__('time').sleep(600)")

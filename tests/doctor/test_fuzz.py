@@ -123,6 +123,7 @@ def report_is_whole() -> None:
 LENIENT = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 @given(name=st.sampled_from(sorted(FILES)), content=CONTENT)
 @settings(max_examples=150, deadline=None, suppress_health_check=LENIENT)

@@ -230,6 +230,7 @@ def test_an_unchanged_rebuild_writes_nothing(sample: Sample, tmp_path: Path) -> 
     assert [one["rebuilt"] for one in forced.json()] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["overlay", "wheel", "statement", "companion", "lock", "epoch", "style of the page"])
 def test_what_changed_is_built_again(sample: Sample, tmp_path: Path, damage: str) -> None:
     out = tmp_path / "out"
@@ -299,6 +300,7 @@ def test_what_an_archive_build_leaves_out_is_recorded(sample: Sample, tmp_path: 
     assert dependency == {"name": ARCHIVE, "digest": {"sha256": digest}}
 
 
+@pytest.mark.slow
 def test_auto_takes_the_archive_only_while_git_cannot_reach_the_commit(sample: Sample, tmp_path: Path) -> None:
     config = sample.folder / "gitconfig"
     config.write_text(f'[url "file:///nowhere/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')

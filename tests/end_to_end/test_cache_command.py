@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from support.environment import Environment
 from support.overlays import write_stacks
 
 from .sample import Sample
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_listed_and_what_nobody_needs_is_given_back(sample: Sample) -> None:
     environment, cache = sample.environment, sample.environment.cache
     assert environment.ok("cache").out == f"{cache}: 0 sources kept, 0.0 MB\n"
@@ -40,6 +43,7 @@ def test_what_is_kept_is_listed_and_what_nobody_needs_is_given_back(sample: Samp
     environment.ok("check", sample.lib_name)
 
 
+@pytest.mark.slow
 def test_nothing_is_given_back_where_it_is_not_known_who_needs_it(sample: Sample) -> None:
     environment = sample.environment
     environment.ok("lock", sample.lib_name)

@@ -13,6 +13,7 @@ from support.wheels import record_problems
 from .sample import Sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_output", [False, True])
 def test_three_builds_at_once_on_a_cold_cache_all_succeed(sample: Sample, wheels: Path, *, one_output: bool) -> None:
     outs = [sample.folder / ("out" if one_output else f"out{number}") for number in range(3)]

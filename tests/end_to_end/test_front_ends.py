@@ -19,6 +19,8 @@ from support.wheels import members, metadata
 from .sample import CORE, LIB_FILES, LIB_OVERLAY, LICENCE, Sample
 from .test_commands import wheel_of
 
+pytestmark = pytest.mark.slow
+
 _UNREACHABLE = '[url "file:///nowhere/"]\n\tinsteadOf = file:///\n'
 _SETUPTOOLS = b"""\
 [build-system]
@@ -110,7 +112,6 @@ def test_pip_builds_the_same_wheel(sample: Sample, wheels: Path, tmp_path: Path)
 
 
 @pytest.mark.index
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["git", "archive"])
 def test_pip_builds_it_in_isolation(sample: Sample, wheelhouse: Path, tmp_path: Path, source: str) -> None:
     expected = direct(sample, sample.lib_name, "lib_npu")
@@ -175,7 +176,6 @@ def test_a_layered_pin_has_all_but_what_a_layer_drops(layered: Sample) -> None:
 
 
 @pytest.mark.index
-@pytest.mark.slow
 def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
     arguments = ("--outdir", tmp_path / "out", sample.app_overlay)
     sample.environment.python("-m", "build", *arguments, PIP_FIND_LINKS=str(wheelhouse))
@@ -184,7 +184,6 @@ def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse:
 
 
 @pytest.mark.index
-@pytest.mark.slow
 def test_uv_builds_the_same_wheel(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
     uv = some_uv()
     arguments = ("build", "--python", sys.executable, "--out-dir", tmp_path / "out", sample.lib_overlay)
@@ -215,7 +214,6 @@ def test_a_front_end_shows_every_mistake(sample: Sample, tmp_path: Path) -> None
 
 
 @pytest.mark.index
-@pytest.mark.slow
 def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhouse: Path) -> None:
     files = {
         "pyproject.toml": _SETUPTOOLS,

@@ -9,6 +9,8 @@ import pytest
 from .cell import INTACT, Cell, make_cell
 from .shelf import NEWER, Shelf, tree_of
 
+pytestmark = pytest.mark.slow
+
 
 def as_built(cell: Cell, revision: int = 1) -> None:
     """See that a revision of both is there, whole, paired, and nothing else of ours."""

@@ -13,6 +13,8 @@ from support.wheels import write_wheel
 from .sample import ARCHIVE, Sample
 from .test_commands import wheel_of
 
+pytestmark = pytest.mark.slow
+
 _CONSUMER = "Requires-Dist: lib>=1.0\nRequires-Dist: lib[fast]<2\n"
 
 

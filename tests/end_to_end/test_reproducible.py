@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.overlays import edit
-from support.pythons import SUPPORTED, some_python
+from support.pythons import EACH, some_python
 
 from .sample import Sample
 
@@ -71,7 +71,7 @@ def test_files_python_and_editors_leave_behind_do_not_matter(sample: Sample, whe
 
 @pytest.mark.index
 @pytest.mark.slow
-@pytest.mark.parametrize("version", SUPPORTED)
+@pytest.mark.parametrize("version", EACH)
 def test_the_version_of_python_does_not_matter(sample: Sample, wheels: Path, tool_site: Path, version: str) -> None:
     built = build(sample, python=some_python(version), PYTHONPATH=str(tool_site))
     names = [name for name in built if name.endswith(".whl")]

@@ -59,6 +59,7 @@ def ours(sample: Sample) -> Sample:
     return sample
 
 
+@pytest.mark.slow
 def test_a_sites_own_layer_is_locked_checked_built_and_installed(ours: Sample, tmp_path: Path) -> None:
     pin = site(ours, '"../../../overlays/lib"')
     run = ours.environment.ok
@@ -91,6 +92,7 @@ def test_a_sites_own_layer_is_locked_checked_built_and_installed(ours: Sample, t
     assert venv.python("-m", "lib_npu_summary", "--verify").code == 0
 
 
+@pytest.mark.slow
 def test_the_layer_lies_wherever_it_is_and_its_content_counts(ours: Sample, tmp_path: Path) -> None:
     """Where a layer lies does not go into a wheel; what it says does."""
     elsewhere = tmp_path / "elsewhere" / "lib"

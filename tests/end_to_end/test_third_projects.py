@@ -21,6 +21,8 @@ from support.wheels import members, metadata, write_wheel
 from .sample import Sample
 from .test_commands import wheel_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 MARKED = "from npu_overlays.markers import replaced, upstream, wrapped\n\n\n"
 # What the files of ours are called everywhere, in what a user of another project sees.

@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from npu_overlays.overlay.stacks import stacks_folder
 from support.environment import Done
 from support.overlays import edit
@@ -37,6 +39,7 @@ def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample
     assert sorted(name.partition("-")[0] for name in installed) == ["app", "app_npu", "lib", "lib_npu"]
 
 
+@pytest.mark.slow
 def test_installs_anew_only_where_the_wheels_changed(sample: Sample) -> None:
     first = try_wheels(sample)
     second = try_wheels(sample)
@@ -59,6 +62,7 @@ def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None
     assert not (sample.folder / "trial").exists()
 
 
+@pytest.mark.slow
 def test_two_overlays_of_one_project_are_not_installed_together(sample: Sample) -> None:
     other = sample.overlays / "lib-again"
     shutil.copytree(sample.lib_overlay, other)

@@ -10,6 +10,8 @@ import pytest
 from .cell import Cell
 from .shelf import NEWER
 
+pytestmark = pytest.mark.slow
+
 Arguments = Callable[[Cell, Path], tuple[str | Path, ...]]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import npu_overlays
 from npu_overlays.syntax.fingerprint import brief, dump, fingerprint
-from support.pythons import SUPPORTED, some_python
+from support.pythons import EACH, some_python
 
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
@@ -77,7 +77,7 @@ def _results(python: str, sources: list[str]) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("version", SUPPORTED)
+@pytest.mark.parametrize("version", EACH)
 def test_every_python_agrees_on_tricky_sources(version: str) -> None:
     theirs = _results(some_python(version), TRICKY)
     own = _results(sys.executable, TRICKY)

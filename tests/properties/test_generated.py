@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from npu_overlays.syntax.texts import reindent
 
 from . import checks
 from .generated import modules
+
+pytestmark = pytest.mark.slow
 
 PATH = "pkg/a.py"
 _MARKERS = "from npu_overlays.markers import added, deleted, replaced\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from npu_overlays.syntax.symbols import Module
 
 from .generated import modules
 from .test_generated import _valid
+
+pytestmark = pytest.mark.slow
 
 _BLOCKS = ("body", "orelse", "finalbody")
 Table = dict[str, list[tuple[str, str]]]

@@ -205,6 +205,7 @@ def test_contradicting_members_are_refused(tmp_path: Path) -> None:
         read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
 
 
+@pytest.mark.slow
 def test_archive_that_unpacks_out_of_proportion_is_refused(tmp_path: Path) -> None:
     zeros = bytes(1 << 20)
     with zipfile.ZipFile(tmp_path / "w.whl", "w", zipfile.ZIP_DEFLATED) as packed:

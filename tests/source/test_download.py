@@ -50,15 +50,14 @@ def put(tmp_path: Path, name: str, content: bytes = b"anything") -> Archive:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "kind"),
     [
-        "demo-1.0.tar.gz",
-        "demo-1.0-py3-none-any.whl",
-        "demo-1.0-cp27-cp27m-win32.whl",
-        "demo-1.0-cp310-cp310-manylinux_2_28_aarch64.whl",
+        *(("demo-1.0.tar.gz", kind) for kind in ("http", "file", "folder", "page")),
+        ("demo-1.0-py3-none-any.whl", "http"),
+        ("demo-1.0-cp27-cp27m-win32.whl", "folder"),
+        ("demo-1.0-cp310-cp310-manylinux_2_28_aarch64.whl", "page"),
     ],
 )
-@pytest.mark.parametrize("kind", ["http", "file", "folder", "page"])
 def test_any_file_is_had_by_its_name(tmp_path: Path, configured: Callable[..., None], name: str, kind: str) -> None:
     (tmp_path / "simple/demo").mkdir(parents=True)
     wanted = put(tmp_path, name)
@@ -95,6 +94,7 @@ def test_variables_come_before_files_and_the_command_before_all_commands(
     assert download(wanted, Said()) == b"anything"
 
 
+@pytest.mark.slow
 def test_every_index_is_asked_and_what_each_said_is_listed(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     (tmp_path / "empty").mkdir()
@@ -115,6 +115,7 @@ def test_every_index_is_asked_and_what_each_said_is_listed(tmp_path: Path, confi
     assert download(wanted, Said()) == b"anything"
 
 
+@pytest.mark.slow
 def test_right_file_behind_a_wrong_one_is_found(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     (tmp_path / "links").mkdir()
@@ -128,6 +129,7 @@ def test_right_file_behind_a_wrong_one_is_found(tmp_path: Path, configured: Call
     assert f"gave {wanted.sha256}" in what
 
 
+@pytest.mark.slow
 def test_login_in_the_address_serves_and_is_not_shown(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     said = Said()
@@ -141,6 +143,7 @@ def test_login_in_the_address_serves_and_is_not_shown(tmp_path: Path, configured
     assert SECRET not in str(said) + str(caught.value)
 
 
+@pytest.mark.slow
 def test_proxy_is_used_and_a_dead_one_is_said_at_once(
     tmp_path: Path, configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_mirror_that_answers_serves_although_the_repository_is_silent(upstream: 
         assert acquire(wanted, cache=cache).entries.keys() == FILES.keys()
 
 
+@pytest.mark.slow
 def test_silence_is_remembered_for_minutes_and_no_longer_than_one_wants(
     upstream: Upstream, tmp_path: Path, cache: Path
 ) -> None:

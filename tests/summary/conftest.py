@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import npu_summary
-from support.pythons import SUPPORTED, some_python
+from support.pythons import EACH, some_python
 
 if TYPE_CHECKING:
     from .samples import Json
@@ -61,7 +61,7 @@ def site(tmp_path: Path) -> Site:
     return Site(folder)
 
 
-@pytest.fixture(params=["this one", *SUPPORTED])
+@pytest.fixture(params=EACH)
 def python(request: pytest.FixtureRequest) -> str:
-    """Return this Python, then every supported one of this machine."""
-    return sys.executable if request.param == "this one" else some_python(request.param)
+    """Return each supported Python of this machine."""
+    return some_python(request.param)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -154,6 +155,7 @@ def test_narrow_output_encodings_leave_valid_yaml(value: str) -> None:
         assert yaml.safe_load(printed) == value
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), min_size=1), ANY_TEXT.filter(lambda text: "/" not in text))
 def test_any_names_are_read_back_from_a_whole_document(names: list[tuple[str, str, str]], stem: str) -> None:
     changes = [change(*name) for name in names if name[0] not in ("wrapped", "edited")]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import forks
+
 _IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -90,7 +92,11 @@ class Environment:
 
     def cli(self, *arguments: str | Path, cwd: Path | None = None, **more: str | None) -> Done:
         """Run ``npu-overlays`` with the Python the tests run on."""
-        return self.run(sys.executable, "-m", "npu_overlays", *arguments, cwd=cwd, **more)
+        variables = self.variables(**more)
+        if not forks.forkable(variables):
+            return self.run(sys.executable, "-m", "npu_overlays", *arguments, cwd=cwd, **more)
+        code, out, err = forks.run(list(map(str, arguments)), cwd=cwd or self.folder, variables=variables)
+        return Done(code=code, out=out.decode(), err=err.decode(errors="replace"))
 
     def ok(self, *arguments: str | Path, cwd: Path | None = None, **more: str | None) -> Done:
         """Run ``npu-overlays`` and see that it succeeds."""

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
+RUNNING = f"{sys.version_info[0]}.{sys.version_info[1]}"
+# For tests of each of them: what `make test-quick` leaves to `make test` is what they do elsewhere than here.
+EACH = [pytest.param(version, marks=[] if version == RUNNING else pytest.mark.slow) for version in SUPPORTED]
 
 
 @cache
@@ -28,7 +31,7 @@ def find_python(version: str) -> str | None:
 
 
 def _candidates(version: str) -> Iterator[str]:
-    if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
+    if version == RUNNING:
         yield sys.executable
     if name := shutil.which(f"python{version}"):
         yield name

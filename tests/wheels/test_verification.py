@@ -187,6 +187,7 @@ def test_contradiction_is_named(patched: Patched, wheels: Path, name: str) -> No
     assert "fix: " in done.err
 
 
+@pytest.mark.slow
 def test_companion_must_lie_beside_and_be_empty(patched: Patched, wheels: Path) -> None:
     companion = the(wheels, "verl")
     rewrite(companion, lambda members: members.update({"verl/__init__.py": b""}))
@@ -262,6 +263,7 @@ def test_each_exception_is_needed(patched: Patched, wheels: Path, checkers: Path
     assert {"W007", "W008", "W009"} <= {word.strip(":") for word in said.split()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["../../escaped.py", "{folder}/escaped.py", "a/../../../escaped.py"])
 def test_a_summary_that_leads_out_of_its_folder_is_refused_and_nothing_is_written(
     patched: Patched, wheels: Path, tmp_path: Path, place: str

@@ -46,6 +46,7 @@ def one_of_each() -> list[Damage]:
     return list({frozenset(one.kinds): one for one in reversed(DAMAGES) if one.repaired_by}.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", one_of_each(), ids=lambda damage: damage.name)
 def test_printed_commands_put_it_right(site: Site, damage: Damage) -> None:
     damage.do(site)

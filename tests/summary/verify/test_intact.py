@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.patched import Patched, Site, compile_all, copy_site, zip_site
-from support.pythons import SUPPORTED, find_uv, some_python
+from support.pythons import EACH, find_uv, some_python
 from support.venvs import Venv
 
 COMPILED: dict[str, Callable[[Site, str], None]] = {
@@ -22,7 +22,7 @@ COMPILED: dict[str, Callable[[Site, str], None]] = {
 }
 
 
-@pytest.mark.parametrize("version", SUPPORTED)
+@pytest.mark.parametrize("version", EACH)
 def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str) -> None:
     python = some_python(version)
     for way, compile_ in COMPILED.items():
@@ -33,7 +33,7 @@ def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str
         assert all(len(one["manifest"]) == 64 and one["files"] > 30 for one in report["distributions"])
 
 
-@pytest.mark.parametrize("version", SUPPORTED)
+@pytest.mark.parametrize("version", EACH)
 def test_zip_file_is_intact(site: Site, tmp_path: Path, version: str) -> None:
     zip_site(site, tmp_path / "site.zip")
     report = site.verify(python=some_python(version), PYTHONPATH=str(tmp_path / "site.zip"))
@@ -82,6 +82,7 @@ def test_what_uninstalls_and_network_file_systems_leave_is_no_damage(site: Site)
     assert site.verify()["exit"] == 0
 
 
+@pytest.mark.slow
 def test_bytecode_folder_elsewhere_is_looked_into(site: Site, tmp_path: Path) -> None:
     elsewhere = str(tmp_path / "pyc")
     done = site.python(
@@ -133,6 +134,7 @@ def test_json_is_told_even_when_nothing_can_be_compared(site: Site) -> None:
     assert len(unknown) == 2
 
 
+@pytest.mark.slow
 def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) -> None:
     uv = find_uv() or ""
     path = f"{Path(uv).parent}{os.pathsep}{os.environ['PATH']}"

@@ -1,0 +1,60 @@
+"""The program behind `forks`: requests, a line of JSON each → npu-overlays run in a fork, its exit code on a line."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import Any
+
+# What commands import when they run, some of it only where it is needed.
+_IMPORTED = (
+    "npu_overlays.commands.running",
+    "npu_overlays.wheels.building",
+    "npu_overlays.wheels.inspection",
+    "npu_overlays.wheels.outputs",
+    "build.env",
+    "httpx2",
+    "pyproject_hooks",
+    "unearth.auth",
+    "unearth.fetchers",
+)
+
+
+def main() -> int:
+    """Serve requests until there are no more; in each fork, be npu-overlays and return its exit code."""
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        forked = os.fork()
+        if not forked:
+            return _run(json.loads(line))
+        _, status = os.waitpid(forked, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201  # this is the answer
+    return 0
+
+
+def _run(request: dict[str, Any]) -> int:
+    """Become a process as `subprocess.run` would have started it, and run the command."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    files = [os.open(os.devnull, os.O_RDONLY), *(os.open(name, flags, 0o600) for name in request["outputs"])]
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdin = open(0, encoding=sys.stdin.encoding)  # noqa: SIM115  # a descriptor
+    sys.stdout = open(1, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115  # as above
+    sys.stderr = open(  # noqa: SIM115  # as above
+        2, "w", encoding=sys.stderr.encoding, errors=sys.stderr.errors, buffering=1
+    )
+    os.environ.clear()
+    os.environ.update(request["variables"])
+    os.chdir(request["cwd"])
+    sys.path[0] = request["cwd"]
+    sys.argv = ["npu-overlays", *request["arguments"]]
+    code: int = importlib.import_module("npu_overlays.cli").main()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
