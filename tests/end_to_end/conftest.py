@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,15 @@ def locked(shared: Path) -> Sample:
 def sample(locked: Sample, tmp_path: Path) -> Sample:
     """Return a copy of the locked sample that a test may change."""
     return locked.copy(tmp_path)
+
+
+@pytest.fixture
+def own_upstream(sample: Sample) -> Sample:
+    """Return the sample with a clone of lib's repository that the test may commit to."""
+    clone = sample.folder / "upstream-lib"
+    sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
+    own = replace(sample.lib, path=clone, variables=sample.environment.variables)
+    return replace(sample, lib=own)
 
 
 @pytest.fixture(scope="session")

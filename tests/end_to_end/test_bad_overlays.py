@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,15 +94,6 @@ def as_layer(sample: Sample) -> None:
     (sample.overlays / "lib/tree/src/lib/npu.sh").chmod(0o755)
     for folder in ("tree", "patches"):
         shutil.rmtree(sample.lib_overlay / folder)
-
-
-@pytest.fixture
-def own_upstream(sample: Sample) -> Sample:
-    """Return the sample with a clone of lib's repository that the test may commit to."""
-    clone = sample.folder / "upstream-lib"
-    sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
-    own = replace(sample.lib, path=clone, variables=sample.environment.variables)
-    return replace(sample, lib=own)
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,13 @@ def test_a_release_is_one_commit_of_its_files(locked: Sample, tmp_path: Path) ->
     assert b"stopped at once" in files(folder)["src/lib/core.py"][0]
 
 
-def test_settings_and_attributes_change_no_byte(sample: Sample, tmp_path: Path) -> None:
+def test_settings_and_attributes_change_no_byte(own_upstream: Sample, locked: Sample, tmp_path: Path) -> None:
     """The user's settings, and attributes that upstream sets, could convert line ends and run programs."""
+    sample = own_upstream
     (pinned,) = re.findall(r'commit = "(\w+)"', (sample.lib_overlay / "pyproject.toml").read_text("utf-8"))
     commit = sample.lib.commit({".gitattributes": b"core.py text eol=crlf ident\n*.txt filter=missing\n"})
     edit(sample.lib_overlay / "pyproject.toml", pinned, commit)
+    edit(sample.lib_overlay / "pyproject.toml", locked.lib.url, sample.lib.url)
     renamed = sample.overlays / f"lib@{commit[:7]}"
     sample.lib_overlay.rename(renamed)
     (renamed / "overlay.lock").unlink()
