@@ -15,8 +15,9 @@ from npu_overlays.merging.actions.replacements import replaced
 from npu_overlays.merging.actions.wrapping import private_name, wrapped
 from npu_overlays.merging.edits.substitutions import edited
 from npu_overlays.merging.imports import import_splice, missing_imports
-from npu_overlays.merging.names import Change, Merged, seen_by_upstream
-from npu_overlays.merging.results import Declared, MergedModule
+from npu_overlays.merging.names import Merged
+from npu_overlays.merging.remaining import seen_by_upstream
+from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
 from npu_overlays.syntax.splices import Splice, overlapping

@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_overlays.merging.authorship import Authorship
-from npu_overlays.overlay.operations import Reason
+from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.syntax.splices import Splice
 from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One operation and the splices it makes."""
+
+    operation: Operation
+    splices: tuple[Splice, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,6 +72,13 @@ class Passage:
         spans = self.layout.spans
         return spans[first][0] - self.shift, spans[behind - 1][1] - self.shift
 
+    def surroundings(self, start: int, end: int) -> tuple[str, str]:
+        """Return the text between the beginning of a line and byte `start`, and from `end` to the end of its line."""
+        source = self._module.content
+        line = source.rfind(b"\n", 0, start + self.shift) + 1
+        line_end = source.find(b"\n", end + self.shift) + 1 or len(source)
+        return source[line : start + self.shift].decode(), source[end + self.shift : line_end].decode()
+
     @cached_property
     def _nodes_by_place(self) -> dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]]:
         """The nodes by the tokens they stand on, each with its parent."""

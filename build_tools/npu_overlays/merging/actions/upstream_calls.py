@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from npu_overlays.merging.upstream.signatures import Parameter, parameters, written
-from npu_overlays.syntax.aliases import full_names
-from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.merging.actions.upstream_arguments import misfits
+from npu_overlays.merging.actions.wrappers import Wrapper
 from npu_overlays.syntax.functions import FunctionKind, a_kind, function_kind, own_nodes
-from npu_overlays.syntax.symbols import Module
 
 Misuse = tuple[str, str]
 _HOW: dict[FunctionKind, str] = {
@@ -24,47 +21,11 @@ _HOW: dict[FunctionKind, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wrapper:
-    """A wrapper beside what it wraps.
-
-    Args:
-        name: by which it refers to the original.
-        node: the wrapper.
-        original: what it wraps.
-        owner: qualified name of the class around both, empty at module level.
-        entered: what of ``contextlib`` makes a context manager of both, if anything; see `entered`.
-    """
-
-    name: str
-    node: FunctionNode
-    original: FunctionNode
-    owner: str
-    entered: str
-
-    def references(self) -> list[ast.Name]:
-        """Return every mention of the original."""
-        return [one for one in ast.walk(self.node) if isinstance(one, ast.Name) and one.id == self.name]
-
-    def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
-        """Yield every direct call of the original, and what it stands in."""
-        for outer in ast.walk(self.node):
-            for inner in ast.iter_child_nodes(outer):
-                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
-                    yield inner, outer
-
-
-def entered(module: Module, function: FunctionNode) -> str:
-    """Return which decorator of ``contextlib`` makes a function's context manager, or an empty text."""
-    leaves = {name.rpartition(".")[2] for one in function.decorator_list for name in full_names(module, one)}
-    return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")
-
-
 def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
     """Yield every misuse of ``upstream``."""
     yield from _lost_references(wrapper)
     yield from _kinds(wrapper)
-    yield from _arguments(wrapper)
+    yield from misfits(wrapper)
 
 
 def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -160,61 +121,3 @@ def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
             what = f"iterates {wrapper.name}(…), which then never sees what is raised inside upstream's `with` block"
             given = ", ".join(map(ast.unparse, [*call.args, *call.keywords]))
             yield what, f"write `{_manager(wrapper, kind)}({given}) as value: yield value`"
-
-
-def _arguments(wrapper: Wrapper) -> Iterator[Misuse]:
-    """Yield calls of the original that cannot be bound to its parameters, or do not hand on self or cls."""
-    theirs = parameters(wrapper.original.args)
-    for call, _ in wrapper.calls():
-        reason = _unbound(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
-        if reason:
-            shown = f"{wrapper.name}({', '.join(map(ast.unparse, [*call.args, *call.keywords]))})"
-            fix = f"upstream's parameters are {written(wrapper.original.args)}"
-            yield f"calls {shown}, which {reason}", fix
-
-
-def _unbound(call: ast.Call, theirs: list[Parameter]) -> str:
-    """Return why Python would refuse a call, or an empty text; what is starred could be anything."""
-    starred = any(isinstance(one, ast.Starred) for one in call.args)
-    doubly = any(one.arg is None for one in call.keywords)
-    positional = [one for one in theirs if one.kind in ("/", "|")]
-    kinds = {one.kind for one in theirs}
-    given = sum(not isinstance(one, ast.Starred) for one in call.args)
-    named = {one.arg for one in call.keywords if one.arg}
-    if given > len(positional) and "*" not in kinds:
-        return f"gives {given} positional arguments where upstream takes {len(positional)}"
-    known = {one.name for one in theirs if one.kind in ("|", "kw")}
-    if (unknown := sorted(named - known)) and "**" not in kinds:
-        return f"gives `{unknown[0]}`, which upstream does not take"
-    if twice := [one.name for one in positional[:given] if one.kind == "|" and one.name in named]:
-        return f"gives `{twice[0]}` twice"
-    lacking = [one for one in theirs if one.default is None and one.kind not in ("*", "**") and one.name not in named]
-    for one in lacking:
-        reached = one in positional[:given] or (starred and one in positional) or (doubly and one.kind != "/")
-        if not reached:
-            return f"lacks `{one.name}`"
-    return ""
-
-
-def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> str:
-    """Return what is wrong with the first argument of a call in a method, or an empty text."""
-    own = [one.name for one in parameters(wrapper.node.args) if one.kind in ("/", "|")]
-    first = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg in own[:1]), None)
-    if _is_static(wrapper.original):
-        strangers = {"self", "cls", "__class__", wrapper.owner.rpartition(".")[2]} - {*own}
-        given = isinstance(first, ast.Name) and first.id in strangers
-        return f"hands on `{ast.unparse(first)}` to a static method" if first and given else ""
-    if not theirs or not own:
-        return ""
-    if isinstance(first, ast.Starred):
-        own_rest = wrapper.node.args.vararg
-        lost = isinstance(first.value, ast.Name) and own_rest and first.value.id == own_rest.arg
-        return f"does not hand on `{own[0]}`" if lost else ""
-    handed = isinstance(first, ast.Name) and first.id == own[0]
-    doubly = first is None and any(one.arg is None for one in call.keywords)
-    return "" if handed or doubly else f"does not hand on `{own[0]}` first"
-
-
-def _is_static(node: FunctionNode) -> bool:
-    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
-    return bool(names & {"staticmethod", "abstractstaticmethod"})

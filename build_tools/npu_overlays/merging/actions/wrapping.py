@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.merging.actions.upstream_calls import Wrapper, entered, misuses
+from npu_overlays.merging.actions.upstream_calls import misuses
+from npu_overlays.merging.actions.wrappers import Wrapper, entered
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind
 from npu_overlays.merging.upstream.signatures import Parameter, is_upstreams, mismatch, parameters, written

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from npu_overlays.merging.edits.arrangement import arrangement, refusal
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout, relative_levels
+from npu_overlays.syntax.logical import Layout
 from npu_overlays.syntax.passages import Passage
-from npu_overlays.syntax.texts import dedented, lines_of
-from npu_overlays.syntax.tokens import continuation_lines, tokens
-
-_WHOLE = "lengthen the find to whole lines, or write the replacement as one statement"
+from npu_overlays.syntax.texts import dedented
+from npu_overlays.syntax.tokens import tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,119 +55,26 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
     if not edit.replace.strip():
         return _removed(passage, plain)
     text = dedented(edit.replace)
-    layout = Layout(text)
-    refused, fix = _refused(passage, first, behind, edit, layout)
+    refused, fix = refusal(passage, first, behind, edit)
     if not refused and _swallows(passage, end, text):
         refused, fix = f"the comment that ends `{edit.replace}` would swallow code", "put it on a line of its own"
-    return replace(plain, text=_arranged(passage, first, behind, text), refused=refused, fix=fix)
+    return replace(plain, text=arrangement(passage, first, behind, text), refused=refused, fix=fix)
 
 
 def _removed(passage: Passage, plain: Exchange) -> Exchange:
     """Take out whole lines where nothing would be left of them, otherwise the tokens and the white space behind."""
-    lead, rest = _surroundings(passage, plain.start, plain.end)
+    lead, rest = passage.surroundings(plain.start, plain.end)
     if not lead.strip() and not rest.strip():
         return replace(plain, start=plain.start - len(lead.encode()), end=plain.end + len(rest.encode()))
     space = 0 if lead.strip() else len(rest) - len(rest.lstrip())
     return replace(plain, end=plain.end + space)
 
 
-def _surroundings(passage: Passage, start: int, end: int) -> tuple[str, str]:
-    """Return the text between the beginning of a line and `start`, and from `end` to the end of its line."""
-    source = passage.layout.source.encode()
-    line = source.rfind(b"\n", 0, start + passage.shift) + 1
-    line_end = source.find(b"\n", end + passage.shift) + 1 or len(source)
-    return source[line : start + passage.shift].decode(), source[end + passage.shift : line_end].decode()
-
-
 def _swallows(passage: Passage, end: int, text: str) -> bool:
     """Return whether a comment that ends the replacement would take in code that follows on upstream's line."""
-    rest = _surroundings(passage, end, end)[1]
+    rest = passage.surroundings(end, end)[1]
     last = list(tokens(text))[-1:]
     return bool(last and last[0].kind == "comment" and rest.strip() and not rest.lstrip().startswith("#"))
-
-
-def _begun(layout: Layout, depth: int) -> list[int]:
-    """Return the tokens of a replacement that begin a logical line, where so many brackets are open before it."""
-    found = []
-    for number, token in enumerate(layout.tokens):
-        if not number or (depth <= 0 and layout.breaks[number] is not None):
-            found.append(number)
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-    return found
-
-
-def _refused(passage: Passage, first: int, behind: int, edit: Edit, new: Layout) -> tuple[str, str]:
-    """Return why a replacement of several statements cannot stand for a find, and what to do; empty if it can."""
-    upstream = passage.layout
-    begun = _begun(new, upstream.depths[first])
-    if len(begun) > 1 and not (upstream.first(first) and upstream.last(behind - 1)):
-        return f"the {len(begun)} lines of `{edit.replace}` would stand for a part of a line", _WHOLE
-    levels = [upstream.levels[line] for line in range(upstream.lines[first], upstream.lines[behind - 1] + 1)]
-    if new.tokens and min(_relative(passage, first, new, begun)) != min(levels) - levels[0]:
-        what = f"`{edit.find}` and `{edit.replace}` do not end in the same block"
-        return what, "indent the replacement as upstream's lines are, from its first line on"
-    return "", ""
-
-
-def _relative(passage: Passage, first: int, new: Layout, begun: list[int]) -> list[int]:
-    """Return in how many blocks more than its first line each logical line of a replacement is written."""
-    margins = new.statement_margins(begun, bracketed=passage.layout.depths[first] > 0) if begun else []
-    return relative_levels(margins, passage.layout.step_of(margins))
-
-
-def _arranged(passage: Passage, first: int, behind: int, text: str) -> str:
-    """Return a replacement with every line but the first indented as its place asks for.
-
-    Statements are put into the blocks they stand in relative to the first one; the rest of a statement, and what
-    stands in upstream's brackets, keeps its distance to the line above.
-    """
-    layout = Layout(text)
-    begun = _begun(layout, passage.layout.depths[first])
-    levels = dict(zip((_line(layout, token) for token in begun), _relative(passage, first, layout, begun), strict=True))
-    upstreams = _margins_of_levels(passage, first, behind)
-    known = {min(upstreams): ("", upstreams[min(upstreams)]), 0: ("", upstreams[0])}
-    kept = continuation_lines(text)
-    parts = []
-    level = 0
-    for number, line in enumerate(lines_of(text)):
-        margin = line[: len(line) - len(line.lstrip(" \t"))]
-        if number in levels:
-            level = levels[number]
-            if level in upstreams:
-                known[level] = (margin, upstreams[level])
-        own, there = known[max(one for one in known if one <= level)]
-        if number == 0:
-            parts.append(line.lstrip(" \t"))
-        elif number in kept or not line.strip():
-            parts.append(line)
-        else:
-            parts.append(there + (line.removeprefix(own) if margin.startswith(own) else line.lstrip(" \t")))
-    return "".join(parts)
-
-
-def _line(layout: Layout, token: int) -> int:
-    """Return the number of the physical line a token stands on."""
-    return layout.source.count("\n", 0, layout.tokens[token].start)
-
-
-def _margins_of_levels(passage: Passage, first: int, behind: int) -> dict[int, str]:
-    """Return upstream's white space for each block around a place and in it, counted from the place's own."""
-    layout = passage.layout
-    line = layout.lines[first]
-    base = layout.levels[line]
-    found: dict[int, str] = {}
-    for number in range(line, -1, -1):
-        level = layout.levels[number] - base
-        if level <= min(found, default=0):
-            found.setdefault(level, layout.margins[number])
-    last = layout.lines[behind - 1]
-    for number in range(line + 1, min(last + 2, len(layout.margins))):
-        found.setdefault(layout.levels[number] - base, layout.margins[number])
-    if not layout.first(first):
-        # In the middle of a statement, as in upstream's brackets, lines are as far in as the line they begin on.
-        lead = _surroundings(passage, passage.bytes_at(first, behind)[0], 0)[0]
-        found[0] = lead[: len(lead) - len(lead.lstrip(" \t"))]
-    return found
 
 
 def _without_semicolons(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
@@ -182,7 +88,7 @@ def _without_semicolons(passage: Passage, made: list[Exchange]) -> Iterator[Exch
         elif after < len(layout.texts) and layout.texts[after] == ";":
             taken.add(after)
             behind = passage.bytes_at(after, after + 1)[1]
-            rest = _surroundings(passage, behind, behind)[1]
+            rest = passage.surroundings(behind, behind)[1]
             yield replace(one, behind=after + 1, end=behind + len(rest) - len(rest.lstrip(" \t")))
         elif before >= 0 and layout.texts[before] == ";" and layout.last(after - 1) and before not in taken:
             taken.add(before)

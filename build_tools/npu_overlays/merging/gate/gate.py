@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.circles import report_circles
@@ -59,7 +59,7 @@ def check(
     report_circles(subject, report)
     problems += report.problems()
     if problems:
-        raise MergeError(problems)
+        raise MergeError(by_cause(problems))
 
 
 def _collision_problems(subject: Examined, absent: frozenset[str]) -> list[Problem]:

@@ -1,0 +1,47 @@
+"""Wrappers: a wrapper beside what it wraps, and where it mentions the original."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu_overlays.syntax.aliases import full_names
+from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.syntax.symbols import Module
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapper:
+    """A wrapper beside what it wraps.
+
+    Args:
+        name: by which it refers to the original.
+        node: the wrapper.
+        original: what it wraps.
+        owner: qualified name of the class around both, empty at module level.
+        entered: what of ``contextlib`` makes a context manager of both, if anything; see `entered`.
+    """
+
+    name: str
+    node: FunctionNode
+    original: FunctionNode
+    owner: str
+    entered: str
+
+    def references(self) -> list[ast.Name]:
+        """Return every mention of the original."""
+        return [one for one in ast.walk(self.node) if isinstance(one, ast.Name) and one.id == self.name]
+
+    def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
+        """Yield every direct call of the original, and what it stands in."""
+        for outer in ast.walk(self.node):
+            for inner in ast.iter_child_nodes(outer):
+                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
+                    yield inner, outer
+
+
+def entered(module: Module, function: FunctionNode) -> str:
+    """Return which decorator of ``contextlib`` makes a function's context manager, or an empty text."""
+    leaves = {name.rpartition(".")[2] for one in function.decorator_list for name in full_names(module, one)}
+    return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")
