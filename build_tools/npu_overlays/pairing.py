@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.lock.lockfile import Lock
@@ -50,7 +52,7 @@ def pairs(lock: Lock, partners: Iterable[Overlay], lock_of: Callable[[Overlay], 
         partners: the overlays a stack pairs it with.
         lock_of: gives the lock of a partner; may raise `ConfigError`.
     """
-    wanted = _upstream_requirements(lock.metadata)
+    wanted = _required_names(lock.metadata)
     needed = [partner for partner in partners if partner.pin.project in wanted]
     return tuple(_pair(partner, lock_of(partner).metadata.version) for partner in needed)
 
@@ -67,8 +69,7 @@ def _pair(partner: Overlay, upstream: str) -> Pair:
     )
 
 
-def _upstream_requirements(metadata: UpstreamMetadata) -> set[str]:
-    from packaging.requirements import Requirement  # noqa: PLC0415  # keeps `list` and `show` quick
-    from packaging.utils import canonicalize_name  # noqa: PLC0415
-
-    return {canonicalize_name(Requirement(text).name) for text in metadata.requires}
+def _required_names(metadata: UpstreamMetadata) -> set[str]:
+    """Return the distributions that upstream requires; a requirement begins with the name."""
+    names = (re.match(r"\s*([\w.-]+)", text, re.ASCII) for text in metadata.requires)
+    return {canonicalize_name(name[1]) for name in names if name}

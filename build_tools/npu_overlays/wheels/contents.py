@@ -103,17 +103,28 @@ def _normal(requirement: str) -> str:
 def check_record(wheel: WheelContents) -> Iterator[Problem]:
     """Yield files that RECORD lacks, has too many, or gives another digest or size."""
     own = f"{wheel.info}/RECORD"
-    rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(wheel.members.get(own, b"").decode())) if row}
+    rows = _rows(wheel.members.get(own, b""))
     for path in sorted(wheel.members.keys() | rows.keys()):
         if path not in rows:
             yield wheel.problem("RECORD", f"does not list {path}")
         elif path not in wheel.members:
             yield wheel.problem("RECORD", f"lists {path}, which the wheel does not hold")
-        elif path != own and rows[path] != [_digest(wheel.members[path]), str(len(wheel.members[path]))]:
+        elif path != own and rows[path] != [record_digest(wheel.members[path]), str(len(wheel.members[path]))]:
             yield wheel.problem("RECORD", f"gives another digest or size than {path} has")
 
 
-def _digest(content: bytes) -> str:
+def recorded_digests(file: Path) -> dict[str, str]:
+    """Return what RECORD of a wheel says of each file, by its path; raises `OutputError` where it is none."""
+    members = read_members(file, lambda path: path.endswith(".dist-info/RECORD") and path.count("/") == 1)
+    return {path: row[0] for member in members for path, row in _rows(member.content).items()}
+
+
+def _rows(record: bytes) -> dict[str, list[str]]:
+    return {row[0]: row[1:] for row in csv.reader(io.StringIO(record.decode())) if row}
+
+
+def record_digest(content: bytes) -> str:
+    """Return a digest as RECORD states it."""
     return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()}"
 
 

@@ -28,13 +28,13 @@ def rewritten_requires(metadata: UpstreamMetadata, renames: Mapping[str, str], a
 
 
 def of_extras(requires: Iterable[str]) -> list[str]:
-    """Return the requirements whose markers ask for an extra."""
-    return [text for text in requires if re.search(r"\bextra\b", _without_values(Requirement(text)))]
+    """Return those of normally spelled requirements whose markers ask for an extra."""
+    return [text for text in requires if re.search(r"\bextra\b", _without_values(text.partition(";")[2]))]
 
 
-def _without_values(requirement: Requirement) -> str:
-    """Return the marker of a requirement without its quoted values."""
-    return re.sub(r"\"[^\"]*\"|'[^']*'", "", str(requirement.marker or ""))
+def _without_values(marker: str) -> str:
+    """Return a marker without its quoted values."""
+    return re.sub(r"\"[^\"]*\"|'[^']*'", "", marker)
 
 
 def _rewritten(requirement: Requirement, renames: Mapping[str, str]) -> str:

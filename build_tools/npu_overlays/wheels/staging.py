@@ -1,8 +1,9 @@
-"""Staging: what a wheel or sdist will hold, as files on disk and as hatchling's tables."""
+"""Staging: what was prepared → the files of a wheel or an sdist, and hatchling's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -132,28 +133,24 @@ def _upstream_readme(prepared: Prepared) -> str:
     return tree.read(readme).decode("utf-8").replace("\r\n", "\n").strip() + "\n" if readme in tree else ""
 
 
-def stage_wheel(prepared: Prepared, folder: Path) -> dict[str, str]:
-    """Write every file of the wheel into `folder` and return its place in the wheel.
+@dataclass(frozen=True, kw_only=True)
+class WheelFile:
+    """One file of a wheel: its place, its bytes, and whether it is executable."""
 
-    Args:
-        prepared: what the wheel will hold.
-        folder: an empty folder.
+    place: str
+    content: bytes
+    executable: bool = False
 
-    Returns:
-        Place in the wheel by path on disk, in order of the places.
-    """
-    placed: dict[str, str] = {}
-    for number, (path, place) in enumerate(sorted(prepared.shipped().items(), key=lambda item: item[1])):
-        file = folder / str(number)
-        file.write_bytes(prepared.tree.after(path) or b"")
-        file.chmod(0o755 if prepared.tree.is_executable(path) else 0o644)
-        placed[str(file)] = place
-    for place, content in summary_files(prepared):
-        file = folder / place.replace("/", "-")
-        file.write_bytes(content)
-        file.chmod(0o644)
-        placed[str(file)] = place
-    return placed
+
+def wheel_files(prepared: Prepared) -> list[WheelFile]:
+    """Return every file of a wheel but its metadata, those nearer to the top first, as hatchling orders files."""
+    tree = prepared.tree
+    files = [
+        WheelFile(place=place, content=tree.after(path) or b"", executable=tree.is_executable(path))
+        for path, place in prepared.shipped().items()
+    ]
+    files += (WheelFile(place=place, content=content) for place, content in summary_files(prepared))
+    return sorted(files, key=lambda file: (file.place.count("/"), file.place))
 
 
 def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
