@@ -241,3 +241,17 @@ def test_names_that_are_none(moving: Moving) -> None:
     assert done.code == 2
     assert "--accept renaimed: names no part that is open here" in done.err
     assert "--drop Engine.fly" in done.err
+
+
+def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
+    """It still applies, and would do something else, or nothing."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    text = overlay.read_text().replace('return "npu+" + upstream(self, times)', "return OLD + upstream(self, times)")
+    overlay.write_text(text)
+    moving.sample.environment.ok("lock", moving.name)
+    commit = moving.commit("old", {"src/lib/core.py": CORE.replace(b'OLD = "old"', b"OLD = 1")})
+    found = moving.ported("--to", commit)
+    (start,) = (one for one in found["parts"] if one["target"].endswith("Engine.start"))
+    assert (start["kind"], start["applies"]) == ("reads changed", True)
+    assert "core.py:OLD" in start["evidence"]
+    assert "lib/tree/src/lib/core.py:" in start["evidence"]

@@ -26,9 +26,10 @@ from npu_overlays.porting.history import History
 from npu_overlays.porting.landed import Landed
 from npu_overlays.porting.restating import Move, restated
 from npu_overlays.porting.revision import Names, revision_of
-from npu_overlays.porting.rows import Blame, Row, rows
+from npu_overlays.porting.rows import Blame, Row, rows, with_reads
 from npu_overlays.porting.target import Target, find_target
 from npu_overlays.progress import step
+from npu_overlays.reads import Upstream, changed_reads
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
@@ -177,7 +178,8 @@ def _rows(
         landed.note(commit for commit, _ in reversed(graph.values()))
     step(f"looking at what became of {len(content.operations)} operations")
     classifier = Classifier(content, lock.contracts, base)
-    found = rows(content, classifier, now, landed)
+    read = changed_reads(lock.reads or (), Upstream(new.pin, trees[1]), content)
+    found = list(with_reads(rows(content, classifier, now, landed), read))
     if past is None:
         return found
     blame = Blame(history=past, first=first, last=last)

@@ -92,6 +92,8 @@ def _arguments(one: Operation) -> Iterator[str]:
     condition = "" if one.reason.drop_when == one.bounds.drop_when else one.reason.drop_when
     texts = {"why": one.reason.why, "forwarded": one.reason.forwarded, "drop_when": condition}
     yield from (f"{key}={_literal(text)}" for key, text in texts.items() if text)
+    if one.depends:
+        yield f"depends=[{', '.join(map(_quoted, one.depends))}]"
 
 
 def _literal(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from npu_overlays.porting.history import Blobs, History
 from npu_overlays.porting.landed import Commit, Landed
 from npu_overlays.porting.revision import Names, Revision
 from npu_overlays.porting.texts import Texts, file_verdict, patch_verdict
-from npu_overlays.porting.verdict import Verdict
+from npu_overlays.porting.verdict import Kind, Verdict
+from npu_overlays.reads import ChangedRead
 
 Said = Operation | SourcedEdit | OverlayFile
 
@@ -87,6 +88,22 @@ def rows(content: Content, classifier: Classifier, now: Revision, landed: Landed
     return found
 
 
+def with_reads(found: Iterable[Row], changed: Iterable[ChangedRead]) -> Iterator[Row]:
+    """Yield rows with what changed upstream of all that their code reads.
+
+    What applies and reads something that is another now, may be inert or raise: that is what became of it then.
+    """
+    by_reader: dict[str, list[str]] = {}
+    for one in changed:
+        for place in one.places:
+            by_reader.setdefault(place.reader, []).append(f"reads {one}, at {place.where}")
+    for row in found:
+        said = by_reader.get(f"{row.action} {row.name}", [])
+        evidence = "; ".join(filter(None, [row.verdict.evidence, *dict.fromkeys(said)]))
+        kind: Kind = "reads changed" if said and row.verdict.kind in ("fits", "body changed") else row.verdict.kind
+        yield replace(row, verdict=replace(row.verdict, kind=kind, evidence=evidence))
+
+
 def _operation(one: Operation, verdict: Verdict) -> Row:
     return Row(said=one, action=one.action, name=f"{one.path}:{one.symbol}", where=one.where, verdict=verdict)
 
@@ -111,7 +128,7 @@ class Blame:
         blobs = Blobs(self.history.repository)
         for row in found:
             path = getattr(row.said, "path", "")
-            if row.verdict.kind == "fits" or row.action in ("patch", "file"):
+            if row.verdict.kind in ("fits", "reads changed") or row.action in ("patch", "file"):
                 yield row
                 continue
             if path not in states:
