@@ -10,13 +10,17 @@ from npu_overlays.commands.notes import count_of, plural, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
-from npu_overlays.errors import MergeError
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.loading import Loader
 from npu_overlays.lock.carried import carried_over, lasting
+from npu_overlays.lock.due import due
 from npu_overlays.lock.idle import idle
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
+from npu_overlays.porting.history import History
 from npu_overlays.reads import Upstream
+from npu_overlays.source import cache_root
+from npu_overlays.source.histories import kept
 
 _DESCRIPTION = """\
 Do all that a build does, except writing a wheel: read the overlay, hold it
@@ -26,9 +30,14 @@ what was declared.
 Every overlay is tried, and the mistakes of all are reported at once; what is
 right is said as well. Run it after every change, before a commit.
 
+What has met its own `drop_when` is named: where that is a version, a commit, or
+a symbol that upstream has, or has no more. Whether upstream has a commit is
+known where its history is at hand, as after `port` or `drift`.
+
 examples:
   npu-overlays check verl@d62da49
   npu-overlays check --all
+  npu-overlays check --all --due            for CI: fail where something can go
 """
 
 
@@ -38,31 +47,39 @@ class Options:
 
     Args:
         selection: which overlays, and where their upstreams are to come from.
+        due: whether to fail where something has met its own condition to go.
         json: whether the report is JSON.
     """
 
     selection: Selection
+    due: bool
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
+    parser.add_argument("--due", action="store_true", help="fail where something has met its own drop_when")
     add_json(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), json=parsed.json)
+    return Options(selection=read_selection(parsed), due=parsed.due, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
     overlays = select(options.selection)
     loader = Loader(overlays, options.selection.choice)
     prepared, errors = each(overlays, lambda overlay: _tried(overlay, loader))
+    met = {one.loaded.name: _due(one) for one in prepared}
     if options.json:
         console.json([one.record for one in prepared])
     else:
         for one in prepared:
             _report(console, one, loader)
+            for problem in () if options.due else met[one.loaded.name]:
+                console.notice(str(problem))
+    problems = [problem for those in met.values() for problem in those] if options.due else []
+    errors += [MergeError(dict.fromkeys(problems))] if problems else []
     if errors:
         raise joined(errors)
     return 0
@@ -75,6 +92,21 @@ def _tried(overlay: Overlay, loader: Loader) -> Prepared:
     if problems := list(idle(overlay, loader.lock)):
         raise MergeError(problems)
     return prepared
+
+
+def _due(prepared: Prepared) -> list[Problem]:
+    """Return what has met its own condition to go."""
+    pin, version = prepared.content.overlay.pin, prepared.loaded.lock.metadata.version
+    past = kept(cache_root(), pin.project)
+    history = History(repository=past) if past.is_dir() and pin.commit else None
+    return list(
+        due(
+            prepared.content,
+            version,
+            prepared.tree.upstream,
+            lambda commit: history is not None and history.is_ancestor(commit, pin.commit),
+        )
+    )
 
 
 def _report(console: Console, prepared: Prepared, loader: Loader) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.bounds import Bounds
+from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Reason, unwritable
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Hunk, Section, sections
@@ -94,6 +95,8 @@ def _unreasoned(reason: Reason) -> Iterator[tuple[str, str]]:
     for text in (reason.why, reason.forwarded, reason.drop_when):
         if found := unwritable(text):
             yield f"holds {found} in its reason", "write plain text"
+    if meant := fault(reason.drop_when):
+        yield meant
 
 
 def _reason(header: str, bounds: Bounds) -> Reason:

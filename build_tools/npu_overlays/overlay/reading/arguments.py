@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
+from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Edit, Reason, unwritable
 from npu_overlays.overlay.reading.marks import Mark
 from npu_overlays.overlay.reading.parsed import ParsedFile
@@ -104,6 +105,8 @@ def _text_problems(parsed: ParsedFile, mark: Mark, values: Mapping[str, object])
     for name in _TEXTS:
         if found := unwritable(str(values.get(name, ""))):
             yield parsed.problem(mark.call, f"`{name}` holds {found}", "write plain text")
+    if meant := fault(str(values.get("drop_when", ""))):
+        yield parsed.problem(mark.call, *meant)
     if not str(values.get("why", "")).strip():
         fix = 'why="the reason, one sentence for a user of the wheel"'
         yield parsed.problem(mark.call, "`why` is missing", fix)

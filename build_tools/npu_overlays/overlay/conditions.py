@@ -1,0 +1,74 @@
+"""Conditions: the text of a `drop_when` → a question about upstream that a machine can answer, where it is one.
+
+``version 0.7.0``, ``commit 14b89fed``, ``symbol path.py:Class.method``, ``symbol path.py:function(parameter)`` and
+``no symbol path.py:NAME`` are conditions; anything else is for people.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.version import InvalidVersion, Version
+
+Kind = Literal["version", "commit", "symbol", "no symbol"]
+_BEGINS = re.compile(r"(version|commit|symbol|no symbol)\s+(\S.*)", re.DOTALL)
+_SYMBOL = re.compile(r"(?P<path>[^\s:]+\.py):(?P<symbol>[A-Za-z_][\w.]*)(?:\((?P<parameter>[A-Za-z_]\w*)\))?")
+_WRITTEN = (
+    "write `version 0.7.0`, `commit` and an id, `symbol path.py:Class.method`, `symbol path.py:function(parameter)` or"
+    " `no symbol path.py:NAME`; begin what is for people with another word"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """One question about upstream, which is answered with yes when something can go.
+
+    Args:
+        kind: whether it asks for a version at least so new, for a commit that is part of it, for a symbol that is
+            there, or for one that is not.
+        value: the version or the commit's id.
+        path: of a symbol.
+        symbol: its qualified name.
+        parameter: one that it must have; empty where being there is enough.
+    """
+
+    kind: Kind
+    value: str = ""
+    path: str = ""
+    symbol: str = ""
+    parameter: str = ""
+
+
+def condition(text: str) -> Condition | None:
+    """Return the condition that a text is, or None where it is for people, or meant as one and wrong."""
+    found = _BEGINS.fullmatch(text.strip())
+    if found is None:
+        return None
+    kind, rest = found[1], found[2].strip()
+    if kind == "version":
+        return Condition(kind="version", value=rest) if _is_version(rest) else None
+    if kind == "commit":
+        return Condition(kind="commit", value=rest) if re.fullmatch(r"[0-9a-f]{7,40}", rest) else None
+    named = _SYMBOL.fullmatch(rest)
+    if named is None or (kind == "no symbol" and named["parameter"]):
+        return None
+    parameter = named["parameter"] or ""
+    which: Kind = "symbol" if kind == "symbol" else "no symbol"
+    return Condition(kind=which, path=named["path"], symbol=named["symbol"], parameter=parameter)
+
+
+def fault(text: str) -> tuple[str, str] | None:
+    """Return what is wrong with a text that begins as a condition and is none, and what to do; None for any other."""
+    if _BEGINS.fullmatch(text.strip()) and condition(text) is None:
+        return f"`{text}` begins as a condition and is none", _WRITTEN
+    return None
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
