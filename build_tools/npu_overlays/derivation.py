@@ -14,8 +14,10 @@ from npu_overlays.lock.carried import carried_over, standing
 from npu_overlays.lock.contracts import Contract, contracts, warnings
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.lock.reach import reaching
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
+from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -51,8 +53,11 @@ def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
     applied = apply_overlay(content, tree, absent=absent)
-    found = [*contracts(content, tree), *patch_contracts(applied.patched)]
     upstream = Upstream(overlay.pin, tree, absent)
+    # Of an upstream that is not all at hand, an earlier lock knows more.
+    earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
+    found = reaching(contracts(content, tree), Kin(upstream.shipped), earlier)
+    found += patch_contracts(applied.patched)
     if problems := [*unmet(content, upstream)]:
         raise MergeError(problems)
     lock = Lock(

@@ -39,6 +39,9 @@ class Contract:
         keys: those under which a substitution in YAML stands, and what its lines say beside it.
         watched: by what upstream's code can tell a wrapper from the original.
         hidden: the methods that may give objects another member in its place.
+        affects: what an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or
+            what Python asks objects for by itself.
+        undone: where upstream's modules give the symbol another value.
     """
 
     path: str
@@ -56,6 +59,8 @@ class Contract:
     keys: str = ""
     watched: str = ""
     hidden: str = ""
+    affects: str = ""
+    undone: str = ""
 
     @property
     def place(self) -> Place:
@@ -91,8 +96,29 @@ class Difference:
 
 _SHOWN = 40
 _FINGERPRINTS = frozenset({"annotations", "body"})
-_SAID = {"owner": "class", "watched": "onlookers", "hidden": "what hides it", "keys": "place"}
-_PARTS = ("change", "owner", "kind", "signature", "decorators", "annotations", "body", "keys", "watched", "hidden")
+_SAID = {
+    "owner": "class",
+    "watched": "onlookers",
+    "hidden": "what hides it",
+    "keys": "place",
+    "affects": "effects",
+    "undone": "rivals",
+}
+# These take a look at all of upstream, and are found when a lock is made.
+_FAR = ("affects", "undone")
+_PARTS = (
+    "change",
+    "owner",
+    "kind",
+    "signature",
+    "decorators",
+    "annotations",
+    "body",
+    "keys",
+    "watched",
+    "hidden",
+    *_FAR,
+)
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
 _HARD = {
@@ -206,6 +232,10 @@ def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> 
             yield f"{at}: {what}"
         if entry.watched:
             yield f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}"
+        if entry.affects:
+            yield f"{at}: the {entry.operation} `{entry.symbol}` {entry.affects}"
+        if entry.undone:
+            yield f"{at}: upstream gives `{entry.symbol}` another value in {entry.undone}"
 
 
 def _places(operations: Iterable[Operation]) -> dict[Place, str]:
@@ -216,7 +246,8 @@ def _places(operations: Iterable[Operation]) -> dict[Place, str]:
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
     """Return the parts that differ and the operation cannot do without, or the other ones."""
     needed = _HARD.get(now.operation, frozenset())
-    return ", ".join(one.part for one in differences(locked, now) if (one.part in needed) is hard)
+    found = (one.part for one in differences(locked, now) if one.part not in _FAR)
+    return ", ".join(part for part in found if (part in needed) is hard)
 
 
 def _superfluous(

@@ -62,7 +62,7 @@ class Upstream:
         self.absent = absent
         places = {place: path for path in tree.entries if (place := pin.place(path))}
         self._pin, self._tree = pin, tree
-        self._shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources())
+        self.shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources())
         self._modules: dict[str, Module | None] = {}
         self._set: dict[tuple[str, str], dict[str, list[Value]]] = {}
 
@@ -141,11 +141,11 @@ class Upstream:
         return self._set[key]
 
     def _module_named(self, name: str) -> Found | None:
-        path = self._shipped.modules.get(name, "")
+        path = self.shipped.modules.get(name, "")
         return Found(path=path, symbol="", home=path) if path.endswith(".py") else None
 
     def _of_module(self, module: str, name: str, far: int) -> Found | None:
-        path = self._shipped.modules.get(module, "")
+        path = self.shipped.modules.get(module, "")
         found = self._global(path, name, far) if path.endswith(".py") else None
         return found or self._module_named(f"{module}.{name}")
 
@@ -174,12 +174,12 @@ class Upstream:
     def _source(self, path: str, node: ast.ImportFrom) -> str:
         """Return the dotted name of the module from which one at some path imports."""
         own = module_name(self._pin.place(path))
-        return absolute(own, node.level, node.module or "", package=self._shipped.is_package(own))
+        return absolute(own, node.level, node.module or "", package=self.shipped.is_package(own))
 
     def _by_star(self, path: str, module: Module, name: str, far: int) -> Found | None:
         for star in module.scopes.stars if not name.startswith("_") else ():
             if isinstance(star.node, ast.ImportFrom):
-                inner = self._shipped.modules.get(self._source(path, star.node), "")
+                inner = self.shipped.modules.get(self._source(path, star.node), "")
                 if inner != path and (found := self._global(inner, name, far - 1)):
                     return found
         return None

@@ -13,6 +13,11 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
+_MAKING_CLASSES = frozenset({"__slots__", "__dict__", "__weakref__", "__class__", "__classcell__", "__module__"})
+_MAKING_MODULES = frozenset(
+    {"__name__", "__path__", "__file__", "__spec__", "__loader__", "__package__", "__builtins__"}
+)
+_RECORDS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "attributes", "s"})
 
 
 def added(site: Site) -> list[Splice]:
@@ -27,7 +32,32 @@ def added(site: Site) -> list[Splice]:
     if parent and (hidden := hiding(site.module, parent, leaf, always=site.operation.kind != "attribute")):
         what = f"`{parent}` already gives every instance its own `{leaf}` (line {hidden}), which hides what is added"
         raise site.error(what, "add it under another name, or operate on the method that sets it")
+    _refuse_special(site, parent, leaf)
     return _member(site, parent, leaf) if parent else [_at_module_level(site, leaf)]
+
+
+def _refuse_special(site: Site, parent: str, leaf: str) -> None:
+    """Refuse a name that Python makes something of for code that nobody operates on, and that no author can mean."""
+    if leaf in (_MAKING_CLASSES if parent else _MAKING_MODULES):
+        whole = f"the class `{parent}`" if parent else "the module"
+        what = f"`{leaf}` says how Python makes {whole}, for all of upstream's code"
+        raise site.error(what, "leave it out, or write the class with @replaced" if parent else "leave it out")
+    hashed = f"{parent}.__hash__"
+    hashes = hashed in site.module.definitions or hashed in site.companions.symbols("added")
+    if parent and leaf == "__eq__" and not hashes and not _is_record(site.module, parent):
+        what = (
+            f"with an `__eq__` and without a `__hash__` beside it, no object of `{parent}` could be a key or in a set"
+        )
+        fix = "add `__hash__` too; `__hash__ = added(object.__hash__, why=…)` keeps it as it is, where no base has one"
+        raise site.error(what, fix)
+
+
+def _is_record(module: Module, owner: str) -> bool:
+    """Return whether what decorates a class gives it ``__eq__`` and ``__hash__``."""
+    called = (one.node for one in module.definitions.get(owner, []))
+    decorators = [one for node in called for one in getattr(node, "decorator_list", [])]
+    leaves = {ast.unparse(one.func if isinstance(one, ast.Call) else one).rpartition(".")[2] for one in decorators}
+    return bool(leaves & _RECORDS)
 
 
 def _text(site: Site, name: str, indentation: str) -> str:
