@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from npu_doctor.jsonfiles import DataError
 from npu_doctor.knowledge import load
-from npu_doctor.stacks import DataError
 
 COMMANDS = ("doctor", "audit", "cluster")
 # By command, the option that names it on another command line, and those that go with it.

@@ -6,7 +6,7 @@ import argparse
 
 from npu_doctor import audit, cluster, diagnosis
 from npu_doctor.arguments import parse
-from npu_doctor.stacks import DataError
+from npu_doctor.jsonfiles import DataError
 from npu_summary import stream
 from npu_summary.reports import UNTOLD, Report, show
 

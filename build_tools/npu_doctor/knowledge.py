@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.stacks import Catalogue, DataError, Mistake, Stack, parse_stack, read_json, read_stacks
-from npu_doctor.tables import Range, Table, statement, table
+from npu_doctor.jsonfiles import DataError, Mistake, decode, read_object
+from npu_doctor.stacks import Catalogue, Stack, read_stacks, unknown_installs
+from npu_doctor.tables import Range, Table, misfits
 
 SCHEMA = 1
 _TABLES = "knowledge"
@@ -66,6 +67,24 @@ class Knowledge(Catalogue):
         return ", ".join(one.name for one in self.stacks)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """What a file of knowledge holds, one of the user's too."""
+
+    schema: int
+    symptoms: tuple[Symptom, ...] = ()
+    tables: tuple[Table, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    stacks: tuple[Stack, ...] = ()
+
+    def mistakes(self, prefix: str) -> Iterator[Mistake]:
+        """Yield what its classes alone do not say."""
+        for number, table in enumerate(self.tables):
+            yield from misfits(table, f"{prefix}tables[{number}].")
+        for number, stack in enumerate(self.stacks):
+            yield from unknown_installs(stack, f"{prefix}stacks[{number}].")
+
+
 def load(more: Iterable[str] = ()) -> Knowledge:
     """Read the knowledge that travels with the doctor, and files that add to it.
 
@@ -73,33 +92,40 @@ def load(more: Iterable[str] = ()) -> Knowledge:
         more: JSON files with ``tables``, ``ranges`` and ``stacks`` of the same shape; theirs are asked first.
 
     Raises:
-        DataError: a file cannot be read or does not have the shape.
+        DataError: files cannot be read or do not have the shape, with all that is wrong with them.
     """
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
-    files = [(path, _read(path)) for path in [*map(Path, more), *own]]
-    try:
-        return Knowledge(
-            symptoms={item["number"]: _symptom(item) for _, value in files for item in value.get("symptoms", [])},
-            tables=tuple(table(item) for _, value in files for item in value.get("tables", [])),
-            ranges=tuple(statement(item) for _, value in files for item in value.get("ranges", [])),
-            stacks=(
-                *(parse_stack(item, str(path)) for path, value in files for item in value.get("stacks", [])),
-                *read_stacks(FOLDER),
-            ),
-            settings=settings(FOLDER),
-        )
-    except DataError:
-        raise
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        names = ", ".join(str(path) for path, _ in files[: len(files) - len(own)]) or str(FOLDER)
-        what = f"not of the shape of {own[0]} and of a stack ({error!r})"
-        raise DataError([Mistake(where=names, what=what, fix="correct it")]) from error
+    files = _files([*map(Path, more), *own])
+    return Knowledge(
+        symptoms={symptom.number: symptom for file in files for symptom in file.symptoms},
+        tables=tuple(table for file in files for table in file.tables),
+        ranges=tuple(one for file in files for one in file.ranges),
+        stacks=(*(stack for file in files for stack in file.stacks), *read_stacks(FOLDER)),
+        settings=settings(FOLDER),
+    )
+
+
+def _files(paths: Iterable[Path]) -> list[_File]:
+    files: list[_File] = []
+    mistakes: list[Mistake] = []
+    for path in paths:
+        try:
+            value = _object(path)
+        except DataError as error:
+            mistakes += error.mistakes
+            continue
+        if file := decode(_File, value, f"{path}: ", mistakes):
+            files.append(file)
+            mistakes += file.mistakes(f"{path}: ")
+    if mistakes:
+        raise DataError(mistakes)
+    return files
 
 
 def settings(folder: Path) -> dict[str, Any]:
     """Return what holds for every stack of a folder, nothing where it does not say; raises `DataError`."""
     file = settings_file(folder)
-    return _read(file) if file.is_file() else {}
+    return _object(file) if file.is_file() else {}
 
 
 def settings_file(folder: Path) -> Path:
@@ -107,14 +133,10 @@ def settings_file(folder: Path) -> Path:
     return folder / _TABLES / "environment.json"
 
 
-def _read(file: Path) -> dict[str, Any]:
-    value = read_json(file)
+def _object(file: Path) -> dict[str, Any]:
+    value = read_object(file)
     if value.get("schema") != SCHEMA:
         raise DataError(
             [Mistake(where=str(file), what=f"not an object with `schema` {SCHEMA}", fix=f'say "schema": {SCHEMA}')]
         )
     return value
-
-
-def _symptom(item: dict[str, Any]) -> Symptom:
-    return Symptom(**{**item, "threads": tuple(item["threads"])})

@@ -6,45 +6,14 @@ which overlays to build together, the extras of their wheels, constraints, and t
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any
 
-T = TypeVar("T")
+from npu_doctor.jsonfiles import DataError, Mistake, decode, read_object
 
 INSTALLS = ("system", "index", "source", "git", "overlay")
-_KINDS = {str: "a text", bool: "true or false", tuple: "a list", Mapping: "an object"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mistake:
-    """What is wrong with a file of data.
-
-    Args:
-        where: file and key.
-        what: the mistake.
-        fix: what to do.
-    """
-
-    where: str
-    what: str
-    fix: str
-
-
-class DataError(ValueError):
-    """Files of data are not what they should be; the message says which and what.
-
-    Args:
-        mistakes: all of them.
-    """
-
-    def __init__(self, mistakes: Iterable[Mistake]) -> None:
-        self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(f"{one.where}: {one.what}; {one.fix}" for one in self.mistakes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,38 +118,28 @@ class Catalogue:
 def read_stacks(folder: Path) -> tuple[Stack, ...]:
     """Return the stacks of a folder, the default one first; raises `DataError` with the mistakes of all files."""
     mistakes: list[Mistake] = []
-    stacks = []
+    stacks: list[Stack] = []
     for file in sorted(folder.glob("*.json")):
         try:
-            value = read_json(file)
+            value = read_object(file)
         except DataError as error:
             mistakes += error.mistakes
             continue
-        stacks.append(_stack({**value, "name": file.stem}, str(file), mistakes))
-    mistakes += _disagreements(folder, [one for one in stacks if one])
+        if stack := decode(Stack, {**value, "name": file.stem}, f"{file}: ", mistakes):
+            stacks.append(stack)
+            mistakes += unknown_installs(stack, f"{file}: ")
+    mistakes += _disagreements(folder, stacks)
     if mistakes:
         raise DataError(mistakes)
-    return tuple(sorted((one for one in stacks if one), key=lambda one: (not one.default, one.name)))
+    return tuple(sorted(stacks, key=lambda one: (not one.default, one.name)))
 
 
-def parse_stack(value: Mapping[str, Any], where: str) -> Stack:
-    """Return the stack that a file of the user's holds, its name among the fields; raises `DataError`."""
-    mistakes: list[Mistake] = []
-    stack = _stack(value, where, mistakes)
-    if stack is None or mistakes:
-        raise DataError(mistakes)
-    return stack
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """Return the object a JSON file holds; raises `DataError`."""
-    try:
-        value = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError([Mistake(where=str(file), what=f"cannot be read as JSON: {error}", fix="mend it")]) from error
-    if not isinstance(value, dict):
-        raise DataError([Mistake(where=str(file), what="not an object", fix="put its keys between { and }")])
-    return value
+def unknown_installs(stack: Stack, prefix: str) -> Iterator[Mistake]:
+    """Yield each component of a stack that says no known way to install it."""
+    for number, one in enumerate(stack.components):
+        if one.install not in INSTALLS:
+            where, what = f"{prefix}components[{number}].install", f"`{one.install}` is no way to install something"
+            yield Mistake(where=where, what=what, fix=f"one of: {', '.join(INSTALLS)}")
 
 
 def _disagreements(folder: Path, stacks: list[Stack]) -> Iterator[Mistake]:
@@ -193,73 +152,3 @@ def _disagreements(folder: Path, stacks: list[Stack]) -> Iterator[Mistake]:
         if one.variant_of and one.variant_of not in names:
             where, what = f"{folder / one.name}.json: variant_of", f"there is no stack `{one.variant_of}`"
             yield Mistake(where=where, what=what, fix=f"one of: {', '.join(names)}")
-
-
-def _stack(value: Mapping[str, Any], where: str, mistakes: list[Mistake]) -> Stack | None:
-    components = tuple(_items(value, "components", Component, where, mistakes))
-    contradictions = tuple(_items(value, "contradictions", Contradiction, where, mistakes))
-    given = {**value, "components": components, "contradictions": contradictions}
-    stack = _made(Stack, given, where, mistakes)
-    for number, one in enumerate(components):
-        if one.install not in INSTALLS:
-            what = f"`{one.install}` is no way to install something"
-            at = f"{where}: components[{number}].install"
-            mistakes.append(Mistake(where=at, what=what, fix=f"one of: {', '.join(INSTALLS)}"))
-    return stack
-
-
-def _items(value: Mapping[str, Any], key: str, kind: type[T], where: str, mistakes: list[Mistake]) -> Iterator[T]:
-    listed = value.get(key, [])
-    if not isinstance(listed, list):
-        mistakes.append(_misfit(f"{where}: {key}", tuple))
-        return
-    for number, item in enumerate(listed):
-        place = f"{where}: {key}[{number}]"
-        if not isinstance(item, dict):
-            mistakes.append(_misfit(place, Mapping))
-        elif (made := _made(kind, item, place, mistakes)) is not None:
-            yield made
-
-
-def _made(kind: type[T], value: Mapping[str, Any], where: str, mistakes: list[Mistake]) -> T | None:
-    """Return the object that a JSON object describes; None, and why, where it does not."""
-    wanted = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # only data classes are read
-    types_ = _types(kind)  # type: ignore[arg-type]  # every class is hashable
-    given = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
-    found: list[Mistake] = []
-    for name in given.keys() - wanted.keys():
-        nearest = difflib.get_close_matches(name, wanted, n=1)
-        fix = f"meant is perhaps `{nearest[0]}`" if nearest else f"known are: {', '.join(wanted)}"
-        found.append(Mistake(where=_key(where, name), what="is not known", fix=fix))
-    for name, one in wanted.items():
-        needed = one.default is MISSING and one.default_factory is MISSING
-        if name not in given and needed:
-            found.append(Mistake(where=_key(where, name), what="is missing", fix="say it"))
-        elif name in given and not _fits(given[name], types_[name], name):
-            found.append(_misfit(_key(where, name), types_[name]))
-    mistakes += sorted(found, key=lambda one: one.where)
-    return None if found else kind(**given)
-
-
-@cache  # some hundred objects are of the same three kinds
-def _types(kind: type) -> Mapping[str, type]:
-    """Return the type of each field of a data class, without what it is of."""
-    return {name: get_origin(hint) or hint for name, hint in get_type_hints(kind).items()}
-
-
-def _key(where: str, name: str) -> str:
-    return f"{where}.{name}" if where.endswith("]") else f"{where}: {name}"
-
-
-def _fits(value: object, kind: type, name: str) -> bool:
-    if not isinstance(value, kind):
-        return False
-    if isinstance(value, Mapping):
-        return all(isinstance(one, str) for one in value.values())
-    nested = name in ("components", "contradictions")
-    return not isinstance(value, tuple) or nested or all(isinstance(one, str) for one in value)
-
-
-def _misfit(where: str, kind: type) -> Mistake:
-    name = _KINDS[kind]
-    return Mistake(where=where, what=f"must be {name}", fix=f"write {name} there")

@@ -1,10 +1,13 @@
-"""Published tables: JSON in, versions that belong together and the ranges that widen them out."""
+"""Published tables of versions that belong together, and the ranges that widen them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from npu_doctor.jsonfiles import Mistake
+
+_OUTSIDE = ("broken", "compatible")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,18 +53,15 @@ class Range:
     source: str
 
 
-def table(item: dict[str, Any]) -> Table:
-    """Return a table from its JSON; raises `ValueError` where its rows do not fit its columns."""
-    rows = tuple(tuple(str(cell) for cell in row) for row in item["rows"])
-    columns = tuple(item["columns"])
-    if item["key"] not in columns or any(len(row) != len(columns) for row in rows):
-        raise ValueError(f"table {item['name']}: `key` is no column, or a row has not one cell for each column")
-    if item.get("outside", "broken") not in ("broken", "compatible"):
-        raise ValueError(f"table {item['name']}: `outside` is neither broken nor compatible")
-    return Table(**{**item, "rows": rows, "columns": columns})
-
-
-def statement(item: dict[str, Any]) -> Range:
-    """Return a range from its JSON."""
-    when = {name: tuple(values) for name, values in item["when"].items()}
-    return Range(when=when, component=item["component"], allow=item["allow"], source=item["source"])
+def misfits(table: Table, prefix: str) -> Iterator[Mistake]:
+    """Yield where a table does not fit itself."""
+    columns = ", ".join(table.columns)
+    if table.key not in table.columns:
+        yield Mistake(where=f"{prefix}key", what=f"`{table.key}` is no column", fix=f"one of: {columns}")
+    if table.outside not in _OUTSIDE:
+        what = f"`{table.outside}` is no level of it"
+        yield Mistake(where=f"{prefix}outside", what=what, fix=f"one of: {', '.join(_OUTSIDE)}")
+    for number, row in enumerate(table.rows):
+        if len(row) != len(table.columns):
+            fix = f"write one for each column: {columns}"
+            yield Mistake(where=f"{prefix}rows[{number}]", what=f"has {len(row)} cells", fix=fix)

@@ -11,7 +11,7 @@ import pytest
 from npu_doctor import knowledge
 from npu_doctor.context import Context
 from npu_doctor.examine import examine
-from npu_doctor.stacks import DataError
+from npu_doctor.jsonfiles import DataError
 
 from .machine import MINDSPEED, TOOLKIT, Machine, clone
 
@@ -78,7 +78,23 @@ def test_a_user_can_add_a_row_without_touching_code(machine: Machine, tmp_path: 
         ("{", "cannot be read as JSON"),
         ("[]", "not an object"),
         ('{"schema": 2}', "`schema` 1"),
-        ('{"schema": 1, "tables": [{}]}', "not of the shape"),
+        ('{"schema": 1, "tables": [{}]}', "tables[0].columns: is missing"),
+        ('{"schema": 1, "tabels": []}', "tabels: is not known; meant is perhaps `tables`"),
+        ('{"schema": true}', "schema: must be a number"),
+        ('{"schema": 1, "tables": 1, "ranges": [1]}', "ranges[0]: must be an object"),
+        ('{"schema": 1, "tables": 1, "ranges": [1]}', "tables: must be a list"),
+        (
+            '{"schema": 1, "ranges": [{"when": {"a": "1"}, "component": "b", "allow": "", "source": ""}]}',
+            "ranges[0].when.a: must be a list",
+        ),
+        (
+            '{"schema": 1, "tables": [{"name": "a", "source": "b", "key": "d", "columns": ["d"], "rows": [[]]}]}',
+            "tables[0].rows[0]: has 0 cells; write one for each column: d",
+        ),
+        (
+            '{"schema": 1, "tables": [{"name": "a", "source": "b", "key": "d", "columns": ["d"], "rows": [[1]]}]}',
+            "tables[0].rows[0][0]: must be a text",
+        ),
         (
             '{"schema": 1, "tables": [{"name": "a", "source": "b", "key": "c", "columns": ["d"], "rows": []}]}',
             "no column",

@@ -80,7 +80,7 @@ def test_an_unknown_source_in_the_environment_names_the_known(sample: Sample) ->
         ("{}", "a.json: overlays: is missing"),
         ('{"overlays": []}', "a.json: overlays: names no overlay"),
         ('{"overlays": "{lib}"}', "a.json: overlays: must be a list"),
-        ('{"overlays": [1]}', "a.json: overlays: must be a list"),
+        ('{"overlays": [1]}', "a.json: overlays[0]: must be a text"),
         ('{"overlays": ["app@0000000", "{lib}"]}', "a.json: overlays: no overlay `app@0000000`"),
         ('{"overlays": ["{lib}", "{lib}"]}', "a.json: overlays: names two overlays of lib"),
         ('{"overlays": ["{lib}"], "defualt": true}', "defualt: is not known fix: meant is perhaps `default`"),

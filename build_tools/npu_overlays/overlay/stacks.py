@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_doctor.jsonfiles import DataError
 from npu_doctor.knowledge import settings
-from npu_doctor.stacks import Catalogue, DataError, Stack, read_stacks
+from npu_doctor.stacks import Catalogue, Stack, read_stacks
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.pins import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER

@@ -1,0 +1,101 @@
+"""Files of JSON → data classes, or all mistakes at once: which file and key, what is wrong with it, what to do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+_KINDS = {str: "a text", bool: "true or false", int: "a number", tuple: "a list", Mapping: "an object"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """What is wrong with a file of data.
+
+    Args:
+        where: file and key.
+        what: the mistake.
+        fix: what to do.
+    """
+
+    where: str
+    what: str
+    fix: str
+
+
+class DataError(ValueError):
+    """Files of data are not what they should be; the message says which and what.
+
+    Args:
+        mistakes: all of them.
+    """
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(f"{one.where}: {one.what}; {one.fix}" for one in self.mistakes))
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """Return the object a JSON file holds; raises `DataError`."""
+    try:
+        value = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError([Mistake(where=str(file), what=f"cannot be read as JSON: {error}", fix="mend it")]) from error
+    if not isinstance(value, dict):
+        raise DataError([Mistake(where=str(file), what="not an object", fix="put its keys between { and }")])
+    return value
+
+
+def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[Mistake]) -> T | None:
+    """Return the data class that a JSON object describes.
+
+    Args:
+        kind: a class whose fields are texts, truths, numbers, lists, objects, and data classes in those.
+        value: the object.
+        prefix: what stands before its keys when they are named.
+        mistakes: takes all that is wrong with it.
+
+    Returns:
+        None where anything is.
+    """
+    found: list[Mistake] = []
+    hints, needed = _shape(kind)  # type: ignore[arg-type]  # mypy takes no type variable for hashable
+    for name in value.keys() - hints.keys():
+        nearest = difflib.get_close_matches(name, hints, n=1)
+        fix = f"meant is perhaps `{nearest[0]}`" if nearest else f"known are: {', '.join(hints)}"
+        found.append(Mistake(where=f"{prefix}{name}", what="is not known", fix=fix))
+    found += [Mistake(where=f"{prefix}{name}", what="is missing", fix="say it") for name in needed - value.keys()]
+    given = {name: _decoded(hints[name], value[name], f"{prefix}{name}", found) for name in hints.keys() & value.keys()}
+    mistakes += sorted(found, key=lambda one: one.where)
+    return None if found else kind(**given)
+
+
+@cache  # some hundred objects are of a handful of classes
+def _shape(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the types of a class's fields by name, and the names of those it cannot do without."""
+    needed = [one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]
+    return get_type_hints(kind), frozenset(needed)
+
+
+def _decoded(hint: Any, value: Any, where: str, mistakes: list[Mistake]) -> object:
+    kind = get_origin(hint) or hint
+    written = {tuple: list, Mapping: dict}.get(kind, dict if is_dataclass(kind) else kind)
+    # Python counts truths as numbers, JSON does not.
+    if type(value) is not written:
+        name = _KINDS.get(kind, _KINDS[Mapping])
+        mistakes.append(Mistake(where=where, what=f"must be {name}", fix=f"write {name} there"))
+        return None
+    if is_dataclass(kind):
+        return decode(kind, value, f"{where}.", mistakes)  # type: ignore[arg-type]  # it is a class
+    if kind is tuple:
+        return tuple(_decoded(get_args(hint)[0], one, f"{where}[{n}]", mistakes) for n, one in enumerate(value))
+    if kind is Mapping:
+        return {name: _decoded(get_args(hint)[1], one, f"{where}.{name}", mistakes) for name, one in value.items()}
+    return value
