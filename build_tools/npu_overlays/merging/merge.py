@@ -20,8 +20,9 @@ from npu_overlays.merging.remaining import seen_by_upstream
 from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
+from npu_overlays.syntax.module_text import encoding_of
 from npu_overlays.syntax.splices import Splice, overlapping
-from npu_overlays.syntax.symbols import Module, encoding_of
+from npu_overlays.syntax.symbols import Module
 
 _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
     "added": added,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
 
 from npu_overlays.syntax.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
-from npu_overlays.syntax.scopes import Binding, How, Load, Scope, Scopes
+from npu_overlays.syntax.scope_walk import Place, ScopeWalk
+from npu_overlays.syntax.scopes import Binding, How, Load, Scopes
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
 _KEPT = 128
-_NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -24,81 +23,18 @@ def read_scopes(tree: ast.Module) -> Scopes:
     return scopes
 
 
-class _Place(NamedTuple):
-    """Where the walk is: the scope, and what is known of the code around."""
-
-    scope: Scope
-    how: How = "definition"
-    direct: bool = False
-    typing_only: bool = False
-    annotation: bool = False
-    called: bool = False
-    at: ast.expr | None = None  # the f-string or string annotation around
-
-    def bound(self, node: ast.AST, how: How | None = None) -> Binding:
-        return Binding(node, how or self.how, self.direct, self.typing_only)
-
-    def load(self, node: ast.Name) -> Load:
-        return Load(node.id, self.at or node, not self.scope.deferred, self.called, self.annotation)
-
-
-class _Reader:
-    """Walks a tree once, without recursion: upstream's expressions may be nested deeper than Python's stack."""
-
-    def __init__(self, scopes: Scopes) -> None:
-        self._scopes = scopes
-        self._pending: list[tuple[ast.AST, _Place]] = []
+class _Reader(ScopeWalk):
+    """Notes what each node binds and reads."""
 
     def read(self, tree: ast.Module) -> None:
-        place = _Place(self._scopes.module)
-        self._later(reversed(tree.body), place._replace(direct=True))
-        visits: dict[type[ast.AST], Callable[[Any, _Place], None]] = {}
-        while self._pending:
-            node, place = self._pending.pop()
-            kind = type(node)
-            if kind not in visits:
-                visits[kind] = getattr(self, f"_visit_{kind.__name__}", self._children)
-            visits[kind](node, place)
+        self.walk(tree.body, Place(self._scopes.module, direct=True))
         self._scopes.module.loads += _exported(tree.body)
         for scope in self._scopes.all:
             for name in [name for name, kind in scope.outer.items() if kind == "global" and scope.parent]:
                 for binding in scope.bindings.pop(name, []):
                     self._scopes.module.bind(name, binding._replace(how="global", direct=False))
 
-    def _later(self, nodes: object, place: _Place) -> None:
-        listed = nodes if isinstance(nodes, Iterator) else iter([nodes])
-        self._pending.extend((node, place) for node in listed if isinstance(node, ast.AST))
-
-    def _children(self, node: ast.AST, place: _Place, *, but: tuple[str, ...] = ()) -> None:
-        """Visit what is inside a node; statements inside another statement are not the module's own."""
-        inner = place._replace(direct=False, how="definition") if isinstance(node, ast.stmt) else place
-        for name in node._fields:
-            value = getattr(node, name, None) if name not in but else None
-            if isinstance(value, list):
-                self._pending += [(one, inner) for one in reversed(value) if isinstance(one, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, _NAMELESS):
-                self._pending.append((value, inner))
-
-    def _scope(
-        self,
-        place: _Place,
-        kind: Literal["class", "function"],
-        *,
-        name: str = "",
-        deferred: bool = False,
-        transparent: bool = False,
-    ) -> _Place:
-        scope = Scope(
-            kind=kind,
-            parent=place.scope,
-            name=name,
-            deferred=place.scope.deferred or deferred,
-            transparent=transparent,
-        )
-        self._scopes.all.append(scope)
-        return _Place(scope, typing_only=place.typing_only, called=place.called, at=place.at)
-
-    def _parameters(self, node: ast.AST, place: _Place) -> _Place:
+    def _parameters(self, node: ast.AST, place: Place) -> Place:
         """Return where the annotations and bases of a definition stand: inside its type parameters, if it has any."""
         parameters = getattr(node, "type_params", [])
         if not parameters:
@@ -109,7 +45,7 @@ class _Reader:
             self._children(parameter, inner)
         return inner
 
-    def _visit_FunctionDef(self, node: FunctionNode, place: _Place) -> None:  # noqa: N802  # named after the node
+    def _visit_FunctionDef(self, node: FunctionNode, place: Place) -> None:  # noqa: N802  # named after the node
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
         self._later(iter(node.decorator_list), here._replace(called=True))
@@ -119,10 +55,10 @@ class _Reader:
 
     _visit_AsyncFunctionDef = _visit_FunctionDef  # noqa: N815  # likewise
 
-    def _visit_Lambda(self, node: ast.Lambda, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Lambda(self, node: ast.Lambda, place: Place) -> None:  # noqa: N802  # likewise
         self._function(node, place, place)
 
-    def _function(self, node: FunctionNode | ast.Lambda, around: _Place, here: _Place) -> None:
+    def _function(self, node: FunctionNode | ast.Lambda, around: Place, here: Place) -> None:
         inner = self._scope(around, "function", deferred=True)
         self._later(iter([*node.args.defaults, *node.args.kw_defaults]), here)
         for argument in ast.iter_child_nodes(node.args):
@@ -131,7 +67,7 @@ class _Reader:
                 self._later(argument.annotation, around._replace(annotation=True))
         self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
 
-    def _visit_ClassDef(self, node: ast.ClassDef, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_ClassDef(self, node: ast.ClassDef, place: Place) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
         self._later(iter(node.decorator_list), here._replace(called=True))
@@ -143,7 +79,7 @@ class _Reader:
         inner = self._scope(around, "class", name=parent + node.name if reachable else "")
         self._later(reversed(node.body), inner)
 
-    def _visit_comprehension(self, node: ast.AST, place: _Place) -> None:
+    def _visit_comprehension(self, node: ast.AST, place: Place) -> None:
         first: ast.comprehension = node.generators[0]  # type: ignore[attr-defined]  # every kind has them
         self._later(first.iter, place)
         inner = self._scope(place, "function", transparent=True)
@@ -153,30 +89,30 @@ class _Reader:
 
     _visit_ListComp = _visit_SetComp = _visit_DictComp = _visit_GeneratorExp = _visit_comprehension  # noqa: N815
 
-    def _visit_NamedExpr(self, node: ast.NamedExpr, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_NamedExpr(self, node: ast.NamedExpr, place: Place) -> None:  # noqa: N802  # likewise
         scope = place.scope
         while scope.transparent and scope.parent:
             scope = scope.parent
         scope.bind(node.target.id, place._replace(direct=False).bound(node.target, ":="))
         self._later(node.value, place)
 
-    def _visit_Name(self, node: ast.Name, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Name(self, node: ast.Name, place: Place) -> None:  # noqa: N802  # likewise
         if isinstance(node.ctx, ast.Load):
             place.scope.loads.append(place.load(node))
         else:
             place.scope.bind(node.id, place.bound(node, "del" if isinstance(node.ctx, ast.Del) else None))
 
-    def _visit_Attribute(self, node: ast.Attribute, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Attribute(self, node: ast.Attribute, place: Place) -> None:  # noqa: N802  # likewise
         if not isinstance(node.ctx, ast.Load) and not place.scope.deferred:
             for name in dotted_names(node):
                 how: How | None = "del" if isinstance(node.ctx, ast.Del) else None
                 place.scope.module.bind(name, place._replace(direct=False).bound(node, how))
         self._children(node, place)
 
-    def _visit_Call(self, node: ast.Call, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Call(self, node: ast.Call, place: Place) -> None:  # noqa: N802  # likewise
         self._children(node, place._replace(called=True))
 
-    def _visit_Constant(self, node: ast.Constant, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Constant(self, node: ast.Constant, place: Place) -> None:  # noqa: N802  # likewise
         # No type holds a backslash; parsing one may warn.
         if place.annotation and isinstance(node.value, str) and "\\" not in node.value:
             try:
@@ -185,48 +121,48 @@ class _Reader:
                 return
             self._later(text, place._replace(at=place.at or node))
 
-    def _visit_Subscript(self, node: ast.Subscript, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Subscript(self, node: ast.Subscript, place: Place) -> None:  # noqa: N802  # likewise
         leaf = getattr(node.value, "attr", getattr(node.value, "id", ""))
         self._children(node, place._replace(annotation=False) if leaf in _LITERAL else place)
 
-    def _visit_JoinedStr(self, node: ast.JoinedStr, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_JoinedStr(self, node: ast.JoinedStr, place: Place) -> None:  # noqa: N802  # likewise
         self._children(node, place._replace(at=place.at or node, annotation=False))
 
-    def _visit_AugAssign(self, node: ast.AugAssign, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_AugAssign(self, node: ast.AugAssign, place: Place) -> None:  # noqa: N802  # likewise
         self._children(node, place)
         if isinstance(node.target, ast.Name):
             place.scope.loads.append(place.load(node.target))
 
-    def _visit_AnnAssign(self, node: ast.AnnAssign, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_AnnAssign(self, node: ast.AnnAssign, place: Place) -> None:  # noqa: N802  # likewise
         self._later(node.annotation, place._replace(annotation=True, direct=False))
         self._children(node, place, but=("annotation",))
 
-    def _visit_TypeAlias(self, node: ast.AST, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_TypeAlias(self, node: ast.AST, place: Place) -> None:  # noqa: N802  # likewise
         self._later(node.name, place)  # type: ignore[attr-defined]  # Python 3.12 knows the node
         self._later(node.value, self._parameters(node, place._replace(direct=False)))  # type: ignore[attr-defined]  # likewise
 
-    def _visit_If(self, node: ast.If, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_If(self, node: ast.If, place: Place) -> None:  # noqa: N802  # likewise
         inner = place._replace(direct=False, how="definition")
         self._later(reversed(node.orelse), inner)
         self._later(reversed(node.body), inner._replace(typing_only=place.typing_only or is_typing_only(node)))
         self._later(node.test, inner)
 
-    def _visit_For(self, node: ast.For | ast.AsyncFor, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_For(self, node: ast.For | ast.AsyncFor, place: Place) -> None:  # noqa: N802  # likewise
         self._children(node, place, but=("target",))
         self._later(node.target, place._replace(direct=False, how="for"))
 
     _visit_AsyncFor = _visit_For  # noqa: N815  # likewise
 
-    def _visit_withitem(self, node: ast.withitem, place: _Place) -> None:
+    def _visit_withitem(self, node: ast.withitem, place: Place) -> None:
         self._later(node.optional_vars, place._replace(direct=False, how="with"))
         self._later(node.context_expr, place)
 
-    def _visit_ExceptHandler(self, node: ast.ExceptHandler, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_ExceptHandler(self, node: ast.ExceptHandler, place: Place) -> None:  # noqa: N802  # likewise
         if node.name:
             place.scope.bind(node.name, place.bound(node, "except"))
         self._children(node, place._replace(direct=False))
 
-    def _visit_match_name(self, node: ast.AST, place: _Place) -> None:
+    def _visit_match_name(self, node: ast.AST, place: Place) -> None:
         name = getattr(node, "rest" if isinstance(node, ast.MatchMapping) else "name", None)
         if name:
             place.scope.bind(name, place.bound(node, "case"))
@@ -234,12 +170,12 @@ class _Reader:
 
     _visit_MatchAs = _visit_MatchStar = _visit_MatchMapping = _visit_match_name  # noqa: N815  # likewise
 
-    def _visit_Global(self, node: ast.Global | ast.Nonlocal, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Global(self, node: ast.Global | ast.Nonlocal, place: Place) -> None:  # noqa: N802  # likewise
         place.scope.outer.update(dict.fromkeys(node.names, "global" if isinstance(node, ast.Global) else "nonlocal"))
 
     _visit_Nonlocal = _visit_Global  # noqa: N815  # likewise
 
-    def _visit_Import(self, node: ast.Import | ast.ImportFrom, place: _Place) -> None:  # noqa: N802  # likewise
+    def _visit_Import(self, node: ast.Import | ast.ImportFrom, place: Place) -> None:  # noqa: N802  # likewise
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             return
         for alias in node.names:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from npu_overlays.merging.gate.records import Place, Records
+from npu_overlays.merging.gate.lineage import Lineage, Place
 from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
@@ -28,7 +28,7 @@ class Kin:
 
     def __init__(self, shipped: Shipped) -> None:
         self.shipped = shipped
-        self.records = Records(shipped)
+        self.lineage = Lineage(shipped)
         self._lines: dict[Place, tuple[Place, ...]] = {}
         self._members: dict[str, dict[str, frozenset[str]]] = {}
         self._imports: dict[str, dict[str, set[str]]] = {}
@@ -43,7 +43,7 @@ class Kin:
         """Return a class and those of its bases that are of this tree, in the order in which Python asks them."""
         if place not in self._lines:
             self._lines[place] = (place,)  # for a class that is, by mistake, its own base
-            bases = list(self.records.bases(place))
+            bases = list(self.lineage.bases(place))
             self._lines[place] = (place, *_merged([[*self.line(base)] for base in bases] + [bases]))
         return self._lines[place]
 
@@ -51,7 +51,7 @@ class Kin:
         """Return the names that a class's own body binds, or its module by ``Class.name = …``."""
         path, symbol = place
         if path not in self._members:
-            module = self.records.module(path)
+            module = self.lineage.module(path)
             found: dict[str, set[str]] = {}
             for name in module.definitions if module else ():
                 owner, _, leaf = name.rpartition(".")
@@ -74,17 +74,17 @@ class Kin:
 
     def foreign(self, place: Place, name: str) -> bool | None:
         """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
-        node, module = self.records.node(place), self.records.module(place[0])
+        node, module = self.lineage.node(place), self.lineage.module(place[0])
         answers: list[bool | None] = [hasattr(object, name)]
         for base in node.bases if node and module else ():
-            if not self.records.meant(place[0], base) and module:
+            if not self.lineage.meant(place[0], base) and module:
                 known = [_builtin(one, name) for one in full_names(module, base)]
                 answers += known or [None]
         return True if True in answers else None if None in answers else False
 
     def _set(self, place: Place) -> set[str]:
         """Return the attributes that methods of a class set on anything."""
-        node = self.records.node(place)
+        node = self.lineage.node(place)
         every = ast.walk(node) if node else ()
         return {one.attr for one in every if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)}
 
@@ -95,19 +95,19 @@ class Kin:
             words = set(_called(self.texts.values(), {one[1].rpartition(".")[2].encode() for one in pending}))
             word = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, sorted(words))))
             mentioning = (path for path, content in self.texts.items() if word.search(content))
-            classes = {one for path in mentioning for one in self.records.classes(path)}
-            pending = {one for one in classes - known if pending.intersection(self.records.bases(one))}
+            classes = {one for path in mentioning for one in self.lineage.classes(path)}
+            pending = {one for one in classes - known if pending.intersection(self.lineage.bases(one))}
             known |= pending
             yield from sorted(pending)
 
     def meant(self, path: str, node: ast.expr) -> Place | None:
         """Return the class that an expression anywhere in a module stands for, by what is imported anywhere in it."""
-        if found := self.records.meant(path, node):
+        if found := self.lineage.meant(path, node):
             return found
         root, _, rest = ast.unparse(node).partition(".")
         for name in sorted(self._imported(path).get(root, ())):
             full = f"{name}.{rest}" if rest else name
-            if found := self.records.imported(path, full):
+            if found := self.lineage.imported(path, full):
                 return found
         return None
 
@@ -124,7 +124,7 @@ class Kin:
         """Return by local name what a module imports at its own level and in functions, as absolute dotted names."""
         if path not in self._imports:
             found: dict[str, set[str]] = {}
-            module = self.records.module(path)
+            module = self.lineage.module(path)
             own = next((name for name, one in self.shipped.modules.items() if one == path), "")
             for node in ast.walk(module.tree) if module else ():
                 for local, name in _imports_of(node, own, package=self.shipped.is_package(own)):

@@ -11,7 +11,7 @@ from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.kin import Kin, enclosing
-from npu_overlays.merging.gate.records import Place
+from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.merging.gate.references import guarded_parts
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
@@ -38,8 +38,8 @@ def report_lost_members(examined: Examined, report: Report) -> None:
         old, new = examined.tree.before(path), examined.tree.after(path)
         if old is None or new is None or not examined.name(path) or not path.endswith(".py"):
             continue
-        for place in before.records.classes(path):
-            if after.records.node(place) is None:
+        for place in before.lineage.classes(path):
+            if after.lineage.node(place) is None:
                 continue
             for name in sorted(before.members(place) - after.members(place)):
                 loss = _loss(after, place, name)
@@ -57,7 +57,7 @@ def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
     """Yield the places that ask for a lost member, as ``path:line (expression)``."""
     word = re.compile(rb"\.\s*%s\b|getattr\(" % re.escape(loss.name.encode()))
     for path, content in kin.texts.items():
-        module = kin.records.module(path) if word.search(content) and loss.name.encode() in content else None
+        module = kin.lineage.module(path) if word.search(content) and loss.name.encode() in content else None
         found: list[tuple[int, int, str]] = []
         if module:
             around = enclosing(module)

@@ -1,0 +1,113 @@
+"""Module text: module's bytes → its syntax tree, and the lines and the bytes that its nodes stand on."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import tokenize
+from functools import cached_property
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.syntax.parsing import line_starts, parsed
+
+_BY_PATCH = "change this file by a patch under patches/"
+
+
+class ModuleText:
+    """Parsed source of one module, addressed by line and by byte offset.
+
+    Args:
+        path: repository path, for messages.
+        content: the file's bytes: UTF-8, with or without a byte order mark, any line ending.
+
+    Raises:
+        MergeError: when the bytes are not UTF-8 Python.
+    """
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path = path
+        self.bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+        self.content = content[len(self.bom) :]
+        self.tree = _parse(path, self.content)
+        self.newline = "\r\n" if b"\r\n" in self.content else "\n"
+        self._lines = self.content.splitlines(keepends=True)
+        self._starts = line_starts(self._lines)
+
+    @cached_property
+    def is_ascii(self) -> bool:
+        """Whether the file declares that it holds nothing but ASCII, in which case Python takes nothing else."""
+        return encoding_of(self.content) == "ascii"
+
+    def offset(self, line: int, column: int = 0) -> int:
+        """Return the byte offset of a 1-based line and a 0-based UTF-8 column, as `ast` counts them."""
+        return self._starts[line - 1] + column
+
+    def line_end(self, line: int) -> int:
+        """Return the byte offset behind a 1-based line, its line end included."""
+        return self._starts[line]
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the byte offsets at which a node starts (without decorators) and ends."""
+        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        return start, self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def text(self, node: ast.AST) -> str:
+        """Return the source text of a node, without decorators."""
+        start, end = self.span(node)
+        return self.content[start:end].decode()
+
+    def whole_text(self, node: ast.stmt) -> bytes:
+        """Return the source of a statement, its decorators included."""
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        start = min([self.span(node)[0], *(self.span(decorator)[0] for decorator in decorators)])
+        return self.content[start : self.span(node)[1]]
+
+    def lines(self, first: int, last: int) -> str:
+        r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
+        return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+    def indentation(self, node: ast.stmt) -> str:
+        """Return the white space in front of a statement's line."""
+        return self.line_indentation(node.lineno)
+
+    def line_indentation(self, line: int) -> str:
+        """Return the white space in front of a 1-based line."""
+        text = self._lines[line - 1].decode()
+        return text[: len(text) - len(text.lstrip())]
+
+    def begins_line(self, node: ast.stmt) -> bool:
+        """Return whether nothing but white space stands before a statement on its line."""
+        return not self.content[self.offset(node.lineno) : self.span(node)[0]].strip()
+
+    def goes_on(self, line: int) -> bool:
+        """Return whether a 1-based line ends in a backslash, so that the next one belongs to it."""
+        return self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
+
+    def end_of_lines(self, node: ast.stmt) -> int:
+        """Return the byte offset behind the lines a statement ends on, with those that a backslash adds."""
+        line = node.end_lineno or node.lineno
+        while self.goes_on(line) and line < len(self._lines):
+            line += 1
+        return self.line_end(line)
+
+
+def _parse(path: str, content: bytes) -> ast.Module:
+    try:
+        content.decode("utf-8")
+        encoding = encoding_of(content)
+        if encoding not in ("utf-8", "ascii"):
+            what = f"declares the encoding {encoding}, not UTF-8"
+            raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
+        return parsed(content)
+    except UnicodeDecodeError as error:
+        what, fix = f"not UTF-8 ({error.reason} at byte {error.start})", _BY_PATCH
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        what, fix = f"not valid Python: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else ""), ""
+    raise MergeError(Problem(where=path, what=what, fix=fix))
+
+
+def encoding_of(content: bytes) -> str:
+    """Return the name of the encoding a file declares; raises `SyntaxError` where there is no such encoding."""
+    return codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name
