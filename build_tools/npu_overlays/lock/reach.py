@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from npu_overlays.lock.contracts import Contract
 from npu_overlays.merging.gate.kin import Kin, enclosing
-from npu_overlays.merging.gate.records import Place
+from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.syntax.definitions import FUNCTIONS
 
 # What Python asks for by itself: with it, code that nobody operates on does something else.
@@ -126,7 +126,7 @@ def _undone(kin: Kin, wanted: set[Place]) -> dict[Place, list[str]]:
     word = re.compile(rf"\.\s*(?:{either})\b[^=\n()]*=(?!=)|\bsetattr\(".encode())
     found: dict[Place, list[str]] = {}
     for path, content in kin.texts.items():
-        module = kin.records.module(path) if word.search(content) else None
+        module = kin.lineage.module(path) if word.search(content) else None
         around = enclosing(module) if module else {}
         for node, outer in around.items():
             owner, name = _set_by(node)
