@@ -152,6 +152,7 @@ def prepare(loaded: Loaded) -> Prepared:
         files=files,
         not_applied=applied.not_applied,
         pairs=loaded.pairs,
+        effects={(entry.path, entry.symbol): entry.affects for entry in lock.contracts if entry.affects},
     )
     return Prepared(
         loaded=loaded,

@@ -37,6 +37,7 @@ class Change(Reason):
     kind: str
     name: str
     line: int | None
+    affects: NotRequired[str]
     also: NotRequired[list[Reason]]
 
 

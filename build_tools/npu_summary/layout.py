@@ -92,7 +92,8 @@ def _class(entry: ClassChange, fields: tuple[Field, ...], whole: Change | None) 
 
 def _items(changes: list[Change], fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
     for change in changes:
-        yield _item(change["action"], change["kind"], change["name"], outline.manner(change))
+        more = outline.manner(change) or change.get("affects", "")
+        yield _item(change["action"], change["kind"], change["name"], more)
         yield from _reasons(change, fields, whole, _BELOW)
 
 
@@ -119,7 +120,7 @@ def _reasons(
 
 
 def _item(*columns: str) -> str:
-    """Return one line: action, kind and name, and where a replaced symbol was wrapped or edited, that behind them."""
+    """Return one line: action, kind and name, and how a symbol was replaced, or what an added one overrides."""
     return f"{_ITEM}- {_GAP.join(printable(column) for column in columns if column)}"
 
 

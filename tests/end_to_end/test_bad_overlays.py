@@ -192,6 +192,23 @@ def test_locking_tells_which_definitions_upstream_changed_and_the_lock_keeps_it(
     assert f"run `npu-overlays lock {sample.lib_name}`, then `npu-overlays lock {newer.name}`" in done.err
 
 
+def test_what_an_addition_overrides_is_told_by_lock_kept_by_it_and_said_by_the_summary(own_upstream: Sample) -> None:
+    sample = own_upstream
+    kin = b"class Base:\n    def run(self): pass\nclass Heir(Base):\n    x = 1\ndef f():\n    Heir.run = print\n"
+    sample.lib.commit({"src/lib/kin.py": kin})
+    overlay = b"from npu_overlays.markers import added\nclass Heir:\n    @added(why='w')\n    def run(self): pass\n"
+    newer = another_commit(sample, {"tree/src/lib/kin.py": overlay})
+    said = "overrides `Base.run` of src/lib/kin.py"
+    told = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays).err
+    assert f"the added `Heir.run` {said}" in told
+    assert "upstream gives `Heir.run` another value in src/lib/kin.py:f" in told
+    assert f'affects = "{said}"' in (newer / "overlay.lock").read_text()
+    done = sample.environment.ok("check", newer.name, "--json", "--overlays", sample.overlays)
+    assert done.err == ""
+    (record,) = done.json()
+    assert record["files"][0]["class_changes"][0]["changes"][0]["affects"] == said
+
+
 def test_a_drop_that_drops_nothing_is_refused(own_upstream: Sample) -> None:
     sample = own_upstream
     as_layer(sample)

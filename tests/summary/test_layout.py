@@ -213,6 +213,15 @@ def test_every_reason_of_a_change_stands_below_it_and_another_order_fills_the_co
     )
 
 
+def test_what_an_addition_overrides_stands_behind_it() -> None:
+    text = render(
+        typed(
+            distribution("verl", [file("verl/x.py", [], [change("added", "method", "f", affects="overrides `B.f`")])])
+        )
+    )
+    assert "          - added         method         f         overrides `B.f`\n" in text
+
+
 def test_control_characters_cannot_forge_a_line_or_move_the_cursor() -> None:
     changes = [change("added", "method", "f\nPatch File9: x", why="a\x1b[2Jb")]
     text = render(typed(distribution("verl", [file("verl/\ud800.py", [], changes)])), why=True)

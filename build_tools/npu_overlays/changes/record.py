@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
@@ -38,6 +38,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     files: Iterable[ExplainedFile],
     not_applied: Iterable[NotApplied],
     pairs: Sequence[Pair],
+    effects: Mapping[tuple[str, str], str],
 ) -> Changes:
     """Return the content of ``changes.json``.
 
@@ -50,6 +51,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         files: every change, with its reason.
         not_applied: operations on files the archive lacks.
         pairs: the patched distributions it is made for.
+        effects: by path and symbol, what an addition or a deletion changes beyond it.
     """
     overlay = content.overlay
     return {
@@ -85,11 +87,21 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         ],
         "companion": overlay.pin.project,
         "not_built": [overlay.pin.place(glob) or glob for glob in overlay.not_built],
-        "files": [_file(overlay.pin, entry) for entry in files],
+        "files": [_with_effects(_file(overlay.pin, entry), effects) for entry in files],
         "not_applied": [
             {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why} for one in not_applied
         ],
     }
+
+
+def _with_effects(file: FileChange, effects: Mapping[tuple[str, str], str]) -> FileChange:
+    """Note at changes what they change beyond their symbol."""
+    listed = [(change["name"], change) for change in file["module_changes"]]
+    listed += [(f"{entry['name']}.{one['name']}", one) for entry in file["class_changes"] for one in entry["changes"]]
+    for name, change in listed:
+        if (effect := effects.get((file["path"], name), "")) and change["action"] == change["operation"]:
+            change["affects"] = effect
+    return file
 
 
 def _built_from(source: Source) -> BuiltFrom:
