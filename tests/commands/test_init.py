@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Done, Environment
-from support.upstreams import METADATA, make_upstream
+from support.upstreams import METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, write_wheel
 
@@ -135,6 +135,71 @@ def test_a_commit_is_pinned_from_its_repository(environment: Environment) -> Non
     write_example(folder, "upstream(x)", "upstream(x) + 1")
     (wheel,) = build(environment, folder).glob("lib_acme-*.whl")
     assert "+ 1" in members(wheel)["lib/__init__.py"].decode()
+
+
+def tagged_upstream(environment: Environment, files: Mapping[str, bytes]) -> tuple[Upstream, str]:
+    """Return an upstream whose first commit has an annotated tag, and whose branch is ahead of it."""
+    upstream, commit = make_upstream(environment.folder / "upstream", environment, files)
+    upstream.git("tag", "--annotate", "--message", "first", "v1.0")
+    upstream.commit({"later": b""})
+    return upstream, commit
+
+
+LIB = {
+    METADATA: b"Metadata-Version: 2.1\nName: lib\nVersion: 1.0\n",
+    "LICENSE": b"Free for all.\n",
+    "lib/__init__.py": b"def f(x):\n    return x\n",
+}
+
+
+@pytest.mark.parametrize("name", ["v1.0", "refs/tags/v1.0"])
+@pytest.mark.parametrize("clone", [False, True])
+def test_a_tag_is_kept_beside_the_commit_it_names(environment: Environment, name: str, *, clone: bool) -> None:
+    upstream, commit = tagged_upstream(environment, LIB)
+    if clone:
+        upstream.git("checkout", "--quiet", "--detach", "v1.0")
+    url = "https://code.invalid/lib" if clone else upstream.url
+    arguments = ("lib", "--suffix", "acme", "--commit", name, "--repository", url)
+    done = init(environment, *arguments, "--json", LIB_PATH=str(upstream.path) if clone else None)
+    assert done.code == 0, done.err
+    config = Path(done.json()["folder"], "pyproject.toml").read_text()
+    assert f'commit = "{commit}"\ntag = "v1.0"\n' in config
+    if not clone:
+        build(environment, Path(done.json()["folder"]))
+
+
+@pytest.mark.parametrize("name", ["main", "v2", "refs/heads/main"])
+def test_what_is_no_tag_is_refused_with_what_to_do(environment: Environment, name: str) -> None:
+    upstream, _ = tagged_upstream(environment, LIB)
+    arguments = ("--commit", name, "--repository", upstream.url)
+    told = refused(environment, 4, "lib", "--suffix", "acme", *arguments)
+    assert f"has no tag `{name}` that names a commit fix: one that `git ls-remote --tags {upstream.url}` lists" in told
+    assert told.count("error: ") == 1
+
+
+@pytest.mark.parametrize("name", ["v1..0", "-v", "a b", "v1.lock", "refs/tags/"])
+def test_what_can_be_no_tag_is_refused_before_anybody_is_asked(environment: Environment, name: str) -> None:
+    arguments = (f"--commit={name}", "--repository", "https://code.invalid/lib")
+    told = refused(environment, 2, "lib", "--suffix", "acme", *arguments)
+    assert f"--commit: `{name}` is not a commit id or a name that a tag can have" in told
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pyproject.toml", '[project]\nname = "other.lib"\n'),
+        ("pyproject.toml", '[tool.poetry]\nname = "other.lib"\n'),
+        ("setup.cfg", "[metadata]\nname = other.lib\n"),
+        ("setup.py", "import setuptools\nsetuptools.setup(name='other.lib')\n"),
+    ],
+)
+def test_a_repository_of_another_project_is_refused(environment: Environment, file: str, text: str) -> None:
+    upstream, commit = make_upstream(environment.folder / "upstream", environment, {**LIB, file: text.encode()})
+    arguments = ("--suffix", "acme", "--commit", commit, "--repository", upstream.url, "--package", "lib")
+    told = refused(environment, 2, "lib", *arguments)
+    assert f"{file} says that its project is called other.lib fix: npu-overlays init other.lib" in told
+    done = init(environment, "Other_Lib", *arguments, "--json")
+    assert done.code == 0, done.err
 
 
 def test_an_sdist_and_a_single_module_will_do(environment: Environment) -> None:

@@ -28,9 +28,10 @@ of that project, in a comment.
 
 What is pinned is the newest release, as your package index has it (pip's own
 settings say which that is), or the one that --release names, by the sha256 of
-its archive; or, with --commit, a commit of a repository. The folder is called
-after it, attrs@25.3.0 say, and lies in the folder of overlays where there is
-one, else here. Nothing that is there already is written over.
+its archive; or, with --commit, a commit of a repository, by its id or by a tag,
+which is then kept beside the id. The folder is called after what is pinned,
+attrs@25.3.0 say, and lies in the folder of overlays where there is one, else
+here. Nothing that is there already is written over.
 
 With --layer it is put on top of what others have: of a layer, which says what
 is shipped, or of an overlay, whose pin and layers it takes over. What lies in
@@ -39,7 +40,7 @@ the new folder is then yours alone; --label tells its wheels from theirs.
 examples:
   npu-overlays init attrs --suffix acme
   npu-overlays init attrs --suffix acme --release 25.3.0 my-attrs
-  npu-overlays init verl --suffix acme --repository https://github.com/volcengine/verl --commit 796871d…
+  npu-overlays init verl --suffix acme --repository https://github.com/volcengine/verl --commit v0.6.1
   npu-overlays init verl --layer ../npu-overlays/overlays/verl@d62da49 --label acme
 """
 
@@ -57,7 +58,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", type=folder, metavar="DIR", help="where to write (default: PROJECT@PIN)")
     parser.add_argument("--suffix", metavar="WORD", help="the wheel is called PROJECT-WORD; asked for on a terminal")
     parser.add_argument("--release", metavar="VERSION", help="the release to pin (default: the newest)")
-    parser.add_argument("--commit", metavar="ID", help="the commit to pin instead, all 40 digits")
+    parser.add_argument(
+        "--commit", metavar="ID|TAG", help="the commit to pin instead: all 40 digits of its id, or a tag"
+    )
     parser.add_argument("--repository", metavar="URL", help="where git has that commit")
     parser.add_argument(
         "--layer",

@@ -28,7 +28,7 @@ _SETTINGS = (
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=30",
 )
-_PINNED_TAG = "refs/pinned/tag"
+PINNED_TAG = "refs/pinned/tag"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
     moved = False
     with caching.workspace(cache) as work:
         repository = work / "repository.git"
-        _init(repository, cache)
+        init_bare(repository, cache)
         for url in route.urls:
             shown = proc.without_credentials(url)
             ago = None if route.ask_silent else silent_for(url, cache)
@@ -83,7 +83,7 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
                 continue
             progress(f"{pin.project} {pin.short}: fetching from {shown}")
             try:
-                _fetch_one(repository, url, pin, route, _Told(pin, url, progress))
+                _fetch_one(repository, url, pin, route, Told(pin, url, progress))
             except (proc.ProcessError, _TagMovedError) as error:
                 _refuse_full_disk(cache, str(error))
                 moved |= isinstance(error, _TagMovedError)
@@ -103,7 +103,7 @@ def _not_asked(shown: str, ago: float) -> Problem:
     return Problem(where=shown, what=f"gave no answer {ago / 60:.0f} min ago, and was not asked again", fix=fix)
 
 
-class _Told:
+class Told:
     """Tells what git says, or that it says nothing, every few seconds; `patience` is for how long it may."""
 
     def __init__(self, pin: Pin, url: str, progress: Progress) -> None:
@@ -113,6 +113,7 @@ class _Told:
         self._last = time.monotonic()
 
     def __call__(self, line: str, silence: float) -> None:
+        """Tell the last line, or since when there was none."""
         now = time.monotonic()
         if now - self._last < _TOLD:
             return
@@ -122,7 +123,8 @@ class _Told:
         self._progress(f"{self._intro}: {line}")
 
 
-def _init(repository: Path, cache: Path) -> None:
+def init_bare(repository: Path, cache: Path) -> None:
+    """Make an empty bare repository; raises `UnreachableError` where git cannot."""
     try:
         git.alone("init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(repository))
     except proc.ProcessError as error:
@@ -131,15 +133,15 @@ def _init(repository: Path, cache: Path) -> None:
         raise UnreachableError(problem) from error
 
 
-def _fetch_one(repository: Path, url: str, pin: Pin, route: Route, told: _Told) -> None:
+def _fetch_one(repository: Path, url: str, pin: Pin, route: Route, told: Told) -> None:
     try:
-        _git_fetch(repository, url, pin.commit, route, told)
+        fetch_ref(repository, url, pin.commit, route, told)
     except proc.ProcessError as refused:
         # Under protocol version 0 a server may give out only what a branch or tag points at.
         if not pin.tag or not re.search("unadvertised object|not our ref", refused.output):
             raise
         try:
-            _git_fetch(repository, url, f"refs/tags/{pin.tag}:{_PINNED_TAG}", route, told)
+            fetch_ref(repository, url, f"refs/tags/{pin.tag}:{PINNED_TAG}", route, told)
         except proc.ProcessError:
             raise refused from None
         _check_tag(repository, pin)
@@ -147,7 +149,7 @@ def _fetch_one(repository: Path, url: str, pin: Pin, route: Route, told: _Told) 
 
 
 def _check_tag(repository: Path, pin: Pin) -> None:
-    peeled = _git(repository, "rev-parse", "--verify", f"{_PINNED_TAG}^{{commit}}").decode().strip()
+    peeled = _git(repository, "rev-parse", "--verify", f"{PINNED_TAG}^{{commit}}").decode().strip()
     if peeled != pin.commit:
         raise _TagMovedError(f"tag {pin.tag} is commit {peeled}, but {pin.commit} is pinned")
 
@@ -156,7 +158,8 @@ def _git(repository: Path, *arguments: str) -> bytes:
     return git.alone(f"--git-dir={repository}", *arguments)
 
 
-def _git_fetch(repository: Path, url: str, wanted: str, route: Route, told: _Told) -> None:
+def fetch_ref(repository: Path, url: str, wanted: str, route: Route, told: Told) -> None:
+    """Fetch one commit, by its id or a reference, without what led there; raises `ProcessError`."""
     options = ("--progress", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
     git.watched(
         *(f"--git-dir={repository}", "fetch", *options, "--", url, wanted),

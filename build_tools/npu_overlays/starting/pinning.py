@@ -10,8 +10,10 @@ from npu_overlays.errors import Problem, UsageError
 from npu_overlays.pin import Pin, home_of
 from npu_overlays.progress import step
 from npu_overlays.source.releases import find_release
+from npu_overlays.source.tags import find_tagged
 from npu_overlays.source.unpacked import list_files
 from npu_overlays.starting.layered import Layered
+from npu_overlays.starting.naming import check_name
 from npu_overlays.starting.project import Start
 from npu_overlays.starting.request import Request
 from npu_overlays.starting.shipped import of_source, of_wheel
@@ -22,7 +24,7 @@ def start_of(request: Request, layered: Layered) -> Start:
 
     Raises:
         SourceError: the release or commit cannot be had.
-        UsageError: it does not show what is shipped.
+        UsageError: it does not show what is shipped, or it is another project's.
     """
     if request.commit:
         pin = _of_commit(request, layered)
@@ -51,8 +53,14 @@ def _of_release(request: Request, layered: Layered) -> Pin:
 
 def _of_commit(request: Request, layered: Layered) -> Pin:
     repository = request.repository or layered.repository
+    clone = request.choice.clone(request.project)
     pin = Pin(project=request.project, repository=repository, commit=request.commit, packages=())
-    tree = source.acquire(pin, mode="git", local=request.choice.clone(request.project), progress=step)
+    if request.tag:
+        tagged = replace(pin, commit="", tag=request.tag)
+        commit = find_tagged(tagged, clone=clone, cache=source.cache_root().absolute(), progress=step)
+        pin = replace(tagged, commit=commit)
+    tree = source.acquire(pin, mode="git", local=clone, progress=step)
+    check_name(request.project, tree.content)
     return _with_packages(request, layered, pin, of_source(tree.content, request.project), tree.entries)
 
 

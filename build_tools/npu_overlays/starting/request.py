@@ -18,6 +18,9 @@ from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_DIGITS = re.compile(r"[0-9a-f]{4,40}")
+# What `git check-ref-format` takes.
+_TAG = re.compile(r"(?![-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))[^\x00-\x20\x7f ~^:?*\[\\]+")
 _OTHER = "name another folder, behind PROJECT"
 
 
@@ -28,7 +31,7 @@ class Request:
     Args:
         name: upstream's distribution name, as it was typed.
         release: version of the release to pin; empty for the newest.
-        commit: the commit to pin instead.
+        commit: the commit to pin instead, by its id or by a tag.
         repository: where that is had.
         suffix: what the wheel's name adds to upstream's; empty where its layers are to say it.
         label: tells overlays on one pin apart.
@@ -57,6 +60,12 @@ class Request:
     def project(self) -> str:
         """Upstream's distribution name, normalised."""
         return canonicalize_name(self.name)
+
+    @property
+    def tag(self) -> str:
+        """The tag by which the commit is given; empty where it is given by its id. What looks like an id is none."""
+        name = self.commit.removeprefix("refs/tags/")
+        return name if _TAG.fullmatch(name) and (name != self.commit or not _DIGITS.fullmatch(name)) else ""
 
 
 def faults(request: Request) -> Iterator[Problem]:
@@ -103,9 +112,10 @@ def _pin_faults(request: Request) -> Iterator[Problem]:
         except InvalidVersion:
             fix = "write it as the package index does: 25.3.0"
             yield Problem(where="--release", what=f"`{request.release}` is not a version", fix=fix)
-    if request.commit and not _COMMIT.fullmatch(request.commit):
-        fix = "write all 40 hex digits, lower case: git rev-parse gives them"
-        yield Problem(where="--commit", what=f"`{request.commit}` is not a full commit id", fix=fix)
+    if request.commit and not request.tag and not _COMMIT.fullmatch(request.commit):
+        fix = "write all 40 hex digits, lower case (git rev-parse gives them), or the name of a tag"
+        what = "a full commit id" if _DIGITS.fullmatch(request.commit) else "a commit id or a name that a tag can have"
+        yield Problem(where="--commit", what=f"`{request.commit}` is not {what}", fix=fix)
     if request.repository and not request.commit:
         what, fix = "missing: --repository is given", "give both, or neither for a release"
         yield Problem(where="--commit", what=what, fix=fix)
