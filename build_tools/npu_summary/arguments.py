@@ -28,7 +28,7 @@ exit codes:
      with --verify: not intact
   2  the command line is wrong; with --verify: could not tell
 
-The YAML has the schema of patch_summary.yaml. The JSON is described by docs/summary.schema.json of npu-overlays.
+The YAML has the schema of patch_summary.yaml. Its JSON names the version of a schema of its own.
 From Python: `import {package}; {package}.text()` returns the text summary.
 """
 
