@@ -245,9 +245,9 @@ def test_a_substitution(tmp_path: Path, after: bytes, kind: str, resolved: bool)
     config.write_text(config.read_text() + SETTINGS)
     content = load(tmp_path / "o", name)
     now = revision_of(source_tree({"pkg/a.yaml": after}), Names(()))
-    ((_, verdict),) = Texts().edits(content.edits, now)
+    ((_, verdict),) = Texts(now).edits(content.edits, now)
     assert (verdict.kind, verdict.resolved) == (kind, resolved)
     assert file_verdict(content.files[0], now).kind == "fits"
     there = revision_of(source_tree({"pkg/new.py": b"x = 1\n"}), Names(()))
     assert file_verdict(content.files[0], there).kind == "absorbed"
-    assert [verdict.kind for _, verdict in Texts().edits(content.edits, there)] == ["retired"]
+    assert [verdict.kind for _, verdict in Texts(now).edits(content.edits, there)] == ["retired"]

@@ -179,6 +179,21 @@ def test_a_substitution_beside_another_in_its_file_stays(moving: Moving) -> None
     assert "+searchpath: pkg://lib.config" in diff
 
 
+def test_a_substitution_that_occurs_twice_now_is_told_by_what_stands_above_it(moving: Moving) -> None:
+    layer = moving.root / "lib" / "layer.toml"
+    more = (
+        '\n[[edit]]\npaths = ["src/lib/data/settings.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "More."\n'
+    )
+    layer.write_text(layer.read_text() + more)
+    moving.sample.environment.ok("lock", moving.name)
+    settings = LIB_FILES["src/lib/data/settings.yaml"] + b"reward:\nlimit: 1\n"
+    commit = moving.commit("reward", {"src/lib/data/settings.yaml": settings})
+    found = moving.ported("--to", commit, "--accept", "all")
+    assert found["finished"]
+    diff = moving.sample.environment.ok("diff", f"lib@{commit[:7]}", "--upstream", f"lib={moving.clone}").out
+    assert "+searchpath: pkg://lib.config\n+limit: 64\n reward:\n limit: 1\n" in diff.replace("-limit: 1\n", "")
+
+
 def test_abort_and_begin_again(moving: Moving) -> None:
     commit = moving.commit("much", {"src/lib/core.py": changed_core()})
     name = f"lib@{commit[:7]}"

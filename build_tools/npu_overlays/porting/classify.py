@@ -45,7 +45,7 @@ class Classifier:
         self.operations = effective(content.operations)
         distribution = content.overlay.distribution
         self._repository = content.overlay.pin.repository
-        self._base = base
+        self.base = base
         self._modules = Modules()
         self._fitting = Fitting(self.operations, locked, distribution, self._modules)
         self._successors = Successors(base, self._modules, self._fitting)
@@ -119,7 +119,7 @@ class Classifier:
 
     def _instead(self, operation: Operation, now: Revision) -> str:
         """Return what the file defines that it did not: what was deleted may have come back under another name."""
-        before, after = (self._modules.get(one, operation.path) for one in (self._base, now))
+        before, after = (self._modules.get(one, operation.path) for one in (self.base, now))
         if before is None or after is None:
             return ""
         new = [name for name in after.definitions if name not in before.definitions]

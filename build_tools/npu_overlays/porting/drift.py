@@ -124,7 +124,7 @@ def drift(content: Content, locked: Sequence[Contract], walk: Walk) -> Drift:
     pin = content.overlay.pin
     walked = revisions(walk.history, [start, *commits], names=names, paths=paths, shipped=pin.place)
     _, first = next(walked)
-    classifier, texts, landed = Classifier(content, locked, first), Texts(), Landed()
+    classifier, texts, landed = Classifier(content, locked, first), Texts(first), Landed()
     told = _Told(walk)
     found: list[list[Verdict]] = []
     edited: list[list[Verdict]] = []

@@ -25,7 +25,8 @@ _PAGE = """\
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><style>{style}</style></head><body>
 <h1>{title}</h1>
-<p>{commits} commits, from {first} to {last}. Each line is the share that applies to a commit as it stands.</p>
+<p>{commits} commits, from {first} to {last}. Each line is a share, commit by commit: of what applies as it stands,
+of what `npu-overlays port` has an answer to, of what upstream does itself by then.</p>
 {plot}
 <table><thead><tr><th>share of<th>mean<th>commits with all<th>at the end</tr></thead><tbody>
 {curves}
@@ -93,5 +94,9 @@ def _curve(number: int, row: Iterable[str]) -> str:
 
 
 def _row(row: Iterable[str]) -> str:
-    applies, resolved, *rest = row
-    return f"<tr><td class=n>{applies}<td class=n>{resolved}{''.join(f'<td>{escape(cell)}' for cell in rest)}</tr>"
+    *first, target, fate, commit = row
+    cells = [
+        *(f"<td class=n>{escape(cell)}" for cell in first),
+        *(f"<td>{escape(cell)}" for cell in (target, fate, commit)),
+    ]
+    return f"<tr>{''.join(cells)}</tr>"

@@ -18,7 +18,7 @@ from npu_overlays.errors import ConfigError, OverlayError, Problem, UsageError
 from npu_overlays.lock.lockfile import load_lock, write_lock
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
-from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.project import Overlay, TextEdit
 from npu_overlays.overlay.said import SourcedEdit
 from npu_overlays.porting.classify import Classifier, names_of
 from npu_overlays.porting.folder import STATE_FILE, State, add_settings, begin, finish, place, read_state
@@ -207,7 +207,8 @@ def decide(port: Port, decisions: Decisions) -> bool:
     _check_names(port, decisions, drops)
     dropped = {row.name: drops[name] for row in port.rows for name in _names(row) if name in drops}
     taken = [row for row in port.rows if row.name not in dropped and row.verdict.proposal and decisions.takes(row)]
-    moves = [(row, _move(row)) for row in taken if row.verdict.proposal == "retarget"]
+    moves = [(row, _move(row)) for row in taken if row.verdict.to]
+    longer = {id(row): row for row in taken if row.verdict.lead}
     if problems := [
         *_obstacles(port, moves),
         *_own(port, [*taken, *(one for one in port.rows if one.name in dropped)]),
@@ -215,11 +216,12 @@ def decide(port: Port, decisions: Decisions) -> bool:
         raise UsageError(problems)
     dropped |= {row.name: _why(port, row) for row in taken if row.verdict.proposal == "drop"}
     dropped |= {row.name: f"Stated anew in this pin, where upstream has it now: {row.verdict.to}." for row, _ in moves}
+    dropped |= {row.name: f"Stated anew in this pin: {row.verdict.evidence}." for row in longer.values()}
     for path, text in restated(move for _, move in moves).items():
         file = port.new.folder / "tree" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text.encode())
-    add_settings(port.new.folder, dropped, _kept_edits(port, dropped))
+    add_settings(port.new.folder, dropped, _kept_edits(port, dropped, longer))
     return bool(dropped)
 
 
@@ -237,14 +239,18 @@ def _why(port: Port, row: Row) -> str:
     return f"On {port.new.name}: {row.verdict.kind}; {row.verdict.evidence}{commit}."
 
 
-def _kept_edits(port: Port, dropped: Iterable[str]) -> list[tuple[str, Any]]:
-    """Return the substitutions in a dropped file that still fit: a file's are dropped together."""
+def _kept_edits(port: Port, dropped: Iterable[str], longer: Mapping[int, Row]) -> list[tuple[str, TextEdit]]:
+    """Return the substitutions in a dropped file that still fit, or do with what stands above them.
+
+    A file's are dropped together.
+    """
     gone = set(dropped)
-    return [
-        (row.name, row.said.edit)
-        for row in port.rows
-        if isinstance(row.said, SourcedEdit) and row.name in gone and row.verdict.applies
-    ]
+    kept: list[tuple[str, TextEdit]] = []
+    for row in port.rows:
+        if isinstance(row.said, SourcedEdit) and row.name in gone and (row.verdict.applies or id(row) in longer):
+            edit, lead = row.said.edit, row.verdict.lead if id(row) in longer else ""
+            kept.append((row.name, replace(edit, find=lead + edit.find, replace=lead + edit.replace)))
+    return kept
 
 
 def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> None:

@@ -75,7 +75,7 @@ def rows(content: Content, classifier: Classifier, now: Revision, landed: Landed
         now: upstream where it is ported to.
         landed: the commits between, where they are known.
     """
-    texts = Texts()
+    texts = Texts(classifier.base)
     found = [_operation(one, classifier.verdict(one, now, landed)) for one in classifier.operations]
     for edit, verdict in texts.edits(content.edits, now):
         found.append(Row(said=edit, action="edit", name=edit.path, where=edit.where, verdict=verdict))
@@ -143,7 +143,7 @@ def _question(row: Row, classifier: Classifier, blobs: Mapping[str, bytes]) -> C
     def holds(blob: str) -> bool:
         now = Revision(entries={said.path: blob} if blob else {}, contents=blobs, names=Names(()))
         if isinstance(said, SourcedEdit):
-            return blob != "" and next(iter(Texts().edits([said], now)))[1].applies
+            return blob != "" and next(iter(Texts(now).edits([said], now)))[1].applies
         if not isinstance(said, Operation):
             return True
         return not classifier.changed(said, now) if row.verdict.applies else classifier.fit(said, now).applies

@@ -12,11 +12,19 @@ from npu_overlays.porting.revision import Revision, tree_of
 from npu_overlays.porting.verdict import Verdict
 from npu_overlays.tree import PatchedTree
 
+# With more lines above it than that, a text is no longer told apart by what it belongs to.
+_LINES = 12
+
 
 class Texts:
-    """Says what became of changes that no symbol names; answers are remembered by blob."""
+    """Says what became of changes that no symbol names; answers are remembered by blob.
 
-    def __init__(self) -> None:
+    Args:
+        base: upstream where the overlay was locked.
+    """
+
+    def __init__(self, base: Revision) -> None:
+        self._base = base
         self._edits: dict[tuple[str, str], list[Verdict]] = {}
 
     def edits(self, edits: Iterable[SourcedEdit], now: Revision) -> Iterator[tuple[SourcedEdit, Verdict]]:
@@ -32,24 +40,43 @@ class Texts:
             return [_without_file(edit, now) for edit in edits]
         key = (path, now.blob(path))
         if key not in self._edits:
-            self._edits[key] = list(_substituted(edits, now.read(path)))
+            before = self._base.read(path) if path in self._base else b""
+            self._edits[key] = list(_substituted(edits, now.read(path), before))
         return self._edits[key]
 
 
-def _substituted(edits: list[SourcedEdit], content: bytes) -> Iterator[Verdict]:
+def _substituted(edits: list[SourcedEdit], content: bytes, before: bytes) -> Iterator[Verdict]:
     for sourced in edits:
         edit = sourced.edit
         find, replace = edit.find.encode(), edit.replace.encode()
         count = content.count(find)
         if count == edit.count:
             yield Verdict(kind="fits", applies=True)
-            content = content.replace(find, replace)
+            # The next one is looked for in what this one leaves, there as here.
+            content, before = content.replace(find, replace), before.replace(find, replace)
         elif count == 0 and replace.strip() and replace in content:
             yield Verdict(kind="absorbed", proposal="drop", evidence="what it looks for is gone, what it puts is there")
         elif count > edit.count:
-            yield Verdict(kind="ambiguous", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+            yield _ambiguous(edit.count, count, _lead(find, before, content) if edit.count == 1 else b"")
         else:
             yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+
+
+def _ambiguous(expected: int, count: int, lead: bytes) -> Verdict:
+    evidence = f"what it looks for occurs {count} times, expected {expected}"
+    if not lead:
+        return Verdict(kind="ambiguous", evidence=evidence)
+    lines = lead.count(b"\n")
+    evidence += f"; with the {lines} line{'' if lines == 1 else 's'} that stood above it, once"
+    return Verdict(kind="ambiguous", proposal="retarget", lead=lead.decode("utf-8", "replace"), evidence=evidence)
+
+
+def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
+    """Return the fewest lines above the text that was meant with which it occurs once now, or nothing."""
+    at = before.find(find)
+    above = before[:at].splitlines(keepends=True) if at >= 0 else []
+    leads = (b"".join(above[-number:]) for number in range(1, min(len(above), _LINES) + 1))
+    return next((lead for lead in leads if now.count(lead + find) == 1), b"")
 
 
 def _without_file(sourced: SourcedEdit, now: Revision) -> Verdict:

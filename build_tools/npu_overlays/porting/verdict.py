@@ -53,6 +53,7 @@ class Verdict:
         applies: whether it can be applied as it stands, and nothing it cannot do without changed.
         proposal: what to do that needs no thought but a look at the evidence; empty where a person is needed.
         to: for a retargeted one, ``path:symbol`` of where it belongs now.
+        lead: for an ambiguous substitution, the text above the one that is meant: with it, it occurs once.
         likeness: of that place to the old one, from 0 to 1; None where nothing was compared.
         evidence: why this is believed, in a sentence.
     """
@@ -61,6 +62,7 @@ class Verdict:
     applies: bool = False
     proposal: Proposal = ""
     to: str = ""
+    lead: str = ""
     likeness: float | None = None
     evidence: str = ""
 
