@@ -1,4 +1,4 @@
-"""npu-overlays: a pinned upstream and an overlay in, a patched wheel that explains itself out."""
+"""npu-overlays: a pinned upstream and an overlay → a patched wheel that explains itself."""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -1,4 +1,4 @@
-"""Interrupts: a signal that asks the process to end goes in, an `Interrupted` comes out where it can be cleaned up."""
+"""Interrupts: a signal that asks the process to end → an `Interrupted`, raised where it can be cleaned up after."""
 
 from __future__ import annotations
 
@@ -77,13 +77,17 @@ def held(state: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def undisguised() -> Iterator[None]:
-    """Raise the `Interrupted` behind an error: a library that cleans up after it may fail at that, as zipfile does."""
+def undisguised(state: str = "") -> Iterator[None]:
+    """Raise the `Interrupted` behind an error: a library that cleans up after it may fail at that, as zipfile does.
+
+    Args:
+        state: what the user finds then, where the interrupt does not say it.
+    """
     try:
         yield
-    except Exception as error:
+    except (Exception, Interrupted) as error:
         if interrupted := _behind(error):
-            raise interrupted from None
+            raise Interrupted(interrupted.number, interrupted.state or state) from None
         raise
 
 

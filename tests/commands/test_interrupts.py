@@ -50,6 +50,13 @@ def test_what_hid_an_interrupt_gives_it_back(tmp_path: Path, afterwards: ExitSta
     assert raised.value.exit_code == 143
 
 
+@pytest.mark.parametrize(("known", "said"), [("", "nothing was written"), ("half is there", "half is there")])
+def test_an_interrupt_says_what_the_user_finds(known: str, said: str) -> None:
+    with pytest.raises(Interrupted) as raised, undisguised("nothing was written"):
+        raise Interrupted(signal.SIGTERM, known)
+    assert raised.value.state == said
+
+
 def test_a_class_that_is_being_made_hides_no_interrupt() -> None:
     class Named:
         def __set_name__(self, owner: type, name: str) -> None:

@@ -12,7 +12,7 @@ from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
-from npu_overlays.interrupts import Interrupted, undisguised
+from npu_overlays.interrupts import undisguised
 
 if TYPE_CHECKING:
     from npu_overlays.wheels.building import Built
@@ -68,13 +68,9 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.building import build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    try:
-        with undisguised():
-            overlays = select(options.selection)
-            built = build_all(overlays, options.selection.choice, options.out, force=options.force)
-    except Interrupted as interrupted:
-        state = interrupted.state or f"nothing was written to {options.out}"
-        raise Interrupted(interrupted.number, state) from interrupted
+    with undisguised(f"nothing was written to {options.out}"):
+        overlays = select(options.selection)
+        built = build_all(overlays, options.selection.choice, options.out, force=options.force)
     if options.json:
         console.json([_as_json(one) for one in built])
     else:

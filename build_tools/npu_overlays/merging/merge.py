@@ -9,11 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.actions.additions import added
-from npu_overlays.merging.actions.deletions import deleted
-from npu_overlays.merging.actions.replacements import replaced
-from npu_overlays.merging.actions.wrapping import private_name, wrapped
-from npu_overlays.merging.edits.substitutions import edited
+from npu_overlays.merging.actions import additions, deletions, replacements, wrapping
+from npu_overlays.merging.edits import substitutions
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Merged
 from npu_overlays.merging.remaining import seen_by_upstream
@@ -25,11 +22,11 @@ from npu_overlays.syntax.splices import Splice, overlapping
 from npu_overlays.syntax.symbols import Module
 
 _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
-    "added": added,
-    "replaced": replaced,
-    "wrapped": wrapped,
-    "edited": edited,
-    "deleted": deleted,
+    "added": additions.splices,
+    "replaced": replacements.splices,
+    "wrapped": wrapping.splices,
+    "edited": substitutions.splices,
+    "deleted": deletions.splices,
 }
 
 
@@ -60,7 +57,7 @@ def merged_module(
         MergeError: with every operation that does not fit, and why.
     """
     module = Module(path, content)
-    operations, problems = _distinct(operations)
+    operations, problems = _one_for_each_symbol(operations)
     imports, conflicts = missing_imports(module, operations)
     problems += conflicts
     changes: list[Change] = []
@@ -78,13 +75,13 @@ def merged_module(
     problems += _not_ascii(module, imports, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))
-    merged = _merged(module, imports, changes)
-    declared = [_declared(operation) for operation in operations]
+    merged = _merge(module, imports, changes)
+    declared = [_declaration(operation) for operation in operations]
     # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
-    declared += [replace(_declared(one), symbol="") for one in operations if one.emptying][:1]
+    declared += [replace(_declaration(one), symbol="") for one in operations if one.emptying][:1]
     for imported in merged.imports:
         users = [operation for operation in operations if imported in operation.imports]
-        declared.append(_declared_import(path, imported.name, users))
+        declared.append(_import_declaration(path, imported.name, users))
     return MergedModule(content=module.bom + merged.content, declared=tuple(declared), authorship=merged.authorship)
 
 
@@ -93,7 +90,7 @@ def splices_of(site: Site) -> list[Splice]:
     return _SPLICES[site.operation.action](site)
 
 
-def _merged(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:
+def _merge(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:
     """Return the merged module; raises `MergeError` where its text does not mean what the overlay says."""
     merged = _with_imports(module, imports, changes)
     if not _keeps_encoding(module, merged.content):
@@ -137,25 +134,25 @@ def _not_ascii(module: Module, imports: Iterable[ImportedName], changes: Iterabl
             )
 
 
-def _declared(operation: Operation) -> Declared:
+def _declaration(operation: Operation) -> Declared:
     return Declared(
         path=operation.path,
         symbol=operation.symbol,
         operation=operation.action,
         reason=operation.reason,
         layer=operation.layer,
-        private=private_name(operation.symbol) if operation.action == "wrapped" else "",
+        private=wrapping.private_name(operation.symbol) if operation.action == "wrapped" else "",
         where=operation.where,
     )
 
 
-def _declared_import(path: str, name: str, users: Sequence[Operation]) -> Declared:
+def _import_declaration(path: str, name: str, users: Sequence[Operation]) -> Declared:
     reason = Reason(why=f"needed by {', '.join(dict.fromkeys(user.symbol for user in users))}")
     first = users[0]
     return Declared(path=path, symbol=name, operation="import", reason=reason, layer=first.layer, where=first.where)
 
 
-def _distinct(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
+def _one_for_each_symbol(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
     """Return one operation for each symbol, of the highest layer that has one, and a problem for each other."""
     chosen: dict[str, Operation] = {}
     problems = []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from npu_overlays.overlay.operations import Operation
 
 
-def anchored(operations: Sequence[Operation]) -> Iterator[Operation]:
+def with_anchors(operations: Sequence[Operation]) -> Iterator[Operation]:
     """Yield operations; an addition at module level stands in front of what the next one operates on."""
     for number, operation in enumerate(operations):
         following = (

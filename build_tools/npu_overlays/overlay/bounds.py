@@ -45,7 +45,7 @@ class Bounds:
 
     def faults(self) -> Iterator[tuple[str, str, str]]:
         """Yield which of the two is wrong, how, and what to do."""
-        found = {name: _parsed(value) for name, value in (("since", self.since), ("until", self.until)) if value}
+        found = {name: _version_of(value) for name, value in (("since", self.since), ("until", self.until)) if value}
         for name, version in found.items():
             if version is None:
                 yield name, f"`{getattr(self, name)}` is not a version", f'{name}="0.6.0", say'
@@ -65,7 +65,7 @@ def patch_bounds(content: bytes) -> Bounds:
     return Bounds(**{name.decode().lower(): text.decode("utf-8", "replace") for name, text in _HEADER.findall(header)})
 
 
-def _parsed(text: str) -> Version | None:
+def _version_of(text: str) -> Version | None:
     try:
         return Version(text)
     except InvalidVersion:

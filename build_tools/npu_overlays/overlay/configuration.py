@@ -1,4 +1,4 @@
-"""Configuration: an overlay's ``pyproject.toml`` in, the checked `Overlay` out; all mistakes are told at once."""
+"""Configuration: an overlay's ``pyproject.toml`` → the checked `Overlay`, or all its mistakes at once."""
 
 from __future__ import annotations
 

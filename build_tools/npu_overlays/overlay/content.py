@@ -9,7 +9,7 @@ from typing import TypeVar
 from packaging.version import Version
 
 from npu_overlays.errors import ConfigError, MergeError, Problem
-from npu_overlays.overlay.anchors import anchored
+from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.overlay.operations import Operation
@@ -72,7 +72,7 @@ def load_content(overlay: Overlay, version: str) -> Content:
     content = Content(
         overlay=overlay,
         layers=tuple(layer.name for layer in overlay.layers),
-        operations=tuple(_anchored(dropping.kept(said.operations, _names))),
+        operations=tuple(_with_anchors(dropping.kept(said.operations, _names))),
         files=tuple(dropping.kept(said.files, lambda file: (file.path,))),
         patches=tuple(dropping.kept(said.patches, lambda file: (file.path,))),
         edits=tuple(dropping.kept(said.edits, lambda edit: (edit.path,))),
@@ -99,13 +99,13 @@ def _names(operation: Operation) -> tuple[str, ...]:
     return operation.path, f"{operation.path}:{operation.symbol}"
 
 
-def _anchored(operations: Iterable[Operation]) -> Iterator[Operation]:
+def _with_anchors(operations: Iterable[Operation]) -> Iterator[Operation]:
     """Yield operations with their anchors, which are among those of their file that apply."""
     by_file: dict[str, list[Operation]] = {}
     for operation in operations:
         by_file.setdefault(operation.file, []).append(operation)
     for those in by_file.values():
-        yield from anchored(those)
+        yield from with_anchors(those)
 
 
 @dataclass

@@ -37,7 +37,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
         MergeError: with each such folder or file.
     """
     judged = releases if overlay.pin.commit else (tree,)
-    listed = {path for one in judged for path in (*_beside(overlay, one), *_listed(overlay, one))}
+    listed = {path for one in judged for path in (*_beside(overlay, one), *_top_modules(overlay, one))}
     siblings = {*_siblings(overlay, tree)}
     found = siblings | {path for path in listed if f"{_ROOT}{path}" not in siblings}
     left = [path for path in sorted(found) if not any(_is_named(glob, path) for glob in overlay.not_built)]
@@ -68,7 +68,9 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     pinned = {one.file for one in overlay.pin.archives} | ({""} if overlay.pin.commit else set())
     if not pinned <= {tree.source.archive for tree in seen}:
         return
-    held = {path for tree in seen for path in (*tree.entries, *tree.outside, *tree.beside, *_listed(overlay, tree))}
+    held = {
+        path for tree in seen for path in (*tree.entries, *tree.outside, *tree.beside, *_top_modules(overlay, tree))
+    }
     idle = [glob for glob in overlay.not_built if not any(_is_named(glob, path) for path in held)]
     if idle:
         where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
@@ -97,7 +99,7 @@ def _unit(path: str, homes: Iterable[str]) -> str:
     return next(free, path)
 
 
-def _listed(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
+def _top_modules(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
     """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
     # A package that would come to lie elsewhere than it is imported from is told by another check.
     homes = [home.removesuffix(".py") for _, home in overlay.pin.homes]

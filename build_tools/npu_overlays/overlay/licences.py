@@ -1,4 +1,4 @@
-"""Licences: an overlay and its source tree in, the licence files of its wheel out."""
+"""Licences: an overlay and its source tree → the licence files of its wheel."""
 
 from __future__ import annotations
 

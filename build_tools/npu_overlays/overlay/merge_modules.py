@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.overlay.anchors import anchored
+from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.operations import Edit, ImportedName, Operation
 from npu_overlays.overlay.reading.arguments import Arguments, read_arguments
 from npu_overlays.overlay.reading.marks import Mark, read_marks
 from npu_overlays.overlay.reading.misuse import misplaced
 from npu_overlays.overlay.reading.parsed import ParsedFile, parse_file
-from npu_overlays.overlay.reading.shared_names import followed
+from npu_overlays.overlay.reading.shared_names import rename_references
 from npu_overlays.syntax.texts import names_in
 
 
@@ -39,11 +39,11 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
     operations = [one for one in read if isinstance(one, Operation)]
     problems = [one for one in read if isinstance(one, Problem)]
     if not target:
-        operations, strays = followed(parsed, operations)
+        operations, strays = rename_references(parsed, operations)
         problems += strays
     if problems := problems or list(_idle(parsed, operations)):
         raise MergeError(problems)
-    return tuple(anchored(operations))
+    return tuple(with_anchors(operations))
 
 
 def _read_operations(parsed: ParsedFile) -> Iterator[Operation | Problem]:

@@ -1,4 +1,4 @@
-"""Patches: an ordinary ``git diff`` file of an overlay in, the paths it touches and its reason out."""
+"""Patches: an ordinary ``git diff`` file of an overlay → the paths it touches, its hunks and its reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read_patch(file: OverlayFile) -> PatchFile:
     strip = 0 if strips == {0} else 1
     paths = _paths(listed, strip)
     reason = _reason(file.content[: start.start()].decode("utf-8", errors="replace"), file.bounds)
-    mistakes = [*_unfit(file.content), *_misnamed(strips, paths), *_unreasoned(reason)]
+    mistakes = [*_content_mistakes(file.content), *_name_mistakes(strips, paths), *_reason_mistakes(reason)]
     if mistakes:
         raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
     hunks = tuple(hunk for section in listed for hunk in section.expected(strip))
@@ -70,7 +70,7 @@ def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
     return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
 
 
-def _unfit(content: bytes) -> Iterator[tuple[str, str]]:
+def _content_mistakes(content: bytes) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, what to do) for what a wheel cannot hold, or no hunk can fit."""
     if re.search(rb"^(?:diff --git|@@) .*\r$", content, re.MULTILINE):
         yield "has CRLF line ends, with which no hunk can fit", "convert it to LF (git config core.autocrlf false)"
@@ -81,7 +81,7 @@ def _unfit(content: bytes) -> Iterator[tuple[str, str]]:
         yield what, "put the file under tree/, which keeps modes, or take the mode's lines out"
 
 
-def _misnamed(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if strips not in ({0}, {1}):
         yield "names its files neither as a/PATH and b/PATH nor both as PATH", _AS_GIT_DOES
     for path in paths:
@@ -89,7 +89,7 @@ def _misnamed(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple
             yield f"touches `{path}`, which is not a plain path inside the repository", "leave that file out"
 
 
-def _unreasoned(reason: Reason) -> Iterator[tuple[str, str]]:
+def _reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
     if not reason.why:
         yield "gives no reason", "write a line `Why: …` above the first `diff --git`"
     for text in (reason.why, reason.forwarded, reason.drop_when):

@@ -89,7 +89,7 @@ def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], boo
     operations += _read_all([file for file in merged if file not in sound], [], [])
     return Said(
         operations=tuple(operations),
-        files=tuple(_bounded(layers, plain, problems)),
+        files=tuple(_with_bounds(layers, plain, problems)),
         patches=tuple(patches),
         edits=tuple(_edits(layers)),
         drops=tuple((layer, drop) for layer in layers for drop in layer.drops),
@@ -106,7 +106,7 @@ def _edits(layers: Iterable[Layer]) -> Iterator[SourcedEdit]:
                 yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=where)
 
 
-def _bounded(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
+def _with_bounds(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
     """Yield added files with the versions to which they apply; notes what names none of them."""
     bounds = {(layer.name, path): one for layer in layers for path, one in layer.files}
     yield from (replace(file, bounds=bounds.get((file.layer, file.path), ALWAYS)) for file in files)

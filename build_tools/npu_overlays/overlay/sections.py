@@ -1,4 +1,4 @@
-"""Sections: a git patch's bytes in, what it says of each file and in what form it names it out."""
+"""Sections: a git patch's bytes → what it says of each file, and in what form it names that."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Section:
         if self.moved:
             if self.header == b" ".join(self.moved):
                 return 0
-            moves = (b" ".join(map(_prefixed, self.moved, pair)) for pair in permutations(_PREFIXES, 2))
+            moves = (b" ".join(map(_with_prefix, self.moved, pair)) for pair in permutations(_PREFIXES, 2))
             return 1 if self.header in moves else None
         old, new = self._halves()
         if old == new:
@@ -58,7 +58,7 @@ class Section:
         """Yield every path the section names."""
         if not self.moved:
             yield self._halves()[0][2 * strip :]
-        yield from map(_unquoted, self.moved)
+        yield from map(_without_quotes, self.moved)
         yield from (self._path(side, strip) for side in self.sides)
 
     def expected(self, strip: int) -> Iterator[Hunk]:
@@ -70,10 +70,10 @@ class Section:
     def _halves(self) -> tuple[bytes, bytes]:
         """Return the two names of a header that names one path twice."""
         half = len(self.header) // 2
-        return _unquoted(self.header[:half]), _unquoted(self.header[half + 1 :])
+        return _without_quotes(self.header[:half]), _without_quotes(self.header[half + 1 :])
 
     def _path(self, side: bytes, strip: int) -> bytes:
-        name = _unquoted(side.partition(b"\t")[0])
+        name = _without_quotes(side.partition(b"\t")[0])
         return b"" if name == b"/dev/null" else name[2 * strip :]
 
 
@@ -117,12 +117,12 @@ def sections(content: bytes) -> list[Section]:
     return found
 
 
-def _prefixed(name: bytes, prefix: bytes) -> bytes:
+def _with_prefix(name: bytes, prefix: bytes) -> bytes:
     """Return a path as a header writes it behind a prefix, inside the quotes where it has some."""
     return b'"' + prefix + name[1:] if name.startswith(b'"') else prefix + name
 
 
-def _unquoted(name: bytes) -> bytes:
+def _without_quotes(name: bytes) -> bytes:
     """Return a path as git writes it, without quotes and escapes."""
     if not (name.startswith(b'"') and name.endswith(b'"')):
         return name

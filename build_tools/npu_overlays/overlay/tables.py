@@ -23,7 +23,7 @@ _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a 
 def load_toml(path: Path) -> dict[str, Any]:
     """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed."""
     try:
-        return _parsed(path.read_bytes())
+        return _parse(path.read_bytes())
     except OSError as error:
         raise ConfigError(
             Problem(
@@ -37,12 +37,12 @@ def load_toml(path: Path) -> dict[str, Any]:
 def parse_toml(content: bytes) -> dict[str, Any]:
     """Return what a TOML text of somebody else's holds; nothing where it is malformed."""
     try:
-        return _parsed(content)
+        return _parse(content)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return {}
 
 
-def _parsed(content: bytes) -> dict[str, Any]:
+def _parse(content: bytes) -> dict[str, Any]:
     values: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
     return values
 

@@ -21,8 +21,8 @@ class ImportOrder:
 
     def __init__(self, module: Module) -> None:
         body = module.tree.body
-        self._starts = [(first_line(node), 0 if _decorated(node) else node.col_offset) for node in body]
-        self._decorated = {number for number, node in enumerate(body) if _decorated(node)}
+        self._starts = [(first_line(node), 0 if _is_decorated(node) else node.col_offset) for node in body]
+        self._decorated = {number for number, node in enumerate(body) if _is_decorated(node)}
         self._reads: list[set[str]] = [set() for _ in body]
         self._called: list[set[str]] = [set() for _ in body]
         self._binders: dict[str, set[int]] = {}
@@ -66,5 +66,5 @@ class ImportOrder:
         return found
 
 
-def _decorated(node: ast.stmt) -> bool:
+def _is_decorated(node: ast.stmt) -> bool:
     return bool(getattr(node, "decorator_list", []))

@@ -28,7 +28,7 @@ class _Reader(ScopeWalk):
 
     def read(self, tree: ast.Module) -> None:
         self.walk(tree.body, Place(self._scopes.module, direct=True))
-        self._scopes.module.loads += _exported(tree.body)
+        self._scopes.module.loads += _loads_of_all(tree.body)
         for scope in self._scopes.all:
             for name in [name for name, kind in scope.outer.items() if kind == "global" and scope.parent]:
                 for binding in scope.bindings.pop(name, []):
@@ -187,7 +187,7 @@ class _Reader(ScopeWalk):
     _visit_ImportFrom = _visit_Import  # noqa: N815  # likewise
 
 
-def _exported(body: Sequence[ast.stmt]) -> Iterator[Load]:
+def _loads_of_all(body: Sequence[ast.stmt]) -> Iterator[Load]:
     """Yield the names a module lists in ``__all__``: star imports of it read them."""
     for node in body:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
@@ -196,4 +196,4 @@ def _exported(body: Sequence[ast.stmt]) -> Iterator[Load]:
                 texts = (part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
                 yield from (Load(str(part.value), part, eager=False) for part in texts)
         for _, block in blocks(node):
-            yield from _exported(block)
+            yield from _loads_of_all(block)

@@ -85,7 +85,7 @@ def names_in(text: str) -> frozenset[str]:
     Of a fragment that does not parse by itself, such as ``if x:``, every word counts that no dot stands before.
     """
     try:
-        return _loaded(text)
+        return _names_loaded_in(text)
     except SyntaxError:
         found: set[str] = set()
         before = ""
@@ -93,10 +93,10 @@ def names_in(text: str) -> frozenset[str]:
             if token.kind == "name" and before != ".":
                 found.add(token.text)
             elif token.kind == "string" and "f" in token.text.partition(token.text[-1])[0].lower():
-                found |= _loaded(token.text)
+                found |= _names_loaded_in(token.text)
             before = token.text
         return frozenset(found)
 
 
-def _loaded(text: str) -> frozenset[str]:
+def _names_loaded_in(text: str) -> frozenset[str]:
     return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))

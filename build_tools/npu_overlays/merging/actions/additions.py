@@ -20,7 +20,7 @@ _MAKING_MODULES = frozenset(
 _RECORDS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "attributes", "s"})
 
 
-def added(site: Site) -> list[Splice]:
+def splices(site: Site) -> list[Splice]:
     """Return the splices of an `added`."""
     symbol = site.operation.symbol
     known = [one.node.lineno for one in site.module.definitions.get(symbol, [])]

@@ -9,7 +9,7 @@ from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
 
 
-def deleted(site: Site) -> list[Splice]:
+def splices(site: Site) -> list[Splice]:
     """Return the splices of a `deleted`."""
     definition = site.find()
     operation = site.operation

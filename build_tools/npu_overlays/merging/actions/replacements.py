@@ -14,7 +14,7 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
 
 
-def replaced(site: Site) -> list[Splice]:
+def splices(site: Site) -> list[Splice]:
     """Return the splices of a `replaced`."""
     definition = site.find()
     operation = site.operation

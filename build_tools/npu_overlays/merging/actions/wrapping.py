@@ -31,7 +31,7 @@ def private_name(symbol: str) -> str:
     return f"{parent}.{private}" if parent else private
 
 
-def wrapped(site: Site) -> list[Splice]:
+def splices(site: Site) -> list[Splice]:
     """Return the splices of a `wrapped`: the wrapper above the original, and the original's new name."""
     definition = site.find()
     node = definition.node

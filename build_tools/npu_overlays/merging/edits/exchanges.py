@@ -53,7 +53,7 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
     start, end = passage.bytes_at(first, behind)
     plain = Exchange(edit=edit, first=first, behind=behind, start=start, end=end, text="")
     if not edit.replace.strip():
-        return _removed(passage, plain)
+        return _removal(passage, plain)
     text = dedented(edit.replace)
     refused, fix = refusal(passage, first, behind, edit)
     if not refused and _swallows(passage, end, text):
@@ -61,7 +61,7 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
     return replace(plain, text=arrangement(passage, first, behind, text), refused=refused, fix=fix)
 
 
-def _removed(passage: Passage, plain: Exchange) -> Exchange:
+def _removal(passage: Passage, plain: Exchange) -> Exchange:
     """Take out whole lines where nothing would be left of them, otherwise the tokens and the white space behind."""
     lead, rest = passage.surroundings(plain.start, plain.end)
     if not lead.strip() and not rest.strip():

@@ -96,11 +96,11 @@ def _symbol_at(module: Module, line: int) -> str:
 
 def _nearest(find: Layout, passage: Passage) -> str:
     """Return the line of the definition most like the first line of a find."""
-    close = difflib.get_close_matches(_worded(find)[0], _worded(passage.layout), n=1)
+    close = difflib.get_close_matches(_words(find)[0], _words(passage.layout), n=1)
     return f"nearest: `{close[0]}`" if close else ""
 
 
-def _worded(layout: Layout) -> list[str]:
+def _words(layout: Layout) -> list[str]:
     """Return the words of each logical line."""
     heads = [*layout.heads, len(layout.tokens)]
     return [" ".join(layout.texts[first:behind]) for first, behind in pairwise(heads)]

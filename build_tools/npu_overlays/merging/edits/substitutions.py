@@ -17,7 +17,7 @@ from npu_overlays.syntax.passages import Passage
 from npu_overlays.syntax.splices import Splice, overlapping, splice
 
 
-def edited(site: Site) -> list[Splice]:
+def splices(site: Site) -> list[Splice]:
     """Return the splices of an `edited`; raises `MergeError` with every find that does not fit.
 
     Every find is looked for in upstream's text, never in what another one leaves.

@@ -26,7 +26,9 @@ def half_bound(content: bytes, sources: Sources) -> dict[tuple[HalfKind, str], l
     names: list[tuple[HalfKind, str]] = [("typing", name) for name in sorted(typing)]
     names += [("global", name) for name in sorted(_global_only(tree, scopes) - typing)]
     return {
-        (kind, name): [(sources.offset(content, load.at), load.at.lineno) for load in _evaluated(tree, scopes, name)]
+        (kind, name): [
+            (sources.offset(content, load.at), load.at.lineno) for load in _loads_that_run(tree, scopes, name)
+        ]
         for kind, name in names
     }
 
@@ -44,7 +46,7 @@ def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
     return declared - bound - set(dir(builtins)) if not scopes.stars else set()
 
 
-def _evaluated(tree: ast.Module, scopes: Scopes, name: str) -> Iterator[Load]:
+def _loads_that_run(tree: ast.Module, scopes: Scopes, name: str) -> Iterator[Load]:
     """Yield the places that read a name of the module when they run: nothing that only type checkers evaluate."""
     never = unevaluated(tree)
     for load in scopes.global_loads.get(name, []):

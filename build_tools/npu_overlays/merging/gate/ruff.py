@@ -52,7 +52,7 @@ def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[Finding]]:
             file.write_bytes(bare(content))
         for entry in _entries(folder) if texts else ():
             entries[int(Path(entry["filename"]).parent.name)].append(entry)
-    return [_found(content, listed) for (_, content), listed in zip(texts, entries, strict=True)]
+    return [_at_offsets(content, listed) for (_, content), listed in zip(texts, entries, strict=True)]
 
 
 def _entries(folder: str) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def _entries(folder: str) -> list[dict[str, Any]]:
     return entries
 
 
-def _found(content: bytes, entries: list[dict[str, Any]]) -> list[Finding]:
+def _at_offsets(content: bytes, entries: list[dict[str, Any]]) -> list[Finding]:
     """Return findings at byte offsets instead of the lines and characters that ruff counts."""
     text = bare(content)
     lines = text.splitlines(keepends=True) or [b""]

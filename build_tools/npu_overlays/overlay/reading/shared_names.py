@@ -15,7 +15,7 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import names_in
 
 
-def followed(parsed: ParsedFile, operations: Sequence[Operation]) -> tuple[list[Operation], list[Problem]]:
+def rename_references(parsed: ParsedFile, operations: Sequence[Operation]) -> tuple[list[Operation], list[Problem]]:
     """Return the operations of a shared file with their references renamed, and those that cannot follow."""
     named = {parsed.where(node): name for node in parsed.module.tree.body if (name := _name(node))}
     places: dict[tuple[str, str], list[str]] = {}
