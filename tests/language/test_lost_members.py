@@ -44,6 +44,9 @@ def _refusal(places: str) -> list[str]:
         ("from .m import C\ndef f(c: C): return c.n()", "c.n"),
         ("from .m import C\ndef f(c: 'C'): return getattr(c, 'n')", "getattr(c, 'n')"),
         ("from .m import C\ndef f():\n    c = C()\n    return c.n()", "c.n"),
+        ("from .m import C\ndef f(c: C | None): return c.n()", "c.n"),
+        ("import typing\nfrom .m import C\ndef f(*, c: 'typing.Optional[C]'): return type(c).n", "type(c).n"),
+        ("from .m import C\nclass D(C):\n    def f(self): return self.__class__.n", "self.__class__.n"),
         ("from .m import C\nclass R:\n    def run(self): return self.n()\nclass D(R, C): pass", "self.n"),
     ],
 )
@@ -68,6 +71,9 @@ def test_a_deleted_member_that_another_module_asks_for_is_refused(tmp_path: Path
         "from .m import C\nclass R:\n    def n(self): pass\nclass D(C, R):\n    def f(self): return self.n()",
         "class C:\n    def f(self): return self.n",
         "from .m import C\nC.n = 1",
+        "from .m import C\ndef f(C): return C.n",
+        "from .m import C\ndef f():\n    for C in x: C.n",
+        "from .m import C\ndef f(c: dict[str, C], d: list[C]): return c.n, d.n",
         "from .m import C\ndef f():\n    c = C()\n    c = g()\n    return c.n()",
     ],
 )
@@ -89,6 +95,12 @@ def test_a_member_that_a_base_has_as_well_is_no_loss(tmp_path: Path) -> None:
     of_builtin = CLASS.replace("class C:", "class C(dict):").replace("def n(", "def items(")
     gone = DELETED.replace('"n"', '"items"')
     assert _told(tmp_path / "d", of_builtin, "from .m import C\nC.items", gone) == []
+
+
+def test_a_member_of_an_enum_is_one(tmp_path: Path) -> None:
+    upstream = "import enum\nclass C(enum.Enum):\n    n = 1\n    o = 2\n"
+    (told,) = _told(tmp_path, upstream, "from .m import C\nx = C.n\n")
+    assert "needed in pkg/other.py:2 (C.n)" in told
 
 
 def test_a_replaced_class_loses_members_too(tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ def test_an_addition_that_comes_before_another_base_in_an_heir_says_so(tmp_path:
     assert _affects(tmp_path, {PATH: PLAIN, "pkg/d.py": heir}, "n = added(1, why='w')") == said
 
 
+def test_a_deletion_of_what_python_asks_for_says_so(tmp_path: Path) -> None:
+    files = {PATH: "class C:\n    x = 1\n    def __hash__(self): pass\n"}
+    assert _affects(tmp_path, files, "deleted('__hash__', why='w')") == "changes sets of it, and keys"
+
+
 def test_a_deletion_that_leaves_what_a_base_has_says_so(tmp_path: Path) -> None:
     files = {PATH: "class B:\n    def m(self): pass\nclass C(B):\n    def m(self): pass\n    x = 1\n"}
     assert _affects(tmp_path, files, "deleted('m', why='w')") == "leaves `B.m` of pkg/m.py in its place"

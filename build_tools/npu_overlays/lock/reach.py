@@ -100,11 +100,10 @@ def _affected(kin: Kin, entry: Contract) -> Iterator[str]:
             yield f"overrides {shown}" if entry.operation == "added" else f"leaves {shown} in its place"
         elif entry.operation == "added" and kin.foreign(place, leaf) and not hasattr(object, leaf):
             yield f"overrides the `{leaf}` of a base that is Python's own"
-    if entry.operation == "added":
-        for heir, other in _overtaken(kin, place, leaf) if owner else ():
-            yield f"comes before `{other[1]}.{leaf}` of {other[0]} in `{heir[1]}` of {heir[0]}"
-        if leaf in _ASKED and (owner or leaf in ("__getattr__", "__dir__")):
-            yield f"changes {_ASKED[leaf]}"
+    for heir, other in _overtaken(kin, place, leaf) if owner and entry.operation == "added" else ():
+        yield f"comes before `{other[1]}.{leaf}` of {other[0]} in `{heir[1]}` of {heir[0]}"
+    if leaf in _ASKED and (owner or leaf in ("__getattr__", "__dir__")):
+        yield f"changes {_ASKED[leaf]}"
 
 
 def _overtaken(kin: Kin, place: Place, name: str) -> Iterator[tuple[Place, Place]]:

@@ -13,7 +13,9 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
-_MAKING_CLASSES = frozenset({"__slots__", "__dict__", "__weakref__", "__class__", "__classcell__", "__module__"})
+_MAKING_CLASSES = frozenset(
+    {"__slots__", "__dict__", "__weakref__", "__class__", "__classcell__", "__module__", "__annotations__"}
+)
 _MAKING_MODULES = frozenset(
     {"__name__", "__path__", "__file__", "__spec__", "__loader__", "__package__", "__builtins__"}
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
+import collections.abc
+import enum
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -16,6 +19,7 @@ from npu_overlays.syntax.symbols import Module
 
 # Of other distributions' classes these hold nothing that upstream's code asks for by name.
 _BARE = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
+_KNOWN = {"": builtins, "enum": enum, "collections": collections, "collections.abc": collections.abc}
 _ANSWERING = frozenset({"__getattr__", "__getattribute__"})
 
 
@@ -154,7 +158,8 @@ def _merged(lines: list[list[Place]]) -> Iterator[Place]:
 def _builtin(full: str, name: str) -> bool | None:
     if full in _BARE:
         return False
-    known = getattr(builtins, full, None)
+    home, _, leaf = full.rpartition(".")
+    known = getattr(_KNOWN.get(home), leaf, None)
     return hasattr(known, name) if isinstance(known, type) else None
 
 

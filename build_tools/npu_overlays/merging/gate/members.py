@@ -64,7 +64,7 @@ def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
             unsure = {inner for node in around for part in guarded_parts(node) for inner in ast.walk(part)}
             for node in around:
                 asked = _asked(node, loss.name) if node not in unsure else None
-                if asked is not None and _is_without(kin, path, asked, around, loss):
+                if asked is not None and _is_without(kin, path, _of_class(asked), around, loss):
                     found.append((asked.lineno, asked.col_offset, ast.unparse(node)))
         yield from (f"{path}:{line} ({shown})" for line, _, shown in sorted(found))
 
@@ -78,6 +78,13 @@ def _asked(node: ast.AST, name: str) -> ast.expr | None:
     return None
 
 
+def _of_class(asked: ast.expr) -> ast.expr:
+    """Return the object whose class is asked, for ``type(x)`` and ``x.__class__``."""
+    if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "type" and len(asked.args) == 1:
+        return asked.args[0]
+    return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
+
+
 def _is_without(
     kin: Kin, path: str, asked: ast.expr, around: Mapping[ast.AST, tuple[ast.stmt, ...]], loss: _Loss
 ) -> bool:
@@ -89,11 +96,21 @@ def _is_without(
     if owner and isinstance(asked, ast.Name) and _is_self(asked, outer):
         method = next(one.name for one in outer if isinstance(one, FUNCTIONS))
         return any(owner in kin.line(one) and kin.owner(one, method) == owner for one in loss.without)
-    meant = kin.meant(path, asked.func if isinstance(asked, ast.Call) else asked)
-    if isinstance(asked, ast.Name) and meant is None:
-        given = _given(asked.id, outer)
-        meant = kin.meant(path, given) if given is not None else None
-    return meant in loss.without
+    named = asked.func if isinstance(asked, ast.Call) else asked
+    if _is_local(ast.unparse(named).partition(".")[0], outer):
+        given = _given(asked.id, outer) if isinstance(asked, ast.Name) else None
+        return given is not None and kin.meant(path, given) in loss.without
+    return kin.meant(path, named) in loss.without
+
+
+def _is_local(name: str, outer: Iterable[ast.stmt]) -> bool:
+    """Return whether a function around binds a name, by a parameter or otherwise than by an import."""
+    every = (node for one in outer if isinstance(one, FUNCTIONS) for node in ast.walk(one))
+    return any(
+        (isinstance(node, ast.arg) and node.arg == name)
+        or (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
+        for node in every
+    )
 
 
 def _is_above(kin: Kin, owner: Place, loss: _Loss) -> bool:
@@ -154,10 +171,13 @@ def _is_target(name: ast.Name, function: ast.AST) -> bool:
 def _annotation(node: ast.expr | None) -> ast.expr | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            return ast.parse(node.value, mode="eval").body
+            return _annotation(ast.parse(node.value, mode="eval").body)
         except SyntaxError:
             return None
-    return node
+    if isinstance(node, ast.BinOp):  # of `C | None` the class
+        return next((one for one in (node.left, node.right) if not isinstance(one, ast.Constant)), None)
+    optional = isinstance(node, ast.Subscript) and ast.unparse(node.value).rpartition(".")[2] == "Optional"
+    return node.slice if optional and isinstance(node, ast.Subscript) else node
 
 
 def _culprit(examined: Examined, place: Place, name: str) -> Culprit:
