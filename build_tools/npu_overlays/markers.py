@@ -13,6 +13,7 @@ Every marker takes:
 - ``drop_when``: the condition under which the operation can be deleted;
 - ``depends``: what else it depends on upstream, ``("path/of/file.py:symbol", …)``;
   what its text reads is found without being named;
+- ``unproven``: why no test can show that it calls the operators it is there for;
 - ``since`` and ``until``: the first upstream version it is for, and the first
   it is not for any more;
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
@@ -36,6 +37,7 @@ def added(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -48,6 +50,7 @@ def added(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -59,6 +62,7 @@ def added(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -74,6 +78,7 @@ def replaced(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -86,6 +91,7 @@ def replaced(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -97,6 +103,7 @@ def replaced(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -111,6 +118,7 @@ def wrapped(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -129,6 +137,7 @@ def edited(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -151,6 +160,7 @@ def deleted(
     forwarded: str = "",
     drop_when: str = "",
     depends: Sequence[str] = (),
+    unproven: str = "",
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType, FrameType
 
 # Operators that launch nothing on a device: they only describe memory anew, or allocate it.
 _NO_LAUNCH = frozenset(
@@ -52,10 +54,15 @@ _WAITING = frozenset(
 
 @dataclass
 class Recording:
-    """What ran while it was open: operators by full name, and the reasons for which the host waited."""
+    """What ran while it was open: operators by full name, and the reasons for which the host waited.
+
+    Of `callers`, functions by their code, it also holds which NPU operators each `called`.
+    """
 
     operators: Counter[str] = field(default_factory=Counter)
     waits: Counter[str] = field(default_factory=Counter)
+    callers: Mapping[CodeType, str] = field(default_factory=dict)
+    called: dict[str, set[str]] = field(default_factory=dict)
 
     def launches(self) -> int:
         """Return how many operators were launched on the device."""
@@ -70,9 +77,9 @@ _open: list[Recording] = []
 
 
 @contextmanager
-def recorded() -> Iterator[Recording]:
-    """Record what runs on the emulated NPU inside the block."""
-    recording = Recording()
+def recorded(callers: Mapping[CodeType, str] | None = None) -> Iterator[Recording]:
+    """Record what runs on the emulated NPU inside the block, and which of some functions it runs for."""
+    recording = Recording(callers=callers or {})
     _open.append(recording)
     try:
         yield recording
@@ -86,6 +93,16 @@ def note_operator(name: str) -> None:
         recording.operators[name] += 1
         if _short(name) in _WAITING:
             recording.waits[name] += 1
+        if recording.callers and name.startswith("npu."):
+            _note_callers(recording, name)
+
+
+def _note_callers(recording: Recording, name: str) -> None:
+    frame: FrameType | None = sys._getframe()
+    while frame:
+        if caller := recording.callers.get(frame.f_code):
+            recording.called.setdefault(caller, set()).add(name)
+        frame = frame.f_back
 
 
 def note_wait(reason: str) -> None:

@@ -185,7 +185,7 @@ OWN = "`pkg/model.py:"
         ("model", ("self.act =", "self.activation ="), ACT, f"{OWN}Mlp.act`: it is gone"),
         ("model", ("= config.size", "= 1"), "7, `self.size`", f"{OWN}Mlp.size`: its value (`config.size` → `1`)"),
         ("model", ("SCALE = 2", "SCALE = 3"), "7, `SCALE`", f"{OWN}SCALE`: its value (`2` → `3`)"),
-        ("model", ("self.up(s", "1, (s"), "8, `upstream`", f"{OWN}Mlp.forward`: its return (`a value` → `2 values`)"),
+        ("model", ("self.up(s", "1, (s"), "8, `upstream`", f"{OWN}Mlp.forward`: its result (`a value` → `2 values`)"),
     ],
 )
 def test_what_changed_at_another_pin_is_told_with_the_place_that_reads_it(

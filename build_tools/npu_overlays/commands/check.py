@@ -10,10 +10,11 @@ from npu_overlays.commands.notes import count_of, plural, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.loading import Loader
 from npu_overlays.lock.carried import carried_over, lasting
 from npu_overlays.lock.due import due
+from npu_overlays.lock.fired import load_fired, unproven
 from npu_overlays.lock.idle import idle
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
@@ -89,8 +90,8 @@ def _tried(overlay: Overlay, loader: Loader) -> Prepared:
     from npu_overlays.wheels.building import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(loader.load(overlay))
-    if problems := list(idle(overlay, loader.lock)):
-        raise MergeError(problems)
+    if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
+        raise MergeError(by_cause(problems))
     return prepared
 
 

@@ -73,6 +73,7 @@ def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operatio
         layer=parsed.layer,
         bounds=arguments.bounds,
         depends=arguments.depends,
+        unproven=arguments.unproven,
         where=parsed.where(mark.node),
         uses=_uses(mark, arguments.edits),
     )

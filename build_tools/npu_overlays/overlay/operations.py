@@ -89,6 +89,7 @@ class Operation:
         layer: the layer that says so, ``verl``, or the pin's name for what is its own.
         bounds: to which versions of upstream it applies.
         depends: what its author says that it depends on beside what its text reads, ``path:symbol``.
+        unproven: why no test can show that it calls the operators it is there for.
         where: file and line in the overlay, for messages.
         uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
     """
@@ -109,6 +110,7 @@ class Operation:
     layer: str
     bounds: Bounds = ALWAYS
     depends: tuple[str, ...] = ()
+    unproven: str = ""
     where: str
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 

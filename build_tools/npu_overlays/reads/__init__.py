@@ -6,7 +6,7 @@ reads it.
 """
 
 from npu_overlays.reads.changed import ChangedRead, Place, changed_reads
-from npu_overlays.reads.code import readers
+from npu_overlays.reads.code import called_operators, readers
 from npu_overlays.reads.read import Read, Reading, kept, recorded
 from npu_overlays.reads.readings import readings, unmet
 from npu_overlays.reads.upstream import Upstream
@@ -17,6 +17,7 @@ __all__ = [
     "Read",
     "Reading",
     "Upstream",
+    "called_operators",
     "changed_reads",
     "kept",
     "readers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ from npu_overlays.reads.read import Read
 from npu_overlays.reads.upstream import Upstream
 
 _TEXTS = ("kind", "signature", "decorators", "returns", "value")
-_CALLED = {"signature": "parameters or bases", "returns": "return"}
+_DIGEST = re.compile("<[0-9a-f]{8}>")
+_CALLED = {"returns": "result"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,8 @@ def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator
     for part in ("returns",) if of_itself else _TEXTS:
         old, new = getattr(before, part), getattr(now, part)
         if old != new and not (before.entries and now.entries and part == "value"):
-            yield f"its {_CALLED.get(part, part)}{_exchanged(old, new)}"
+            called = "bases" if part == "signature" and now.kind == "class" else _CALLED.get(part, part)
+            yield f"its {called}{_exchanged(old, new)}"
     if not of_itself and before.entries and now.entries:
         yield from _of_entries(before, now)
     if before.body != now.body and not of_itself:
@@ -113,7 +116,9 @@ def _of_entries(before: Read, now: Read) -> Iterator[str]:
 
 
 def _exchanged(old: str, new: str) -> str:
-    if "<" in old + new:  # a digest says nothing to a reader
+    """Return two texts side by side; of what is long, a digest says nothing to a reader."""
+    old, new = (_DIGEST.sub("…", text) for text in (old, new))
+    if old == new:
         return ""
     return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
 

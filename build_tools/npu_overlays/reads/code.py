@@ -17,6 +17,10 @@ from npu_overlays.reads.chains import Chain, attributes, chains, chains_in_text
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.symbols import Module
 
+# How PyTorch names the operators that an accelerator's package brings.
+_OPERATORS = ("torch", "ops")
+_AT = 3
+
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
@@ -92,19 +96,37 @@ class Codes:
         other = self._added.get((code.path, name))
         return (other, other.tree) if other else None
 
-    def vocabulary(self, code: Code, node: ast.AST) -> frozenset[str]:
-        """Return the attributes that a piece of text asks for, of whatever, and those that what it calls asks for."""
-        found: set[str] = set()
-        pending: list[tuple[Code, ast.AST]] = [(code, node)]
+    def vocabulary(self, code: Code) -> frozenset[str]:
+        """Return the attributes that a piece asks for, of whatever, and those that what it calls asks for."""
+        written = edited_chains(code.operation) if code.operation else ()
+        found = attributes(part for _, part in self._reached(code))
+        return frozenset(found | {name for chain in written for name in chain[1:]})
+
+    def operators(self, code: Code) -> frozenset[str]:
+        """Return the operators, ``npu.npu_swiglu``, that a piece, or what it calls, names as ``torch.ops.npu.…``."""
+        named = (chain for _, part in self._reached(code) for chain, _ in chains(part))
+        return frozenset(f"{chain[2]}.{chain[3]}" for chain in named if chain[:2] == _OPERATORS and len(chain) > _AT)
+
+    def _reached(self, code: Code) -> Iterator[tuple[Code, ast.AST]]:
+        """Yield a piece's own text, and that of the overlay's which it calls."""
+        written = edited_chains(code.operation) if code.operation else ()
+        pending: list[tuple[Code, ast.AST]] = [(code, code.tree)]
+        pending += [inner for chain in written if (inner := self.own(code, chain[0]))]
         seen: set[int] = set()
         while pending:
             at, part = pending.pop()
             if id(part) not in seen:
                 seen.add(id(part))
-                found |= attributes([part])
+                yield at, part
                 names = {chain[0] for chain, _ in chains(part)}
                 pending += [inner for name in names if (inner := self.own(at, name))]
-        return frozenset(found)
+
+
+def called_operators(content: Content) -> dict[Operation, frozenset[str]]:
+    """Return what an overlay puts in the place of upstream's code, or in front of it, that calls such operators."""
+    codes = Codes(content)
+    changing = [one for one in codes.all if one.operation and one.operation.action not in ("added", "deleted")]
+    return {one.operation: found for one in changing if one.operation and (found := codes.operators(one))}
 
 
 def readers(content: Content) -> dict[str, tuple[str, Bounds]]:

@@ -89,7 +89,7 @@ class _Piece:
     @cached_property
     def asked(self) -> frozenset[str]:
         """The attributes that it asks for, of whatever."""
-        return self.codes.vocabulary(self.code, self.code.tree)
+        return self.codes.vocabulary(self.code)
 
     @cached_property
     def owner(self) -> Found | None:

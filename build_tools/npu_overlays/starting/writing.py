@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.lock.fired import FIRED_FILE
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -47,7 +48,7 @@ def write_overlay(request: Request, layered: Layered) -> Started:
         tree = _tree(overlay, request)
         if own_licences:
             start = replace(start, license_files=tuple(path for path in licence_files(overlay, tree) if path in tree))
-        files = _files(start, overlay, _example(overlay, tree)) | _lock(request, layered)
+        files = _files(start, overlay, _example(overlay, tree)) | _known(request, layered)
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
     return Started(overlay=overlay, files=tuple(files))
@@ -65,12 +66,15 @@ def _tree(overlay: Overlay, request: Request) -> SourceTree:
     return tree
 
 
-def _lock(request: Request, layered: Layered) -> dict[str, str]:
-    """Return the lock of the overlay whose pin is taken over: it knows what of the commit the archives lack."""
+def _known(request: Request, layered: Layered) -> dict[str, str]:
+    """Return what is known of a pin that is taken over: the lock, which knows what of the commit the archives lack.
+
+    And what its tests saw, since the operations are the same there.
+    """
     if layered.base is None or request.commit or request.release or request.packages:
         return {}
-    file = layered.base.folder / LOCK_FILE
-    return {LOCK_FILE: file.read_text("utf-8")} if file.is_file() else {}
+    files = ((name, layered.base.folder / name) for name in (LOCK_FILE, FIRED_FILE))
+    return {name: file.read_text("utf-8") for name, file in files if file.is_file()}
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> Example | None:

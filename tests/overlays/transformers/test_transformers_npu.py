@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,6 +10,11 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Torch, Unavailable
+from npu_overlays.lock.fired import FIRED_FILE, Fired, load_fired, render_fired, unproven
+from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.reads import called_operators
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -51,12 +57,30 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
     overlay: str, installations: Installations, torch_python: Torch, tmp_path: Path
 ) -> None:
     installed, upstream = _environments(installations, torch_python, overlay)
-    reference = tmp_path / "upstream.pt"
+    reference, operations = tmp_path / "upstream.pt", tmp_path / "operations.json"
+    content = _content(overlay)
+    operations.write_text(json.dumps([f"{one.path}:{one.symbol}" for one in called_operators(content)]), "utf-8")
     _run(upstream.python, ROOT / "lab" / "tiny_models.py", reference)
-    report = _run_cases(installed.python, HERE / "cases", UPSTREAM_REFERENCE=str(reference))
+    report = _run_cases(installed.python, HERE / "cases", UPSTREAM_REFERENCE=str(reference), FIRED=str(operations))
     assert " passed" in report
     assert "skipped" not in report, report
     assert "deselected" not in report, report
+    _compare(content, json.loads(operations.with_suffix(".seen").read_text("utf-8")))
+
+
+def _content(name: str) -> Content:
+    overlay = find_overlay(ROOT / "overlays", name)
+    return load_content(overlay, load_lock(overlay).metadata.version)
+
+
+def _compare(content: Content, called: dict[str, list[str]]) -> None:
+    """Compare what each operation called with what the pin's folder says; WRITE_FIRED=1 writes it there."""
+    fired = Fired(pin=content.overlay.pin.identity, called=called)
+    file = content.overlay.folder / FIRED_FILE
+    if os.environ.get("WRITE_FIRED"):
+        file.write_text(render_fired(fired), "utf-8")
+    assert file.read_text("utf-8") == render_fired(fired), "WRITE_FIRED=1 writes it anew; review it like code"
+    assert list(unproven(content, load_fired(content.overlay.folder))) == []
 
 
 @pytest.mark.index

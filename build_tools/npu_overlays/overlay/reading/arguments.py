@@ -18,7 +18,7 @@ from npu_overlays.syntax.tokens import significant
 
 _HALF = re.compile("[\ud800-\udfff]")
 _REASON = ("why", "forwarded", "drop_when")
-_TEXTS = (*_REASON, *SINCE_UNTIL)
+_TEXTS = (*_REASON, *SINCE_UNTIL, "unproven")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class Arguments:
         bounds: to which versions of upstream it applies.
         targets: its ``targets``, None where it names none.
         depends: what it says that it depends on upstream.
+        unproven: why no test can show that it calls the operators it is there for.
         edits: the substitutions of ``edited``.
         problems: what is wrong with what it says.
     """
@@ -38,6 +39,7 @@ class Arguments:
     bounds: Bounds
     targets: object
     depends: tuple[str, ...]
+    unproven: str
     edits: tuple[Edit, ...]
     problems: tuple[Problem, ...]
 
@@ -62,6 +64,7 @@ def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
         bounds=bounds,
         targets=values.get("targets"),
         depends=tuple(one for one in depends if isinstance(one, str)),
+        unproven=str(values.get("unproven", "")),
         edits=edits,
         problems=tuple(problems),
     )

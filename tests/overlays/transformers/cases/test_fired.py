@@ -1,0 +1,48 @@
+"""Every operation that is there for an operator of the NPU's: that it calls it, and not upstream's code for good."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+import torch
+from transformers.integrations.npu_flash_attention import npu_flash_attn_func, npu_flash_attn_varlen_func
+
+import emulation
+import tiny_models
+
+
+def _code(name: str) -> CodeType:
+    """Return the code that stands under a name, ``src/transformers/…/modeling_x.py:Class.method``, in the wheel."""
+    path, _, symbol = name.partition(":")
+    found: Any = importlib.import_module(path.removeprefix("src/").removesuffix(".py").replace("/", "."))
+    for part in symbol.split("."):
+        found = inspect.getattr_static(found, part)
+    return inspect.unwrap(getattr(found, "__func__", found)).__code__
+
+
+def _attend() -> None:
+    q, k, v = (torch.randn(1, 4, 2, 8).to("npu") for _ in range(3))
+    ends = torch.tensor([0, 4], dtype=torch.int32)
+    npu_flash_attn_func(q, k, v, causal=True)
+    npu_flash_attn_varlen_func(q[0], k[0], v[0], ends, ends, 4, 4, causal=True)
+
+
+def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
+    file = os.environ.get("FIRED")
+    if file is None:
+        pytest.skip("FIRED does not name the file with the operations of this pin")
+    names = json.loads(Path(file).read_text("utf-8"))
+    with emulation.recorded({_code(name): name for name in names}) as recording:
+        for case in tiny_models.cases():
+            tiny_models.run(case, "npu")
+        _attend()
+    called = {name: sorted(operators) for name, operators in sorted(recording.called.items())}
+    Path(file).with_suffix(".seen").write_text(json.dumps(called), "utf-8")
+    assert called.keys() == set(names)
