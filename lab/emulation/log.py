@@ -56,7 +56,7 @@ _WAITING = frozenset(
 class Recording:
     """What ran while it was open: operators by full name, and the reasons for which the host waited.
 
-    Of `callers`, functions by their code, it also holds which NPU operators each `called`.
+    Of `callers`, functions by their code, it also holds which NPU operators each `called` itself.
     """
 
     operators: Counter[str] = field(default_factory=Counter)
@@ -98,11 +98,12 @@ def note_operator(name: str) -> None:
 
 
 def _note_callers(recording: Recording, name: str) -> None:
+    """Note for which of the callers an operator runs: the innermost, since others may only have called that one."""
     frame: FrameType | None = sys._getframe()
-    while frame:
-        if caller := recording.callers.get(frame.f_code):
-            recording.called.setdefault(caller, set()).add(name)
+    while frame and frame.f_code not in recording.callers:
         frame = frame.f_back
+    if frame:
+        recording.called.setdefault(recording.callers[frame.f_code], set()).add(name)
 
 
 def note_wait(reason: str) -> None:

@@ -38,7 +38,7 @@ OVERLAY = """
 
 
 def _content(tmp_path: Path, overlay: str = OVERLAY) -> Content:
-    files = {"tree/pkg/kernels.py": text(KERNELS).encode(), f"tree/{PATH}": overlay}
+    files: dict[str, str | bytes] = {"tree/pkg/kernels.py": text(KERNELS).encode(), f"tree/{PATH}": overlay}
     return load(tmp_path / "o", write(tmp_path / "o", files))
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
-from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.lock.fired import FIRED_FILE
+from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
