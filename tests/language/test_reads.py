@@ -11,11 +11,11 @@ import pytest
 from npu_overlays.errors import OverlayError
 from npu_overlays.lock.carried import carried_over
 from npu_overlays.lock.lockfile import load_lock, write_lock
-from npu_overlays.reads import Read, kept, unmet
+from npu_overlays.reads import Read, Upstream, kept, readings, unmet
 
 from .locks import Locked, locked, told, write_locked
-from .overlays import layer, mistakes, write
-from .pairs import text
+from .overlays import layer, load, mistakes, write
+from .pairs import source_tree, text
 
 ACTIVATIONS = """
     import torch
@@ -163,6 +163,27 @@ def test_an_edit_reads_what_its_replacements_add(tmp_path: Path) -> None:
 def test_a_wrapper_that_hands_on_what_it_gets_does_not_depend_on_its_shape(tmp_path: Path) -> None:
     passing = "class Block:\n    @wrapped(why='w')\n    def forward(self, x):\n        return upstream(self, x)\n"
     assert _reads(tmp_path, passing) == {}
+
+
+def test_upstream_that_leads_in_a_circle_or_too_deep_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    upstream = {
+        "pkg/__init__.py": "from .a import *\nfrom .model import *\n",
+        "pkg/a.py": "from . import *\nfrom .b import f\nA = B\nB = A\n",
+        "pkg/b.py": "from .a import f\n",
+        "pkg/model.py": "class A(A.Base):\n    def f(self): return self.x\nDEEP = " + "+".join("1" * 1500) + "\n",
+    }
+    overlay = """
+        from pkg import f, A, missing
+        class A:
+            @wrapped(why="w")
+            def f(self):
+                return self.Base, self.x, DEEP, A, f, missing, upstream(self)
+    """
+    layer(tmp_path / "o", {"tree/pkg/model.py": overlay})
+    content = load(tmp_path / "o", write(tmp_path / "o", {}))
+    tree = source_tree({path: one.encode() for path, one in upstream.items()})
+    found = {f"{one.read.path}:{one.read.symbol}" for one in readings(content, Upstream(content.overlay.pin, tree))}
+    assert found == {"pkg/a.py:A", "pkg/a.py:B", "pkg/model.py:A.f", "pkg/model.py:DEEP"}
 
 
 def _changed(name: str, old: str, new: str) -> dict[str, str | bytes]:

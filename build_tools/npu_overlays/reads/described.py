@@ -25,7 +25,7 @@ def described(found: Found, *, whole: bool = False) -> Read:
         whole: whether all of it counts, function bodies included, and not only what a reader of its name meets.
     """
     entries = _entries(found)
-    values = [] if entries else list(dict.fromkeys(brief(one.node) for one in found.values))
+    values = [] if entries else list(dict.fromkeys(_text(one.node) for one in found.values))
     shown = _parts(found)
     return Read(
         path=found.path,
@@ -38,6 +38,14 @@ def described(found: Found, *, whole: bool = False) -> Read:
         entries=entries,
         body=fingerprint_of_all([*found.nodes, *(one.node for one in found.values)]) if whole else "",
     )
+
+
+def _text(node: ast.expr) -> str:
+    """Return a value as text; of one that is nested deeper than Python's stack, that it is."""
+    try:
+        return brief(node)
+    except RecursionError:
+        return "<deep>"
 
 
 def _parts(found: Found) -> dict[str, str]:

@@ -11,6 +11,7 @@ from npu_overlays.merging.gate.shipped import Shipped, Sources, absolute, module
 from npu_overlays.pin import Pin
 from npu_overlays.reads.chains import chains, first_parameter, local_names
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, bound_name
+from npu_overlays.syntax.surface import may_import_all
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
@@ -65,6 +66,7 @@ class Upstream:
         self.shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources())
         self._modules: dict[str, Module | None] = {}
         self._set: dict[tuple[str, str], dict[str, list[Value]]] = {}
+        self._open: set[tuple[str, str]] = set()
 
     def module(self, path: str) -> Module | None:
         """Return a module; None where there is none, or this Python cannot parse it."""
@@ -124,9 +126,18 @@ class Upstream:
             if (one.home, one.symbol) not in seen:
                 seen.add((one.home, one.symbol))
                 yield one
-                bases = [base for node in one.classes for base in node.bases]
-                chained = (self.chain(one.home, names)[-1:] for names, _ in chains(*bases))
-                pending += [base for found in chained for base in found if base.classes]
+                pending += self._bases(one)
+
+    def _bases(self, one: Found) -> list[Found]:
+        """Return the bases of a class; none of one whose bases are being looked for, as of ``class A(A.Base)``."""
+        key = (one.home, one.symbol)
+        if key in self._open:
+            return []
+        self._open.add(key)
+        bases = [base for node in one.classes for base in node.bases]
+        found = [self.chain(one.home, names)[-1:] for names, _ in chains(*bases)]
+        self._open.remove(key)
+        return [base for listed in found for base in listed if base.classes]
 
     def _settings(self, owner: Found) -> dict[str, list[Value]]:
         """Return what the methods of a class give to ``self``, by name."""
@@ -180,9 +191,15 @@ class Upstream:
         for star in module.scopes.stars if not name.startswith("_") else ():
             if isinstance(star.node, ast.ImportFrom):
                 inner = self.shipped.modules.get(self._source(path, star.node), "")
-                if inner != path and (found := self._global(inner, name, far - 1)):
+                known = inner != path and inner.endswith(".py") and self._may_bring(inner, name)
+                if known and (found := self._global(inner, name, far - 1)):
                     return found
         return None
+
+    def _may_bring(self, path: str, name: str) -> bool:
+        """Return whether a module may have a name: packages of packages import hundreds, which take long to parse."""
+        content = self._tree.read(path)
+        return name.encode() in content or may_import_all(content)
 
 
 def _values(definitions: Iterable[Definition]) -> Iterator[Value]:
