@@ -24,8 +24,15 @@ def described(found: Found, *, whole: bool = False) -> Read:
         found: the symbol.
         whole: whether all of it counts, function bodies included, and not only what a reader of its name meets.
     """
+    try:
+        return _described(found, whole=whole)
+    except RecursionError:  # nested deeper than Python's stack: that it is, is all that is said
+        return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
+
+
+def _described(found: Found, *, whole: bool) -> Read:
     entries = _entries(found)
-    values = [] if entries else list(dict.fromkeys(_text(one.node) for one in found.values))
+    values = [] if entries else list(dict.fromkeys(brief(one.node) for one in found.values))
     shown = _parts(found)
     return Read(
         path=found.path,
@@ -38,14 +45,6 @@ def described(found: Found, *, whole: bool = False) -> Read:
         entries=entries,
         body=fingerprint_of_all([*found.nodes, *(one.node for one in found.values)]) if whole else "",
     )
-
-
-def _text(node: ast.expr) -> str:
-    """Return a value as text; of one that is nested deeper than Python's stack, that it is."""
-    try:
-        return brief(node)
-    except RecursionError:
-        return "<deep>"
 
 
 def _parts(found: Found) -> dict[str, str]:
