@@ -1,4 +1,4 @@
-"""The command line: arguments in, options out.
+"""The command line: arguments → options.
 
 Users also know the commands as options of a wheel's own summary (``python -m verl_npu_summary --doctor``); those are
 translated first.
@@ -64,7 +64,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error(f"unrecognized arguments: {' '.join(options.arguments)}")
     options.command = command
     if options.help:
-        parser.epilog = _taught()
+        parser.epilog = _teaching()
     options.help = parser.format_help() if options.help else ""
     return options
 
@@ -87,7 +87,7 @@ def _command(argv: list[str]) -> tuple[str, list[str], str]:
     return command, [*(one for one in own if one not in taken or one == "--ray"), *rest], mistake
 
 
-def _taught() -> str:
+def _teaching() -> str:
     try:
         known = load()
         named, first = known.names(), next(stack.name for stack in known.stacks if not stack.record)

@@ -1,4 +1,4 @@
-"""The command: arguments in, one of the reports on standard output, an exit code out."""
+"""The command: arguments → one of the reports on standard output, and an exit code."""
 
 from __future__ import annotations
 

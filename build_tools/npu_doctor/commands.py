@@ -1,4 +1,4 @@
-"""Commands of the machine: an argument list in, what it said out, or why it said nothing. None of it can raise."""
+"""Commands of the machine: arguments → what the command said, or why it said nothing. None of it can raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnosis: what is asked of this machine in, everything found on it out."""
+"""Diagnosis: what is asked of this machine → everything found on it."""
 
 from __future__ import annotations
 

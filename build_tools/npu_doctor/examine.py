@@ -52,7 +52,7 @@ def _run(name: str, check: Check, context: Context) -> Iterator[Row]:
         for row in check(context):
             yield replace(row, check=name)
     except Exception as error:  # the machine may be in any state; one check must not hide the others
-        yield _failed(name, error)
+        yield _failure_row(name, error)
 
 
 def _answer(name: str, question: Callable[[], T], otherwise: T, rows: list[Row]) -> T:
@@ -60,11 +60,11 @@ def _answer(name: str, question: Callable[[], T], otherwise: T, rows: list[Row])
     try:
         return question()
     except Exception as error:  # as for a check
-        rows.append(_failed(name, error))
+        rows.append(_failure_row(name, error))
         return otherwise
 
 
-def _failed(name: str, error: Exception) -> Row:
+def _failure_row(name: str, error: Exception) -> Row:
     why = f"the check {name} failed: {type(error).__name__}: {error}"
     fix = "report it with the output of --doctor --json"
     return Row(component=name, level="unknown", found="could not be told", why=why, fix=fix, check=name)

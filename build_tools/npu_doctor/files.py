@@ -70,7 +70,7 @@ def mentions(path: str, wanted: str) -> bool:
     return wanted in (text(path) or "")
 
 
-def held(path: str, texts: Iterable[str]) -> set[str] | None:
+def texts_in(path: str, texts: Iterable[str]) -> set[str] | None:
     """Return which texts a library of any size holds; None where it cannot be read."""
     if not is_file(path):
         return None

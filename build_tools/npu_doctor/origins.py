@@ -41,11 +41,11 @@ def find(packages: Packages, package: str, distribution: str, *, hashed: bool) -
         commit=commit,
         branch=branch,
         sha256=digest(located) if hashed else "",
-        made=_made(owner) if owner else "",
+        made=_made_of(owner) if owner else "",
     )
 
 
-def _made(owner: Distribution) -> str:
+def _made_of(owner: Distribution) -> str:
     """Return what a patched distribution says it was made of; empty for any other, and for one that is damaged."""
     content = files.content(f"{owner.root}/{owner.name.replace('-', '_')}_summary/changes.json")
     try:
@@ -85,7 +85,7 @@ def _owner(packages: Packages, package: str, distribution: str, located: Located
 def _kind(owner: Distribution | None, located: Located) -> str:
     if owner is None:
         return "path"
-    if _source(owner) or clone_of(located.file):
+    if _editable_folder(owner) or clone_of(located.file):
         return "editable"
     if owner.root.endswith(".egg"):
         return "egg"
@@ -94,7 +94,7 @@ def _kind(owner: Distribution | None, located: Located) -> str:
     return "wheel" if files.absolute(owner.root) == files.absolute(located.entry) else "path"
 
 
-def _source(owner: Distribution) -> str:
+def _editable_folder(owner: Distribution) -> str:
     """Return the folder of an editable install, from its PEP 610 record."""
     info = owner.direct_url.get("dir_info")
     url = owner.direct_url.get("url")

@@ -1,4 +1,4 @@
-"""Trying the real import: torch, torch_npu and acl in a child process, the first error of each out."""
+"""Probe: torch, torch_npu and acl, imported in a child process → the first error of each."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
     if started is None:
         return {}
     answer = started.answer()
-    found = {said["module"]: _outcome(said) for said in _said(answer.out)}
+    found = {said["module"]: _outcome(said) for said in _messages(answer.out)}
     crashed = next((name for name, one in found.items() if not one.ok and not one.error), None)
     first = crashed or (modules[0] if not found else None)
     if first is not None:
@@ -98,7 +98,7 @@ def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
     return found
 
 
-def _said(output: str) -> list[dict[str, Any]]:
+def _messages(output: str) -> list[dict[str, Any]]:
     said = []
     for line in output.splitlines():
         if line.startswith(_MARK):

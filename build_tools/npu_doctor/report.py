@@ -57,15 +57,15 @@ class Diagnosis(Report):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people: what is broken first, each with its fix; what is well on one line each."""
-        yield from (_printable(line) for line in _lines(self))
+        yield from (_escape(line) for line in _report_lines(self))
 
 
-def _lines(report: Diagnosis) -> Iterator[str]:
+def _report_lines(report: Diagnosis) -> Iterator[str]:
     yield from (_heading(report), "")
     for row in report.rows:
-        yield from _row(row)
+        yield from _row_lines(row)
     yield from ("", "Imported from:")
-    yield from [line for origin in report.origins for line in _origin(origin)] or [
+    yield from [line for origin in report.origins for line in _origin_lines(origin)] or [
         "  none of the packages is installed"
     ]
     yield from ("", _verdict(report))
@@ -78,25 +78,25 @@ def _heading(report: Diagnosis) -> str:
     return f"Held against the published tables.{nearest}"
 
 
-def _row(row: Row) -> list[str]:
+def _row_lines(row: Row) -> list[str]:
     expected = f" (expected: {row.expected})" if row.expected and row.level != "matched" else ""
-    lines = _wrapped(f"{_WORDS[row.level]:<12}{row.component}: {row.found}{expected}")
+    lines = _wrap(f"{_WORDS[row.level]:<12}{row.component}: {row.found}{expected}")
     if row.level == "matched":
         return lines
     for name, value in (("why", row.why), ("fix", row.fix), ("see", " ".join(row.see))):
         if value:
-            lines += _wrapped(f"{_INDENT}{name}: {value}", further=f"{_INDENT}     ")
+            lines += _wrap(f"{_INDENT}{name}: {value}", further=f"{_INDENT}     ")
     return lines
 
 
-def _wrapped(line: str, further: str = _INDENT) -> list[str]:
+def _wrap(line: str, further: str = _INDENT) -> list[str]:
     # Paths, commands and addresses stay whole, so that they can be copied.
     return textwrap.wrap(
         line, _WIDTH, subsequent_indent=further, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     ) or [line]
 
 
-def _origin(origin: Origin) -> list[str]:
+def _origin_lines(origin: Origin) -> list[str]:
     named = f"{origin.distribution} {origin.version}".strip() or "no distribution"
     commit = f", commit {origin.commit}" if origin.commit else ""
     branch = f" ({origin.branch})" if origin.branch else ""
@@ -111,5 +111,5 @@ def _verdict(report: Diagnosis) -> str:
     return f"{said or 'nothing to check'}; exit {report.exit_code}"
 
 
-def _printable(line: str) -> str:
+def _escape(line: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

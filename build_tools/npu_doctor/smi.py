@@ -1,4 +1,4 @@
-"""What ``npu-smi info`` prints in; its version, the chips and the processes on them out."""
+"""What ``npu-smi info`` prints → its version, the chips and the processes on them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from npu_doctor import files
 
 
 @cache
-def _parsed(path: str) -> ast.Module | None:
+def _tree(path: str) -> ast.Module | None:
     content = files.text(path)
     try:
         return None if content is None else ast.parse(content)
@@ -40,7 +40,7 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
     if all(there(module) for module, _ in named) and not any(match[2] and "," in match[0] for match in matches):
         yield from named
         return
-    tree = _parsed(path)
+    tree = _tree(path)
     for node in tree.body if tree else []:
         if isinstance(node, ast.ImportFrom) and not node.level and _below(node.module or "", target):
             yield node.module or "", node.lineno
@@ -48,10 +48,10 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
             yield from ((alias.name, node.lineno) for alias in node.names if _below(alias.name, target))
 
 
-def all_imports(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:
+def imported_names(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the names a file takes from one module anywhere, with the line; imports under ``try`` are not meant."""
     content = files.text(path) or ""
-    tree = _parsed(path) if module in content else None
+    tree = _tree(path) if module in content else None
     guarded = (
         {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
         if tree
@@ -62,16 +62,16 @@ def all_imports(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]
             yield tuple(alias.name for alias in node.names), node.lineno
 
 
-def defined(path: str) -> frozenset[str] | None:
+def defined_names(path: str) -> frozenset[str] | None:
     """Return the names a module binds at its top level, conditions included; None where that cannot be told."""
-    tree = _parsed(path)
+    tree = _tree(path)
     if tree is None:
         return None
     found: set[str] = set()
     for node in _statements(tree.body):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             return None
-        found |= set(_bound(node))
+        found |= set(_bound_names(node))
     return None if "__getattr__" in found else frozenset(found)
 
 
@@ -85,7 +85,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements(handler.body)
 
 
-def _bound(node: ast.stmt) -> Iterator[str]:
+def _bound_names(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -102,7 +102,7 @@ def _below(module: str, package: str) -> bool:
 def functions(path: str, name: str) -> Iterator[str]:
     """Yield the text of every function of a name in a file, methods too."""
     lines = (files.text(path) or "").split("\n")
-    tree = _parsed(path)
+    tree = _tree(path)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
             yield "\n".join(lines[node.lineno - 1 : node.end_lineno])

@@ -1,4 +1,4 @@
-"""The child process of an audit: what to import as JSON in, what was replaced as JSON out."""
+"""The child process of an audit: what to import → what was replaced, both as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import ModuleType
 
 from npu_doctor.audit import definitions
 from npu_doctor.audit.compare import Comparison
-from npu_doctor.audit.layers import Origins
+from npu_doctor.audit.layers import Homes
 from npu_doctor.audit.makers import Makers
 from npu_summary import installed, isolation
 from npu_summary.verify import distributions, subjects
@@ -41,22 +41,22 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     places, _ = installed.select(installed.places(), asked["names"])
     found = distributions.scan(installed.own_path())
     ours = [subjects.load(place, found) for place in places]
-    failures = list(_script(asked["script"], asked["arguments"])) if asked["script"] else []
-    listed = asked["imports"] or ([] if asked["script"] else sorted(_listed(ours)))
-    failures += [failure for name in listed if (failure := _imported(name, explicit=bool(asked["imports"])))]
-    required = _required(places, found)
+    failures = list(_script_failures(asked["script"], asked["arguments"])) if asked["script"] else []
+    listed = asked["imports"] or ([] if asked["script"] else sorted(_changed_modules(ours)))
+    failures += [failure for name in listed if (failure := _import_failure(name, explicit=bool(asked["imports"])))]
+    required = _requirers(places, found)
     for failure in failures:
         failure["required"] = required.get(installed.normal_name(failure["absent"]), "")
-    origins = Origins.now(asked["script"])
-    audited = list(_loaded(ours))
+    homes = Homes.now(asked["script"])
+    audited = list(_loaded_modules(ours))
     replacements = []
     for subject, path, module in audited:
         try:
             replacements += [
-                _told(one, subject, path, module, ours) for one in _compare(subject, path, module, origins)
+                _replacement(one, subject, path, module, ours) for one in _compare(subject, path, module, homes)
             ]
         except Exception as error:  # an attribute may run any code when it is looked at
-            told = {"module": module.__name__, "error": _first(error), "absent": "", "explicit": True}
+            told = {"module": module.__name__, "error": _first_line(error), "absent": "", "explicit": True}
             failures.append({**told, "required": ""})
     problems = [] if ours else [installed.NOTHING]
     return {
@@ -68,7 +68,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _required(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
+def _requirers(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
     """Return, by the name of each distribution that ours require whatever the extras, which of ours does."""
     ours = {installed.normal_name(place.distribution) for place in places}
     required: dict[str, str] = {}
@@ -82,7 +82,7 @@ def _required(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
     return required
 
 
-def _script(file: str, arguments: list[str]) -> Iterator[dict[str, Any]]:
+def _script_failures(file: str, arguments: list[str]) -> Iterator[dict[str, Any]]:
     sys.argv = [file, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(file)))  # noqa: PTH100, PTH120  # as Python itself does
     try:
@@ -91,24 +91,24 @@ def _script(file: str, arguments: list[str]) -> Iterator[dict[str, Any]]:
         if error.code not in {None, 0}:
             yield {"module": file, "error": f"it left with exit code {error.code}", "absent": "", "explicit": True}
     except BaseException as error:  # noqa: BLE001, RUF100  # whatever the user's program raises
-        yield {"module": file, "error": _first(error), "absent": "", "explicit": True}
+        yield {"module": file, "error": _first_line(error), "absent": "", "explicit": True}
 
 
-def _listed(ours: Iterable[Subject]) -> set[str]:
+def _changed_modules(ours: Iterable[Subject]) -> set[str]:
     """Return the modules that the summaries say were changed."""
     files = [one for subject in ours if subject.changes for one in subject.changes["files"]]
     paths = {one["installed"] for one in files if one["action"] != "deleted" and one["installed"].endswith(".py")}
     return {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in paths}
 
 
-def _imported(name: str, *, explicit: bool) -> dict[str, Any] | None:
+def _import_failure(name: str, *, explicit: bool) -> dict[str, Any] | None:
     """Import a module; returns why it cannot be, and which package that nobody installed it needs."""
     try:
         importlib.import_module(name)
     except BaseException as error:  # noqa: BLE001, RUF100  # modules also raise SystemExit and worse
         first = _root(error)
         absent = (first.name or "").partition(".")[0] if isinstance(first, ModuleNotFoundError) else ""
-        return {"module": name, "error": _first(error), "absent": absent, "explicit": explicit}
+        return {"module": name, "error": _first_line(error), "absent": absent, "explicit": explicit}
     return None
 
 
@@ -119,12 +119,12 @@ def _root(error: BaseException) -> BaseException:
     return error
 
 
-def _first(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     root = _root(error)
     return f"{type(root).__name__}: {root}".splitlines()[0]
 
 
-def _loaded(ours: Iterable[Subject]) -> Iterator[tuple[Subject, str, ModuleType]]:
+def _loaded_modules(ours: Iterable[Subject]) -> Iterator[tuple[Subject, str, ModuleType]]:
     """Yield every loaded module whose file is one that was built."""
     seen: set[int] = set()
     roots = [(os.path.realpath(subject.store.root) + os.sep, subject) for subject in ours]
@@ -140,13 +140,15 @@ def _loaded(ours: Iterable[Subject]) -> Iterator[tuple[Subject, str, ModuleType]
                 yield subject, path, module
 
 
-def _compare(subject: Subject, path: str, module: ModuleType, origins: Origins) -> list[Mismatch]:
+def _compare(subject: Subject, path: str, module: ModuleType, homes: Homes) -> list[Mismatch]:
     is_package = path.endswith("/__init__.py")
     scope = definitions.read(subject.store.read(path), module=module.__name__, is_package=is_package)
-    return list(Comparison(makers=Makers(module=module, scope=scope, origins=origins)).mismatches())
+    return list(Comparison(makers=Makers(module=module, scope=scope, homes=homes)).mismatches())
 
 
-def _told(one: Mismatch, subject: Subject, path: str, module: ModuleType, ours: Iterable[Subject]) -> dict[str, Any]:
+def _replacement(
+    one: Mismatch, subject: Subject, path: str, module: ModuleType, ours: Iterable[Subject]
+) -> dict[str, Any]:
     files = subject.changes["files"] if subject.changes else []
     changed = next((file for file in files if file["installed"] == path), None)
     return {

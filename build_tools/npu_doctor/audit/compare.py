@@ -1,4 +1,4 @@
-"""Compare: one imported module and what its file defines in, every name that means something else at run time out."""
+"""Compare: an imported module and what its file defines → every name that means something else at run time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
-from npu_doctor.audit.layers import Source, accessors, bare, code_of, functions_in, path_to
+from npu_doctor.audit.layers import Home, accessors, bare, code_of, functions_in, path_to
 from npu_doctor.audit.makers import DESCRIPTORS, Makers
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ class Mismatch:
 
     symbol: str
     how: How
-    by: Source
+    by: Home
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,16 +58,16 @@ class Comparison:
         if not self.makers.scope.star:
             yield from self._added(vars(self.makers.module), self.makers.scope, "", self.makers.reachable)
 
-    def _lazy(self, homes: Mapping[str, str]) -> Iterator[Mismatch]:
-        """Compare a module that fetches its names on first use: each must be what its home holds."""
+    def _lazy(self, modules: Mapping[str, str]) -> Iterator[Mismatch]:
+        """Compare a module that fetches its names on first use: each must be what the module it is from holds."""
         for name, value in list(vars(self.makers.module).items()):
-            home = sys.modules.get(f"{self.makers.module.__name__}.{homes.get(name, '')}")
-            held = vars(home).get(name, _MISSING) if home is not None else _MISSING
+            owner = sys.modules.get(f"{self.makers.module.__name__}.{modules.get(name, '')}")
+            held = vars(owner).get(name, _MISSING) if owner is not None else _MISSING
             if held is _MISSING or held is value or not isinstance(value, (type, FunctionType)):
                 continue
             # Where a library is missing, the lazy module makes a placeholder by itself.
             if not value.__qualname__.startswith(f"{type(self.makers.module).__qualname__}."):
-                yield Mismatch(symbol=name, how=self._how(value, held), by=self.makers.origins.of(value))
+                yield Mismatch(symbol=name, how=self._how(value, held), by=self.makers.homes.of(value))
 
     def _names(
         self, namespace: Mapping[str, object], scope: Scope, prefix: str, tolerated: frozenset[str]
@@ -79,7 +79,7 @@ class Comparison:
             value = namespace.get(name, _MISSING)
             if value is _MISSING:
                 if self._must_exist(bindings) and not tolerated:
-                    yield Mismatch(symbol=symbol, how="deleted", by=Source(module="", file="", line=0, name=""))
+                    yield Mismatch(symbol=symbol, how="deleted", by=Home(module="", file="", line=0, name=""))
                 continue
             found = [self._mismatch(symbol, value, binding, bindings, tolerated) for binding in bindings]
             if all(found):
@@ -138,30 +138,30 @@ class Comparison:
             return None
         if binding.decorators and self.makers.made(value, self.makers.packages(binding.decorators)):
             return None
-        return Mismatch(symbol=symbol, how=self._how(value, None), by=self.makers.origins.of(value))
+        return Mismatch(symbol=symbol, how=self._how(value, None), by=self.makers.homes.of(value))
 
     def _import(self, symbol: str, value: object, binding: Binding, *, alone: bool) -> Mismatch | None:
-        module, name = binding.source
-        home = sys.modules.get(module)
+        module, name = binding.taken
+        owner = sys.modules.get(module)
         submodule = sys.modules.get(f"{module}.{name}" if name else module)
-        held = getattr(home, name, submodule) if home is not None and name else submodule
+        held = getattr(owner, name, submodule) if owner is not None and name else submodule
         if held is None and not alone:
             return self._value(symbol, value)  # the import failed, and another statement gave the name its value
         if held is None or value is held or value is submodule or not isinstance(value, (type, FunctionType)):
             return None
-        packages = {module.partition(".")[0], self.makers.origins.of(bare(held)).package}
-        if self.makers.origins.of(value).package in packages:
+        packages = {module.partition(".")[0], self.makers.homes.of(bare(held)).package}
+        if self.makers.homes.of(value).package in packages:
             return None
-        return Mismatch(symbol=symbol, how=self._how(value, held), by=self.makers.origins.of(value))
+        return Mismatch(symbol=symbol, how=self._how(value, held), by=self.makers.homes.of(value))
 
     def _value(self, symbol: str, value: object) -> Mismatch | None:
         """Compare what an expression gave: all that can be said is whether the file imports its package."""
         if not isinstance(value, (type, FunctionType)):
             return None
-        source = self.makers.origins.of(value)
-        if source.package in self.makers.reachable | _LIBRARY or not source.module:
+        home = self.makers.homes.of(value)
+        if home.package in self.makers.reachable | _LIBRARY or not home.module:
             return None
-        return Mismatch(symbol=symbol, how="replaced", by=source)
+        return Mismatch(symbol=symbol, how="replaced", by=home)
 
     def _added(
         self, namespace: Mapping[str, object], scope: Scope, prefix: str, allowed: frozenset[str]
@@ -171,9 +171,9 @@ class Comparison:
             if name in scope.names or name in scope.fluid or "*" in scope.fluid:
                 continue
             for part in accessors(value):
-                source = self.makers.origins.of(part) if code_of(part) is not None else None
-                if source and source.file and source.module and source.package not in allowed | _LIBRARY:
-                    yield Mismatch(symbol=f"{prefix}{name}", how="added", by=source)
+                home = self.makers.homes.of(part) if code_of(part) is not None else None
+                if home and home.file and home.module and home.package not in allowed | _LIBRARY:
+                    yield Mismatch(symbol=f"{prefix}{name}", how="added", by=home)
                     break
 
     def _how(self, value: object, original: object) -> How:

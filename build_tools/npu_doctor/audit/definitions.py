@@ -1,4 +1,4 @@
-"""Definitions: the source of one module in, every name its scopes bind and the code each function has out."""
+"""Definitions: the source of a module → every name its scopes bind, and the code of each function."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Binding:
         line: where.
         code: a function's code, as this Python compiles it.
         decorators: dotted names of the decorators, outermost first; ``?`` for one that is no plain name.
-        source: for an import, the module and the name taken from it (empty for the module itself).
+        taken: for an import, the module and the name taken from it (empty for the module itself).
         scope: for a class, its body.
         conditional: whether it stands below an ``if``, ``try`` or loop.
     """
@@ -36,7 +36,7 @@ class Binding:
     line: int
     code: CodeType | None = None
     decorators: tuple[str, ...] = ()
-    source: tuple[str, str] = ("", "")
+    taken: tuple[str, str] = ("", "")
     scope: Scope | None = None
     conditional: bool = False
 
@@ -157,12 +157,12 @@ class _Reader:
                 scope.star = True
                 continue
             if isinstance(node, ast.Import):
-                name, source = alias.asname or alias.name.partition(".")[0], (alias.name, "")
+                name, taken = alias.asname or alias.name.partition(".")[0], (alias.name, "")
                 if not alias.asname:
-                    source = (name, "")
+                    taken = (name, "")
             else:
-                name, source = alias.asname or alias.name, (self._absolute(node), alias.name)
-            binding = Binding(kind="import", line=node.lineno, source=source, conditional=conditional)
+                name, taken = alias.asname or alias.name, (self._absolute(node), alias.name)
+            binding = Binding(kind="import", line=node.lineno, taken=taken, conditional=conditional)
             scope.names.setdefault(name, []).append(binding)
 
     def _absolute(self, node: ast.ImportFrom) -> str:

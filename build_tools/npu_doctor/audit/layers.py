@@ -1,4 +1,4 @@
-"""Layers: an object in, the functions and classes it is made of and where each comes from out."""
+"""Layers: an object → the functions and classes it is made of, and where each was defined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIMIT = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class Home:
     """Where a function or class was defined.
 
     Args:
@@ -39,7 +39,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origins:
+class Homes:
     """Finds the module a piece of code was written in, whatever ``functools.wraps`` copied onto it.
 
     Args:
@@ -51,7 +51,7 @@ class Origins:
     script: str = ""
 
     @classmethod
-    def now(cls, script: str = "") -> Origins:
+    def now(cls, script: str = "") -> Homes:
         """Return the origins of all that is imported at this moment."""
         found = {os.path.realpath(script): "__main__"} if script else {}
         for name, module in list(sys.modules.items()):
@@ -60,24 +60,24 @@ class Origins:
                 found.setdefault(os.path.realpath(file), name)
         return cls(modules=found, script=script)
 
-    def of(self, value: object) -> Source:
+    def of(self, value: object) -> Home:
         """Return where an object's own code lies: of a wrapper the wrapper's, not what it wraps."""
         code = code_of(value)
         if code is not None:
             file = os.path.realpath(code.co_filename) if os.path.isabs(code.co_filename) else ""  # noqa: PTH117
             module = self.modules.get(file, "" if file else str(getattr(value, "__module__", "") or ""))
-            return Source(module=module, file=file, line=code.co_firstlineno, name=_qualname(code, value))
+            return Home(module=module, file=file, line=code.co_firstlineno, name=_qualname(code, value))
         kind = value if isinstance(value, type) else type(value)
         if isinstance(value, BuiltinFunctionType):
-            return Source(module=str(value.__module__ or "builtins"), file="", line=0, name=value.__qualname__)
+            return Home(module=str(value.__module__ or "builtins"), file="", line=0, name=value.__qualname__)
         return self._of_class(kind)
 
-    def _of_class(self, kind: type) -> Source:
+    def _of_class(self, kind: type) -> Home:
         module = str(getattr(kind, "__module__", "") or "")
         file = self.script if module == "__main__" else getattr(sys.modules.get(module), "__file__", None) or ""
         lines = [code.co_firstlineno for one in vars(kind).values() if (code := code_of(bare(one))) is not None]
         line = int(vars(kind).get("__firstlineno__", 0)) or (min(lines) if lines else 0)
-        return Source(module=module, file=str(file), line=line, name=kind.__qualname__)
+        return Home(module=module, file=str(file), line=line, name=kind.__qualname__)
 
 
 def _qualname(code: CodeType, value: object) -> str:

@@ -1,11 +1,11 @@
-"""Makers: one module and what its file defines in, the packages that may have made a value it holds out."""
+"""Makers: a module and what its file defines → the packages that may have made a value it holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
 
-from npu_doctor.audit.layers import Origins, Source, bare, functions_in
+from npu_doctor.audit.layers import Home, Homes, bare, functions_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ class Makers:
     Args:
         module: the module as imported.
         scope: what its file defines.
-        origins: finds where code comes from.
+        homes: finds where code comes from.
     """
 
     module: ModuleType
     scope: Scope
-    origins: Origins
+    homes: Homes
 
     @property
     def own(self) -> frozenset[str]:
@@ -41,16 +41,16 @@ class Makers:
         """The packages that this file's own code can have taken something from."""
         return self.own | self.scope.packages
 
-    def who(self, strangers: list[object]) -> Source:
+    def who(self, strangers: list[object]) -> Home:
         """Return the outermost stranger with code of its own; a partial, a cache or a descriptor says little."""
         deeper = [inner for one in strangers for inner in functions_in(one)]
-        sources = [self.origins.of(one) for one in (*strangers, *deeper)]
-        return next((one for one in sources if one.file and one.package not in _TOOLS), sources[0])
+        homes = [self.homes.of(one) for one in (*strangers, *deeper)]
+        return next((one for one in homes if one.file and one.package not in _TOOLS), homes[0])
 
     def made(self, value: object, packages: frozenset[str]) -> bool:
         """Return whether a value may come from one of the packages; ``?`` among them stands for any."""
-        source = self.origins.of(bare(value))
-        return "?" in packages or source.package in packages or source.package in _TOOLS or not source.module
+        home = self.homes.of(bare(value))
+        return "?" in packages or home.package in packages or home.package in _TOOLS or not home.module
 
     def packages(self, decorators: tuple[str, ...]) -> frozenset[str]:
         """Return the packages that decorators and what they return may come from; ``?`` where one cannot be told."""
@@ -64,7 +64,7 @@ class Makers:
             names = {head if isinstance(value, ModuleType) else ""}
             for name in rest:
                 value = getattr(value, name, value)
-            source = self.origins.of(bare(value))
-            names |= {source.package, str(getattr(value, "__module__", "") or "").partition(".")[0]}
+            home = self.homes.of(bare(value))
+            names |= {home.package, str(getattr(value, "__module__", "") or "").partition(".")[0]}
             found |= names - {""}
         return frozenset(found)

@@ -1,4 +1,4 @@
-"""Reports: the child's answer in, text, JSON and the exit code out."""
+"""The report of an audit: the child's answer → text, JSON and the exit code."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ class Audit(Report):
             if found:
                 yield f"{title}: {len(found)}"
             for one in found:
-                yield from _shown(one)
-        yield from _left_out(self.failures)
+                yield from _replacement_lines(one)
+        yield from _failure_lines(self.failures)
         yield from (f"error: {problem}" for problem in self.problems)
         if not (self.modules or self.failures or self.problems):
             yield "error: nothing that was imported belongs to a patched distribution"
@@ -138,7 +138,7 @@ class Audit(Report):
         return f"{audited}{f', {len(self.failures)} not' if self.failures else ''}: {state}"
 
 
-def _left_out(failures: tuple[Failure, ...]) -> Iterator[str]:
+def _failure_lines(failures: tuple[Failure, ...]) -> Iterator[str]:
     """Yield one line for each reason why modules could not be audited, and what to do about it."""
     modules: dict[Failure, list[str]] = {}
     for failure in failures:
@@ -156,7 +156,7 @@ def _left_out(failures: tuple[Failure, ...]) -> Iterator[str]:
             yield "    fix: install what is required; `--doctor` prints the command"
 
 
-def _shown(one: Replacement) -> Iterator[str]:
+def _replacement_lines(one: Replacement) -> Iterator[str]:
     place = f"{one.by['file']}:{one.by['line']}" if one.by["file"] else "no file"
     who = f"{one.by['module'] or '?'} ({one.by['name']}, {place})" if one.how != "deleted" else "whom it does not say"
     yield f"  {one.module}.{one.symbol}: {one.how} by {who}"

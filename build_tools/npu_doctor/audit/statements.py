@@ -1,4 +1,4 @@
-"""Statements: the syntax of one scope in, what runs in it and the names it binds out."""
+"""Statements: the syntax of a scope → what runs in it and the names it binds."""
 
 from __future__ import annotations
 

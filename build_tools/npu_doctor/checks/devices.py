@@ -29,11 +29,11 @@ def nodes(context: Context) -> Iterator[Row]:
     """Yield whether the device files and the driver can be used, as a container has to be told."""
     if not (context.has("torch_npu") or context.ascend.home or context.ascend.driver):
         return
-    numbered = _numbered(context)
+    numbered = _device_names(context)
     wanted = [f"/dev/{name}" for name in (*numbered, *context.settings["devices"])]
     missing = [] if numbered else ["/dev/davinci0…"]
     missing += [path for path in wanted if not context.system.exists(path)]
-    missing += [path for path in context.settings["mounts"] if not _mounted(context, path)]
+    missing += [path for path in context.settings["mounts"] if not _is_mounted(context, path)]
     closed = [path for path in wanted if context.system.exists(path) and not context.system.usable(path)]
     found = [f"missing: {', '.join(missing)}"] if missing else []
     found += [f"not for this user: {', '.join(closed)}"] if closed else []
@@ -43,11 +43,11 @@ def nodes(context: Context) -> Iterator[Row]:
     yield context.judge(33, "devices and driver", level, told, "all there", fix=fix)
 
 
-def _numbered(context: Context) -> list[str]:
+def _device_names(context: Context) -> list[str]:
     return [name for name in context.system.names("/dev") if _DEVICE.fullmatch(name)]
 
 
-def _mounted(context: Context, path: str) -> bool:
+def _is_mounted(context: Context, path: str) -> bool:
     """Return whether a path is there; what a container mounts and the host lacks becomes an empty folder."""
     return context.system.is_file(path) or (not path.endswith(".info") and bool(context.system.names(path)))
 
@@ -81,7 +81,7 @@ def _holders(context: Context) -> list[str]:
     return found
 
 
-def _used(context: Context) -> list[Device]:
+def _chips(context: Context) -> list[Device]:
     """Return the chips a run would take: all, or those that ASCEND_RT_VISIBLE_DEVICES names by their place."""
     chips, said = list(context.ascend.devices), context.system.value("ASCEND_RT_VISIBLE_DEVICES")
     named = [re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip()) for part in said.split(",")]
@@ -91,7 +91,7 @@ def _used(context: Context) -> list[Device]:
 
 def processes(context: Context) -> Iterator[Row]:
     """Yield whether other processes hold the memory of the chips a run would take."""
-    used = {(chip.npu, chip.chip): chip.total or _SMALLEST for chip in _used(context)}
+    used = {(chip.npu, chip.chip): chip.total or _SMALLEST for chip in _chips(context)}
     running = [one for one in context.ascend.processes if (one.npu, one.chip) in used]
     heavy = [one for one in running if one.memory * 100 >= _SHARE * used[one.npu, one.chip]]
     if used:
@@ -114,7 +114,7 @@ def _fix(context: Context, found: list[Process]) -> str:
 
 def unaccounted(context: Context) -> Iterator[Row]:
     """Yield whether memory is held that no listed process accounts for."""
-    used = [chip for chip in _used(context) if chip.total]
+    used = [chip for chip in _chips(context) if chip.total]
     held = {(chip.npu, chip.chip): chip.used for chip in used}
     for one in context.ascend.processes:
         if (one.npu, one.chip) in held:
@@ -136,21 +136,21 @@ def ray(context: Context) -> Iterator[Row]:
     package = context.packages.locate("ray")
     if package is None or not package.folder:
         return
-    there, tried = len(_numbered(context)), context.imported.get("acl")
-    wanted = len(_used(context)) or there
+    there, tried = len(_device_names(context)), context.imported.get("acl")
+    wanted = len(_chips(context)) or there
     told = tried.facts.get("devices", "") if tried else ""
     asked = bool(told) or (tried is None and context.has("acl"))
     if asked:
         seen, found = int(told or wanted), f"{told} through acl" if told else "acl is there, not tried"
     else:
-        seen = _seen_by_files(package.folder, there)
+        seen = _device_count(package.folder, there)
         reason = tried.error or tried.facts.get("problem", "") if tried else "not on the path"
         found = f"{seen} of {there} in /dev, since acl cannot be asked: {reason}"
     level: Level = "broken" if seen < max(wanted, 1) else "matched" if asked else "compatible"
     yield context.judge(32, "devices seen by Ray", level, found, f"{wanted or 'all'} through acl")
 
 
-def _seen_by_files(folder: str, there: int) -> int:
+def _device_count(folder: str, there: int) -> int:
     """Return how many devices this Ray finds by their files."""
     said = files.text(f"{folder}/_private/accelerators/npu.py")
     if said is None:

@@ -22,16 +22,16 @@ def ports(context: Context) -> Iterator[Row]:
         return
     for name in (_HOST, _NPU):
         value = context.system.value(name)
-        level: Level = "matched" if value == "auto" or _several(value) else "broken" if value else "compatible"
+        level: Level = "matched" if value == "auto" or _has_room(value) else "broken" if value else "compatible"
         yield context.judge(28, name, level, value or "not set", "auto, or a range of ports")
 
 
-def _several(value: str) -> bool:
+def _has_room(value: str) -> bool:
     """Return whether a value has room for two processes."""
-    return len(_listed(value)) > 1
+    return len(_port_set(value)) > 1
 
 
-def _listed(value: str) -> set[int]:
+def _port_set(value: str) -> set[int]:
     """Return the ports of a list of ports and rising ranges of them; none where it is no such list."""
     matches = [_PORTS.fullmatch(part.strip()) for part in value.split(",")]
     found = [(int(match[1]), int(match[2] or match[1])) for match in matches if match]
@@ -48,7 +48,7 @@ def ports_in_use(context: Context) -> Iterator[Row]:
         return
     for name, usual in ((_HOST, _usual_host_ports(context)), (_NPU, {_NPU_PORT})):
         value = context.system.value(name)
-        wanted = _listed(value) or (set() if value == "auto" else usual)
+        wanted = _port_set(value) or (set() if value == "auto" else usual)
         taken = sorted(wanted & listening)
         # From a range HCCL takes what is free; without one it wants these very ports.
         level: Level = "matched" if not taken or (value and len(taken) < len(wanted)) else "broken"

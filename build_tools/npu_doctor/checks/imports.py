@@ -31,7 +31,7 @@ def triton(context: Context) -> Iterator[Row]:
         return
     lost = [path for path in ours.record if path.startswith("triton/") and not files.is_file(f"{ours.root}/{path}")]
     sample = f"{ours.root}/triton/__init__.py"
-    changed = _changed(sample, ours.record.get("triton/__init__.py", ""))
+    changed = _differs(sample, ours.record.get("triton/__init__.py", ""))
     found = [f"triton-ascend {ours.version}"]
     found += [f"triton {theirs.version} too"] if theirs else []
     found += [f"{len(lost)} of its files are gone, {lost[0]} among them"] if lost else []
@@ -41,7 +41,7 @@ def triton(context: Context) -> Iterator[Row]:
     yield context.judge(14, "triton", level, ", ".join(found), "triton-ascend alone, whole", **fill)
 
 
-def _changed(path: str, recorded: str) -> bool:
+def _differs(path: str, recorded: str) -> bool:
     """Return whether a file is there and is not the one its record tells of."""
     kind, _, value = recorded.partition("=")
     content = files.content(path) if kind == "sha256" else None

@@ -48,10 +48,10 @@ def symbols(context: Context) -> Iterator[Row]:
         asked = [
             (name, f"{_below(path, importer)}:{line}")
             for path in files.python_files(importer.folder)
-            for names, line in syntax.all_imports(path, rule["module"])
+            for names, line in syntax.imported_names(path, rule["module"])
             for name in names
         ]
-        defined = syntax.defined(target.file) if target else frozenset()
+        defined = syntax.defined_names(target.file) if target else frozenset()
         if not asked or defined is None:
             continue
         missing = sorted({f"{name} ({place})" for name, place in asked if name not in defined})
@@ -69,7 +69,7 @@ def attributes(context: Context) -> Iterator[Row]:
     """Yield whether a name is there that kernels take from triton only once they are imported."""
     for rule in context.settings["attributes"]:
         importer, target = context.packages.locate(rule["importer"]), context.packages.locate(rule["module"])
-        defined = syntax.defined(target.file) if target else frozenset()
+        defined = syntax.defined_names(target.file) if target else frozenset()
         if importer is None or not importer.folder or defined is None:
             continue
         users = [path for path in files.python_files(importer.folder) if files.mentions(path, rule["text"])]

@@ -25,7 +25,7 @@ def expandable_segments(context: Context) -> Iterator[Row]:
     """Yield whether expandable segments are on where an engine that sleeps refuses them."""
     if not context.has("vllm_ascend") and not context.has("torch_memory_saver"):
         return
-    asked = _refusing(context)
+    asked = _refused_variables(context)
     on = [name for name in _VARIABLES if _settings(context.system.value(name)).get(_OPTION, "").lower() in _TRUE]
     # An engine may refuse the variable for GPUs too, left over from a recipe; torch_npu's is what turns them on.
     refused = [name for name in on if name == _VARIABLES[0] or name in asked]
@@ -36,7 +36,7 @@ def expandable_segments(context: Context) -> Iterator[Row]:
     yield context.judge(21, "PYTORCH_NPU_ALLOC_CONF with sleep mode", level, found, expected, fix=fix)
 
 
-def _refusing(context: Context) -> set[str]:
+def _refused_variables(context: Context) -> set[str]:
     """Return the variables that the installed engines look at before they refuse."""
     places = [("vllm_ascend", "device_allocator"), ("torch_memory_saver", "")]
     folders = [
@@ -70,7 +70,7 @@ def allocator(context: Context) -> Iterator[Row]:
     names = _settings(context.system.value(_VARIABLES[0]))
     if not names:
         return
-    known = _known(context)
+    known = _known_options(context)
     strange = [name for name in names if known is not None and name not in known]
     on = names.get(_OPTION, "").lower() in _TRUE
     clash = [name for name in names if name in context.settings["allocator"]["exclusive"]] if on else []
@@ -82,11 +82,11 @@ def allocator(context: Context) -> Iterator[Row]:
     yield context.judge(23, "PYTORCH_NPU_ALLOC_CONF", level, found, expected)
 
 
-def _known(context: Context) -> set[str] | None:
+def _known_options(context: Context) -> set[str] | None:
     """Return the options that the installed torch_npu knows, from its library, else from the table of versions."""
     located = context.packages.locate("torch_npu")
     rules = context.settings["allocator"]
-    held = files.held(f"{located.folder}/lib/libtorch_npu.so", rules["options"]) if located else None
+    held = files.texts_in(f"{located.folder}/lib/libtorch_npu.so", rules["options"]) if located else None
     if held:
         return held
     tabled = [

@@ -26,11 +26,11 @@ def tables(context: Context) -> Iterator[Row]:
         key = context.version(table.key)
         if not key:
             continue
-        rows = [row for row in table.rows if _is(row[table.columns.index(table.key)], key)]
+        rows = [row for row in table.rows if _matches(row[table.columns.index(table.key)], key)]
         if rows:
-            yield from _pairs(context, table, key, rows)
+            yield from _pair_rows(context, table, key, rows)
         elif table.complete and not _in_another(context, table, key):
-            yield _unlisted(context, table, key)
+            yield _unlisted_row(context, table, key)
 
 
 def _in_another(context: Context, table: Table, key: str) -> bool:
@@ -39,14 +39,14 @@ def _in_another(context: Context, table: Table, key: str) -> bool:
     if f"{table.key}_commit" in context.settings["commit_components"]:
         keys[f"{table.key}_commit"] = context.version(f"{table.key}_commit")
     return any(
-        _is(row[other.columns.index(other.key)], keys[other.key])
+        _matches(row[other.columns.index(other.key)], keys[other.key])
         for other in context.knowledge.tables
         if other is not table and other.key in keys
         for row in other.rows
     )
 
 
-def _unlisted(context: Context, table: Table, key: str) -> Row:
+def _unlisted_row(context: Context, table: Table, key: str) -> Row:
     expected = f"a version of the table {table.name}"
     fix = "take one that is in the table, or add a row with --data FILE"
     if table.symptom:
@@ -54,21 +54,21 @@ def _unlisted(context: Context, table: Table, key: str) -> Row:
     return Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=(table.source,))
 
 
-def _is(cell: str, version: str) -> bool:
+def _matches(cell: str, version: str) -> bool:
     if _COMMIT.fullmatch(version) and cell.startswith(version):
         return True
     return bool(version) and versions.same(cell, versions.public(version))
 
 
-def _pairs(context: Context, table: Table, key: str, rows: list[tuple[str, ...]]) -> Iterator[Row]:
+def _pair_rows(context: Context, table: Table, key: str, rows: list[tuple[str, ...]]) -> Iterator[Row]:
     for column, name in enumerate(table.columns):
         found = context.version(name) if name not in {table.key, "branch"} else ""
         cells = [row[column] for row in rows if row[column]]
         if found and cells:
-            yield _pair(context, table, (name, found), key, cells)
+            yield _pair_row(context, table, (name, found), key, cells)
 
 
-def _pair(context: Context, table: Table, component: tuple[str, str], key: str, cells: list[str]) -> Row:
+def _pair_row(context: Context, table: Table, component: tuple[str, str], key: str, cells: list[str]) -> Row:
     name, found = component
     level, expected, source = _level(context, table, name, found, cells)
     label = f"{name} with {table.key} {key[:40]}"
@@ -107,7 +107,7 @@ def _level(context: Context, table: Table, name: str, found: str, cells: list[st
 
 def _holds(context: Context, when: object) -> bool:
     conditions = dict(when) if isinstance(when, dict) else {}
-    return all(any(_is(value, context.version(name)) for value in values) for name, values in conditions.items())
+    return all(any(_matches(value, context.version(name)) for value in values) for name, values in conditions.items())
 
 
 def tables_that_allow(context: Context, name: str, found: str, pins: Mapping[str, str]) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _choices(table: Table, name: str, key: str) -> list[str]:
     """Return the versions and ranges of a component that a table puts with a version of its key."""
     if name not in table.columns:
         return []
-    cells = [row[table.columns.index(name)] for row in table.rows if _is(row[table.columns.index(table.key)], key)]
+    cells = [row[table.columns.index(name)] for row in table.rows if _matches(row[table.columns.index(table.key)], key)]
     return [choice for cell in cells if cell for choice in cell.split(" | ")]
 
 

@@ -39,7 +39,7 @@ def required(context: Context) -> Iterator[Row]:
         package = f"{distribution.name.replace('-', '_')}_summary"
         if not files.is_file(f"{distribution.root}/{package}/changes.json"):
             continue
-        wanted = {text: _applying(context, text) for text in dict.fromkeys(distribution.requires)}
+        wanted = {text: _requirement_here(context, text) for text in dict.fromkeys(distribution.requires)}
         absent = {
             text.partition(";")[0].replace(" ", ""): one.name
             for text, one in wanted.items()
@@ -61,7 +61,7 @@ def required(context: Context) -> Iterator[Row]:
             )
 
 
-def _applying(context: Context, text: str) -> Requirement | None:
+def _requirement_here(context: Context, text: str) -> Requirement | None:
     """Return a requirement that applies to this machine; None for any other text."""
     wanted = parse(text)
     here = {"python": context.system.python, "machine": context.system.machine}
@@ -73,12 +73,12 @@ def requirements(context: Context) -> Iterator[Row]:
     names = {canonicalize_name(name): name for name in context.settings["distributions"].values()}
     for distribution in context.packages.by_name.values():
         if distribution.name in names or distribution.name.endswith("-npu"):
-            yield from _unmet(context, distribution, set(names))
+            yield from _unmet_rows(context, distribution, set(names))
 
 
-def _unmet(context: Context, distribution: Distribution, names: set[str]) -> Iterator[Row]:
+def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -> Iterator[Row]:
     for text in dict.fromkeys(distribution.requires):
-        wanted = _applying(context, text)
+        wanted = _requirement_here(context, text)
         name = canonicalize_name(wanted.name) if wanted else ""
         if wanted is None or name not in names:
             continue

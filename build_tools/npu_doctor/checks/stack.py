@@ -41,7 +41,7 @@ def pins(context: Context) -> Iterator[Row]:
         return
     yield _python(context, context.stack)
     for component in context.stack.components:
-        yield from _pinned(context, component)
+        yield from _component_rows(context, component)
 
 
 def _python(context: Context, stack: Stack) -> Row:
@@ -56,7 +56,7 @@ def _python(context: Context, stack: Stack) -> Row:
     return replace(row, expected=expected)
 
 
-def _pinned(context: Context, component: Component) -> Iterator[Row]:
+def _component_rows(context: Context, component: Component) -> Iterator[Row]:
     found = context.version(component.name)
     wanted = component.version or component.commit or component.tag or component.allow
     limit_only = bool(component.allow) and not component.version

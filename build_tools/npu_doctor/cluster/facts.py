@@ -1,4 +1,4 @@
-"""Facts: what the doctor read on each node in, what nodes of one cluster should agree on and do not out."""
+"""Facts: what the doctor read on each node → what nodes of one cluster should agree on and do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes: the address of a Ray cluster in, what a command answers on each of its nodes out."""
+"""Nodes: the address of a Ray cluster → what commands answer on each of its nodes."""
 
 # Ray carries no usable types, and is imported only where a cluster is asked.
 # ruff: noqa: PLC0415
@@ -68,19 +68,19 @@ def ask(address: str, commands: Mapping[str, Sequence[str]], *, seconds: float) 
 
 def _ask(address: str, commands: Mapping[str, Sequence[str]], *, seconds: float) -> list[Node]:
     deadline = time.monotonic() + seconds
-    ray = _connected(address)
+    ray = _connect(address)
     try:
         listed = ray.nodes()
         alive = [one for one in listed if one["Alive"]]
-        tasks = {_submitted(ray, one["NodeID"], commands, seconds): one for one in alive}
+        tasks = {_submit(ray, one["NodeID"], commands, seconds): one for one in alive}
         ready, _ = ray.wait(list(tasks), num_returns=len(tasks), timeout=max(0.1, deadline - time.monotonic()))
         answers = [_answer(ray, task, tasks[task], answered=task in ready, seconds=seconds) for task in tasks]
-        return [*answers, *_dead(listed, {one["NodeManagerAddress"] for one in alive})]
+        return [*answers, *_dead_nodes(listed, {one["NodeManagerAddress"] for one in alive})]
     finally:
         ray.shutdown()
 
 
-def _connected(address: str) -> Any:  # the ray module
+def _connect(address: str) -> Any:  # the ray module
     try:
         import ray
     except ImportError as error:
@@ -102,7 +102,7 @@ def _reason(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _submitted(ray: Any, node: str, commands: Mapping[str, Sequence[str]], seconds: float) -> Any:
+def _submit(ray: Any, node: str, commands: Mapping[str, Sequence[str]], seconds: float) -> Any:
     """Start the task on a node and nowhere else; it needs no resource, so a busy node answers too."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -161,7 +161,7 @@ def _last_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[-1]
 
 
-def _dead(listed: Sequence[Mapping[str, Any]], answering: set[str]) -> Iterator[Node]:
+def _dead_nodes(listed: Sequence[Mapping[str, Any]], answering: set[str]) -> Iterator[Node]:
     """Yield nodes that Ray calls dead, unless a new one has taken the same address since."""
     for one in listed:
         if not one["Alive"] and one["NodeManagerAddress"] not in answering:

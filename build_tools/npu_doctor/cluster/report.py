@@ -1,4 +1,4 @@
-"""Reports: what the nodes answered in, one table, JSON and the exit code out."""
+"""The report of a cluster run: what the nodes answered → a table, JSON and the exit code."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Cluster(Report):
     @property
     def disagreements(self) -> list[str]:
         """What the doctor read on the nodes and should be the same on all of them, a line each."""
-        return list(facts.disagreements([(_called(node), node.doctor) for node in self.nodes]))
+        return list(facts.disagreements([(_label(node), node.doctor) for node in self.nodes]))
 
     @property
     def exit_code(self) -> int:
@@ -126,16 +126,16 @@ class Cluster(Report):
         yield from _table(self.nodes)
         groups = self.groups
         for node in (node for group in groups[1:] for node in group):
-            yield f"{_called(node)} differs from the {len(groups[0])} that agree:"
-            yield from _difference(node, groups[0][0])
+            yield f"{_label(node)} differs from the {len(groups[0])} that agree:"
+            yield from _comparison_lines(node, groups[0][0])
         if groups and any(groups[0][0].differences()):
             intact = groups[0][0].state == "intact"
             yield f"the {len(groups[0])} that agree {'all have this' if intact else 'are not intact'}:"
-            yield from _indented(groups[0][0])
+            yield from _difference_lines(groups[0][0])
         yield from self.disagreements
         for node in self.nodes:
             if node.problem:
-                yield f"{_called(node)}: {node.problem}"
+                yield f"{_label(node)}: {node.problem}"
         yield from (f"error: {problem}" for problem in self.problems)
         silent = sum(node.verify is None for node in self.nodes)
         agree = len(groups[0]) if groups else 0
@@ -154,23 +154,23 @@ def _table(nodes: tuple[Node, ...]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _difference(node: Node, usual: Node) -> Iterator[str]:
+def _comparison_lines(node: Node, usual: Node) -> Iterator[str]:
     ours, theirs = node.versions(), usual.versions()
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
             yield f"  {name} is {ours.get(name, 'not installed')}, there {theirs.get(name, 'not installed')}"
-    said = list(_indented(node))
+    said = list(_difference_lines(node))
     yield from said
     if not said and ours == theirs:
         yield "  the same versions, from different builds"
 
 
-def _indented(node: Node) -> Iterator[str]:
+def _difference_lines(node: Node) -> Iterator[str]:
     yield from (f"  {line}" for line in node.differences())
     yield from (f"  repair: {command}" for command in (node.verify or {}).get("repairs", ()))
 
 
-def _called(node: Node) -> str:
+def _label(node: Node) -> str:
     return f"{node.name} ({node.address})"
 
 

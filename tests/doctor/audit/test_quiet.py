@@ -9,7 +9,7 @@ import pytest
 
 from npu_doctor.audit import definitions
 from npu_doctor.audit.compare import Comparison, Mismatch
-from npu_doctor.audit.layers import Origins
+from npu_doctor.audit.layers import Homes
 from npu_doctor.audit.makers import Makers
 
 QUIET = {
@@ -171,8 +171,8 @@ def compare(source: str, folder: Any, change: str = "") -> list[Mismatch]:
     exec(compile_(source, str(file)), vars(module))  # noqa: S102  # the module under test
     exec(compile_(change, str(folder / "other.py")), {"m": module})  # noqa: S102  # as above
     scope = definitions.read(source.encode(), module="quiet", is_package=False)
-    origins = Origins(modules={**Origins.now().modules, str(file): "quiet", str(folder / "other.py"): "other"})
-    return list(Comparison(makers=Makers(module=module, scope=scope, origins=origins)).mismatches())
+    homes = Homes(modules={**Homes.now().modules, str(file): "quiet", str(folder / "other.py"): "other"})
+    return list(Comparison(makers=Makers(module=module, scope=scope, homes=homes)).mismatches())
 
 
 def compile_(source: str, name: str) -> Any:
@@ -224,7 +224,7 @@ def test_lazy_module_is_compared_with_the_homes_of_its_names(tmp_path: Any, monk
     scope = definitions.read(b"def __getattr__(name): ...\n", module="lazy", is_package=True)
 
     def mismatches() -> list[str]:
-        makers = Makers(module=module, scope=scope, origins=Origins.now())
+        makers = Makers(module=module, scope=scope, homes=Homes.now())
         return [one.symbol for one in Comparison(makers=makers).mismatches()]
 
     assert mismatches() == []
