@@ -3,11 +3,13 @@
 One source, many homes: the build copies these modules into every wheel it
 makes (``verl_npu_summary``, ``transformers_npu_summary``), because a wheel may
 be installed alone. Hence standard library only, relative imports only, and
-nothing imported before it is needed: a summary should cost milliseconds.
+nothing imported before it is needed, pathlib and typing among it: a summary
+should cost milliseconds.
 
 Data flows ``installed`` (find ``changes.json`` on the path) -> ``changes``
-(read and check one) -> ``layout`` (text), ``yaml``, ``jsontext`` (pure
-renderers) -> ``cli`` and ``stream`` (print anywhere). ``verify`` compares the
+(read and check one) -> ``outline`` and ``reasons`` (what a person is shown) ->
+``layout`` (text), ``yaml``, ``jsontext``, ``page`` (pure renderers) -> ``cli``
+and ``stream`` (print anywhere). ``verify`` compares the
 files with what was built, ``explain`` says of the tracebacks of a log which
 frames are changed code (``symbols``), and ``doctor`` hands over to npu-doctor.
 """
@@ -21,9 +23,9 @@ def text() -> str:
     Never raises for a damaged installation: what could not be read is named
     in lines after the summary instead.
     """
-    from . import installed, layout  # noqa: PLC0415  # importing the package must stay free
+    from . import installed, layout
 
-    found = installed.load(installed.places())
-    parts = [layout.render(found.changes)] if found.changes else []
-    parts += [f"{problem}\n" for problem in found.problems or ([] if found.changes else [installed.NOTHING])]
+    changes, problems = installed.load(installed.places())
+    parts = [layout.render(changes)] if changes else []
+    parts += [f"{problem}\n" for problem in problems or ([] if changes else [installed.NOTHING])]
     return "".join(parts)

@@ -62,10 +62,10 @@ def usage(package: str) -> str:
 
 def _doctor(package: str) -> str:
     """Return what is said of npu-doctor: nothing where it is absent and nothing here is made for NPUs."""
-    from . import changes, doctor, installed  # noqa: PLC0415  # looked for where help is asked for only
+    from . import changes, doctor, installed
 
     there = doctor.is_installed()
-    found = installed.load(installed.places()).changes
+    found, _ = installed.load(installed.places())
     if not there and not any(one["purpose"] == changes.NPU for one in found):
         return ""
     return _DOCTOR.format(package=package, found=f"which is {'' if there else 'not '}installed")

@@ -1,8 +1,5 @@
 """Cli: arguments → one of the renderings on standard output, problems on standard error, an exit code."""
 
-# Each run imports only what it prints with.
-# ruff: noqa: PLC0415
-
 from __future__ import annotations
 
 from . import installed, stream
@@ -40,14 +37,16 @@ def main(argv: list[str], *, package: str) -> int:
     if options.verify:
         return _verify(options, package)
     chosen, unknown = installed.select(places := installed.places(), options.distribution or ())
-    problems = [_not_installed(name, places) for name in unknown]
+    problems = [_no_such(name, places) for name in unknown]
     for place in chosen:
         for other in place.shadows:
             stream.warn(f"note: {other} is not used: {place.folder} comes first on sys.path", package=package)
     if not chosen and not problems:
         problems = [installed.NOTHING]
     if options.html is not None:
-        return _report("\n".join(problems or _page(chosen, options.html)), package)
+        from .page.file import write
+
+        return _report("\n".join(problems or write(chosen, options.html)), package)
     content, unread = _content(chosen, options)
     unwritten = stream.emit(content) if content else ""
     return _report("\n".join(filter(None, [*problems, *unread, unwritten])), package)
@@ -79,10 +78,9 @@ def _content(places: list[Place], options: Options) -> tuple[str | bytes, list[s
     if options.diff:
         return _diffs(places)
     if options.explain is not None:
-        return _explained(places, options.explain)
-    found = installed.load(places)
-    content = _render(found.changes, options) if found.changes else ""
-    return content, found.problems
+        return _tracebacks(places, options.explain)
+    changes, problems = installed.load(places)
+    return _render(changes, options) if changes else "", problems
 
 
 def _render(changes: list[Changes], options: Options) -> str:
@@ -112,24 +110,17 @@ def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
     return b"".join(diffs), problems
 
 
-def _page(places: list[Place], name: str) -> list[str]:
-    """Write the page, all that was asked for or none; returns a message for each reason why there is none."""
-    from .page.file import write
-
-    return write(places, name)
-
-
-def _explained(places: list[Place], name: str) -> tuple[str, list[str]]:
+def _tracebacks(places: list[Place], name: str) -> tuple[str, list[str]]:
     """Return the tracebacks of a log with their marks; ``-`` is standard input."""
-    from .explain import explain, opened
+    from .explain import explain, lines_of
     from .symbols import Symbols
 
-    loaded = [(place, installed.load([place])) for place in places]
-    symbols = Symbols((place, changes) for place, found in loaded for changes in found.changes)
-    problems = [problem for _, found in loaded for problem in found.problems]
+    loaded = [(place, *installed.load([place])) for place in places]
+    symbols = Symbols((place, changes) for place, found, _ in loaded for changes in found)
+    problems = [problem for _, _, found in loaded for problem in found]
     lines: list[str] = []
     try:
-        with opened(name) as log:
+        with lines_of(name) as log:
             lines += explain(log, symbols.mark)
     except OSError as error:
         return "", [*problems, f"{name}: {error.strerror or error}"]
@@ -143,11 +134,10 @@ def _version(changes: Changes) -> str:
 
     distribution, overlay = changes["distribution"], changes["overlay"]
     name = f"{distribution['name']} {distribution['version']}"
-    told = f"{provenance.upstream(changes)}, {provenance.source(changes)}"
-    return f"{name} ({told}, overlay {overlay['name']} revision {overlay['revision']})\n"
+    return f"{name} ({provenance.made_of(changes)}, overlay {overlay['name']} revision {overlay['revision']})\n"
 
 
-def _not_installed(name: str, places: list[Place]) -> str:
+def _no_such(name: str, places: list[Place]) -> str:
     others = ", ".join(place.distribution for place in places) or "none"
     return f"{name}: no patched distribution of that name is installed (installed: {others})"
 

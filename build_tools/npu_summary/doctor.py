@@ -12,9 +12,9 @@ import shlex
 import sys
 
 from . import stream
+from .reports import UNTOLD
 
 _PACKAGE = "npu_doctor"
-_UNTOLD = 2
 
 
 def is_installed() -> bool:
@@ -30,7 +30,7 @@ def run(argv: list[str], *, package: str) -> int:
     """
     if not is_installed():
         stream.warn(f"error: this needs npu-doctor, which is not installed; {how()}", package=package)
-        return _UNTOLD
+        return UNTOLD
     command = importlib.import_module(f"{_PACKAGE}.cli")
     code: int = command.main(argv)
     return code

@@ -27,14 +27,14 @@ _LINKS = ("During handling of the above exception", "The above exception was the
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Iterable[str]]:
+def lines_of(name: str) -> Iterator[Iterable[str]]:
     """Give the lines of a file, or of standard input for ``-``, with marks where they are not UTF-8.
 
     Raises:
         OSError: it cannot be read.
     """
     if name != "-":
-        with open(name, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # pathlib is not imported here
+        with open(name, encoding="utf-8", errors="replace") as file:
             yield file
     elif sys.stdin is None:  # closed by the caller: `<&-`
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))

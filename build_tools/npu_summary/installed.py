@@ -1,26 +1,24 @@
 """Installed: folders and zip files on a path → the patched distributions there, their changes and their problems."""
 
-# No pathlib: importing it takes longer than all of this takes to run.
-# ruff: noqa: PTH100, PTH113, PTH118, PTH120, PTH123, PTH208
-
 from __future__ import annotations
 
 import os
 import sys
 
 from . import changes as model
+from .stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .changes import Changes
+    from .stores import Store
 
 SUFFIX = "_summary"
 DATA = "changes.json"
 DIFF = "changes.diff"
 NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds its *_summary package)"
-_FIRST = ("verl", "transformers")
 # The others alone are a damaged installation, to be told of; no other package holds files of these names.
 _SIGNS = (DATA, "manifest.json", "provenance.py")
 
@@ -56,27 +54,14 @@ class Place:
         """The name pip knows: ``verl-npu``."""
         return self.package.removesuffix(SUFFIX).replace("_", "-")
 
+    @property
+    def store(self) -> Store:
+        """The folder or zip file."""
+        return open_store(self.root)
+
     def read(self, name: str) -> bytes:
         """Return the bytes of one of the package's files; raises ``OSError`` whatever the reason it cannot."""
-        if os.path.isfile(self.root):
-            return _read_zipped(self.root, f"{self.package}/{name}")
-        with open(os.path.join(self.folder, name), "rb") as file:
-            return file.read()
-
-
-class Installed:
-    """What the places held.
-
-    Attributes:
-        changes: one object per readable distribution, in the order of the places.
-        problems: one message per unreadable one: which file, what is wrong, what to do.
-    """
-
-    __slots__ = ("changes", "problems")
-
-    def __init__(self) -> None:
-        self.changes: list[Changes] = []
-        self.problems: list[str] = []
+        return self.store.read(f"{self.package}/{name}")
 
 
 def places(path: Iterable[str] | None = None) -> list[Place]:
@@ -95,18 +80,21 @@ def places(path: Iterable[str] | None = None) -> list[Place]:
             first = found.setdefault(package, place)
             if first is not place and os.path.realpath(first.folder) != os.path.realpath(place.folder):
                 first.shadows.append(place.folder)
-    return sorted(found.values(), key=lambda place: (_rank(place.project), place.package))
+    return sorted(
+        found.values(), key=lambda place: (place.project != "verl", place.project != "transformers", place.package)
+    )
 
 
-def load(found: Iterable[Place]) -> Installed:
-    """Read the changes at the given places; one that cannot be read is a problem and does not hide the others."""
-    result = Installed()
+def load(found: Iterable[Place]) -> tuple[list[Changes], list[str]]:
+    """Return the changes at the places, and a message for each of which they cannot be read."""
+    read: list[Changes] = []
+    problems: list[str] = []
     for place in found:
         try:
-            result.changes.append(model.parse(place.read(DATA)))
+            read.append(model.parse(place.read(DATA)))
         except (OSError, model.Unreadable) as error:
-            result.problems.append(problem(place, DATA, error))
-    return result
+            problems.append(problem(place, DATA, error))
+    return read, problems
 
 
 def problem(place: Place, name: str, error: Exception) -> str:
@@ -140,46 +128,12 @@ def own_path() -> list[str]:
 
 def _packages(root: str) -> Iterator[str]:
     """Yield the summary packages directly in a folder or zip file; a folder left by an uninstall is none."""
-    try:
-        names = sorted(os.listdir(root or "."))
-    except NotADirectoryError:
-        yield from _zipped_packages(root)
-        return
-    except OSError:  # absent or closed to us, as entries of sys.path often are
-        return
-    for name in names:
-        if _is_summary(name) and any(os.path.isfile(os.path.join(root, name, own)) for own in _SIGNS):
+    store = open_store(root)
+    for name in sorted(store.listing("")):
+        # The name of this code's own package, as npu-doctor has it, is none of a wheel's.
+        is_summary = name.endswith(SUFFIX) and "_" in name.removesuffix(SUFFIX)
+        if is_summary and any(store.listing(name).get(own) == "file" for own in _SIGNS):
             yield name
-
-
-def _is_summary(name: str) -> bool:
-    """Return whether a package is called as that of a wheel; this code's own name, as npu-doctor has it, is none."""
-    return name.endswith(SUFFIX) and "_" in name.removesuffix(SUFFIX)
-
-
-def _zipped_packages(root: str) -> list[str]:
-    import zipfile  # noqa: PLC0415  # slow to import and hardly ever needed
-
-    try:
-        with zipfile.ZipFile(root) as archive:
-            names = [name.split("/") for name in archive.namelist()]
-    except (OSError, zipfile.BadZipFile):
-        return []
-    return sorted({name[0] for name in names if _is_summary(name[0]) and name[1:] in [[own] for own in _SIGNS]})
-
-
-def _read_zipped(root: str, name: str) -> bytes:
-    import zipfile  # noqa: PLC0415  # slow to import and hardly ever needed
-
-    try:
-        with zipfile.ZipFile(root) as archive:
-            return archive.read(name)
-    except Exception as error:  # zipfile raises half a dozen unrelated types for damaged archives
-        raise OSError(str(error) or type(error).__name__) from error
-
-
-def _rank(project: str) -> int:
-    return _FIRST.index(project) if project in _FIRST else len(_FIRST)
 
 
 def _names(place: Place) -> set[str]:

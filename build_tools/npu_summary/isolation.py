@@ -5,9 +5,6 @@ But ``-I`` also passes over ``PYTHONPATH``, and what comes in from there is
 among what the checks are to find.
 """
 
-# No pathlib: importing it takes longer than all of this takes to run.
-# ruff: noqa: PTH117, PTH119
-
 from __future__ import annotations
 
 import os

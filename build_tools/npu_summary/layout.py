@@ -30,8 +30,7 @@ def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
         The text, ending in a newline.
     """
     listed = list(distributions)
-    # One heading for all: that of the first that has a purpose to name.
-    purpose = next(filter(None, (printable(changes["purpose"]) for changes in listed)), "")
+    purpose = printable(provenance.purpose(listed))
     named = f"{purpose} " if purpose else ""
     lines = [_TOP.format(named), ""]
     for changes in listed:
@@ -52,7 +51,7 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     yield from (*_made_of(changes), "")
     fields = reasons.fields(changes["files"]) if why else ()
     for number, file in enumerate(map(outline.outline, changes["files"]), 1):
-        yield f"Patch File{number}: {_dotted(file['path'])}"
+        yield f"Patch File{number}: {_module(file['path'])}"
         yield from _file(file, fields)
         yield ""
     if changes["not_applied"]:
@@ -75,7 +74,7 @@ def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:
     if inner:
         yield "   Module Changes:"
         yield from _items(inner, fields, whole)
-    module = _dotted(file["path"].removesuffix(".py"))
+    module = _module(file["path"].removesuffix(".py"))
     for number, entry in enumerate(file["class_changes"], 1):
         yield f"  ({number}) Patch class: {module}.{printable(entry['name'])}"
         yield from _class(entry, fields, whole)
@@ -103,7 +102,7 @@ def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
     for operation in changes["not_applied"]:
         if operation["path"] != path:
             path = operation["path"]
-            yield f"   {_dotted(path)}"
+            yield f"   {_module(path)}"
         yield _item("not_applied", operation["operation"], operation["symbol"] or path.rpartition("/")[2])
         if why and (text := " ".join(operation["why"].split())):
             yield f"{_BELOW}why: {printable(text)}"
@@ -113,8 +112,8 @@ def _reasons(
     entry: Change | ClassChange, fields: tuple[Field, ...], whole: Change | None, indent: str
 ) -> Iterator[str]:
     """Yield the reasons of a change, but for those that its whole file came or went for, which stand there."""
-    above = reasons.each(whole, fields) if whole and entry is not whole else []
-    for field, text in reasons.each(entry, fields):
+    above = reasons.of(whole, fields) if whole and entry is not whole else []
+    for field, text in reasons.of(entry, fields):
         if (field, text) not in above:
             yield f"{indent}{'layer' if field == 'overlay' else field.replace('_', ' ')}: {printable(text)}"
 
@@ -124,5 +123,5 @@ def _item(*columns: str) -> str:
     return f"{_ITEM}- {_GAP.join(printable(column) for column in columns if column)}"
 
 
-def _dotted(path: str) -> str:
+def _module(path: str) -> str:
     return printable(path).replace("/", ".")

@@ -6,7 +6,7 @@ assigns and holds inside its classes, whoever cares reads in the diff. JSON and 
 
 from __future__ import annotations
 
-from .reasons import LAYERED, parts
+from .reasons import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,25 +80,22 @@ def _whole_file(file: FileChange) -> Change:
 
 
 def _whole(
-    action: str, kind: str, name: str, reasoned: Change | ClassChange | None = None, line: int | None = None
+    action: str, kind: str, name: str, part: Change | ClassChange | None = None, line: int | None = None
 ) -> Change:
-    """Return the change of a class or file as a whole, for the reason of this part of it."""
-    whole: Change = {
+    """Return the change of a class or file as a whole, for the reasons of this part of it."""
+    part = part or {"action": "", "name": "", "changes": []}
+    return {
         "action": action,
         "kind": kind,
         "name": name,
         "line": line,
         "operation": "",
-        "why": "",
-        "forwarded": "",
-        "drop_when": "",
-        "overlay": "",
+        "why": part.get("why", ""),
+        "forwarded": part.get("forwarded", ""),
+        "drop_when": part.get("drop_when", ""),
+        "overlay": part.get("overlay", ""),
+        "also": part.get("also", []),
     }
-    if reasoned:
-        for field in LAYERED:
-            whole[field] = reasoned.get(field, "")
-        whole["also"] = reasoned.get("also", [])
-    return whole
 
 
 def _name(file: FileChange) -> str:

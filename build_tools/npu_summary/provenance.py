@@ -4,7 +4,14 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .changes import Changes
+
+
+def purpose(distributions: Iterable[Changes]) -> str:
+    """Return what the changes are for, in one heading for all: that of the first that names it."""
+    return next(filter(None, (changes["purpose"] for changes in distributions)), "")
 
 
 def made_of(changes: Changes) -> str:

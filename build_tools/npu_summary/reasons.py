@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     Reasons = list[tuple[Field, str]]
 
 PLAIN: tuple[Field, ...] = ("why", "forwarded", "drop_when")
-LAYERED: tuple[Field, ...] = (*PLAIN, "overlay")  # which names the layer
 
 
 def fields(files: list[FileChange]) -> tuple[Field, ...]:
     """Return which fields to show: with the layer, where more than one made the changes."""
-    layers = {part["overlay"] for file in files for one in parts(file) for part in all_of(one) if "overlay" in part}
-    return LAYERED if len(layers) > 1 else PLAIN
+    layers = {part["overlay"] for file in files for one in parts(file) for part in _parts_of(one) if "overlay" in part}
+    return (*PLAIN, "overlay") if len(layers) > 1 else PLAIN
 
 
 def parts(file: FileChange) -> Iterator[Change | ClassChange]:
@@ -30,21 +29,24 @@ def parts(file: FileChange) -> Iterator[Change | ClassChange]:
         yield from entry["changes"]
 
 
-def all_of(change: Change | ClassChange) -> list[Reason | Change | ClassChange]:
+def _parts_of(change: Change | ClassChange) -> list[Reason | Change | ClassChange]:
     """Return what says why: the change itself, and what else had a part in it."""
     return [change, *change.get("also", [])]
 
 
-def each(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
+def of(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
     """Return the reasons that are given, in a fixed order."""
     return [
-        (field, text) for part in all_of(change) for field in wanted if (text := " ".join(part.get(field, "").split()))
+        (field, text)
+        for part in _parts_of(change)
+        for field in wanted
+        if (text := " ".join(part.get(field, "").split()))
     ]
 
 
-def joined(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
-    """Return `each`, every field once: where several things had a part in a change, their texts are joined."""
+def by_field(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
+    """Return the same, every field once: where several things had a part in a change, their texts are joined."""
     found: dict[Field, str] = {}
-    for field, text in each(change, wanted):
+    for field, text in of(change, wanted):
         found[field] = f"{found[field]}; {text}" if field in found else text
     return list(found.items())

@@ -26,7 +26,7 @@ class Symbols:
         self._spans: dict[str, list[tuple[int, int, str]]] = {}
         for place, changes in found:
             for file in changes["files"]:
-                path = os.path.realpath(os.path.join(place.root, file["installed"]))  # noqa: PTH118  # as in `installed`
+                path = os.path.realpath(os.path.join(place.root, file["installed"]))
                 self._files[file["installed"]] = (path, place.distribution, file)
 
     def mark(self, file: str, line: int, function: str) -> str:
@@ -37,7 +37,7 @@ class Symbols:
             line: in that file.
             function: the name of the function, to see that the line is one of the installed file.
         """
-        installed = self._installed(file)
+        installed = self._changed_file(file)
         if installed is None:
             return ""
         path, distribution, changed = self._files[installed]
@@ -53,12 +53,12 @@ class Symbols:
                 return f"[{distribution}] upstream's own code, called by the wrapper around {original}"
         return f"[{distribution}] added this file" if changed["action"] == "added" else ""
 
-    def _installed(self, file: str) -> str | None:
+    def _changed_file(self, file: str) -> str | None:
         """Return the changed file that a path means, as it lies in its wheel; None for another file."""
         parts = file.replace("\\", "/").split("/")
         known = (name for start in range(len(parts)) if (name := "/".join(parts[start:])) in self._files)
         found = next(known, None)
-        if found is None or not os.path.exists(file):  # noqa: PTH110  # as in `installed`
+        if found is None or not os.path.exists(file):
             return found  # of another machine, where the wheels lie elsewhere
         return found if os.path.realpath(file) == self._files[found][0] else None
 
@@ -71,10 +71,10 @@ class Symbols:
 
 def _spans(path: str) -> Iterator[tuple[int, int, str]]:
     """Yield the lines and the name of every function and class of a file, outer ones first."""
-    import ast  # noqa: PLC0415  # only where a frame lies in changed code
+    import ast
 
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  # as in `installed`
+        with open(path, "rb") as file:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):
         return

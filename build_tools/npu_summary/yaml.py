@@ -111,7 +111,7 @@ def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
 
 
 def _reasons(change: Change | ClassChange, indent: str) -> Iterator[str]:
-    return (f"{indent}{field}: {scalar(text)}" for field, text in reasons.joined(change, reasons.PLAIN))
+    return (f"{indent}{field}: {scalar(text)}" for field, text in reasons.by_field(change, reasons.PLAIN))
 
 
 def _operation(operation: NotApplied) -> str:

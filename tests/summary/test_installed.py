@@ -35,10 +35,10 @@ def zipped(folder: Path, target: Path) -> Path:
 def test_verl_comes_first_then_transformers_then_others_by_name(site: Site) -> None:
     for sample in (distribution("zeta", []), transformers(), distribution("alpha", []), verl()):
         site.install(sample)
-    found = installed.load(installed.places([str(site.folder)]))
-    names = [changes["upstream"]["project"] for changes in found.changes]
+    found, problems = installed.load(installed.places([str(site.folder)]))
+    names = [changes["upstream"]["project"] for changes in found]
     assert names == ["verl", "transformers", "alpha", "zeta"]
-    assert found.problems == []
+    assert problems == []
 
 
 def test_absent_folders_plain_files_and_the_current_folder_are_all_fine(
@@ -58,10 +58,10 @@ def test_folder_left_by_an_uninstall_is_nothing(site: Site) -> None:
 
 def test_package_without_its_data_is_a_problem(site: Site) -> None:
     (site.install(verl()) / "changes.json").unlink()
-    found = installed.load(installed.places([str(site.folder)]))
-    assert found.changes == []
-    assert len(found.problems) == 1
-    assert found.problems[0].endswith(
+    found, problems = installed.load(installed.places([str(site.folder)]))
+    assert found == []
+    assert len(problems) == 1
+    assert problems[0].endswith(
         "changes.json: No such file or directory; repair: pip install --force-reinstall --no-deps verl-npu"
     )
 
@@ -72,7 +72,7 @@ def test_first_on_the_path_wins_and_knows_what_it_shadows(site: Site, tmp_path: 
     other.install({**verl(), "companion": "not this one"})
     (place,) = installed.places([str(site.folder), str(other.folder)])
     assert place.shadows == [str(other.folder / "verl_npu_summary")]
-    assert installed.load([place]).changes == [verl()]
+    assert installed.load([place])[0] == [verl()]
     (swapped,) = installed.places([str(other.folder), str(site.folder)])
     assert swapped.root == str(other.folder)
 
@@ -89,7 +89,7 @@ def test_zip_files_and_wheels_are_read_like_folders(site: Site, tmp_path: Path) 
     wheel = zipped(site.folder, tmp_path / "verl_npu-1.0-py3-none-any.whl")
     found = installed.places([str(wheel)])
     assert [place.package for place in found] == ["verl_npu_summary"]
-    assert installed.load(found).changes == [verl()]
+    assert installed.load(found)[0] == [verl()]
     assert found[0].read("changes.diff") == (site.folder / "verl_npu_summary" / "changes.diff").read_bytes()
     with pytest.raises(OSError, match=r"absent\.txt"):
         found[0].read("absent.txt")
@@ -105,10 +105,10 @@ def test_damaged_zip_is_a_problem_of_its_package_alone(site: Site, tmp_path: Pat
     data[start : start + 40] = b"\xff" * 40
     archive.write_bytes(data)
     site.install(transformers())
-    found = installed.load(installed.places([str(archive), str(site.folder)]))
-    assert [changes["upstream"]["project"] for changes in found.changes] == ["transformers"]
-    assert len(found.problems) == 1
-    assert "site.zip/verl_npu_summary/changes.json: " in found.problems[0]
+    found, problems = installed.load(installed.places([str(archive), str(site.folder)]))
+    assert [changes["upstream"]["project"] for changes in found] == ["transformers"]
+    assert len(problems) == 1
+    assert "site.zip/verl_npu_summary/changes.json: " in problems[0]
 
 
 @pytest.mark.parametrize("name", ["verl", "verl-npu", "VERL_NPU", "verl.npu", "Verl--npu"])
@@ -131,10 +131,10 @@ def test_unknown_names_are_returned_and_no_name_means_all(site: Site) -> None:
 def test_unreadable_data_hides_no_other(site: Site) -> None:
     (site.install(verl()) / "changes.json").write_bytes(b"{")
     site.install(transformers())
-    found = installed.load(installed.places([str(site.folder)]))
-    assert found.changes == [transformers()]
-    assert "verl_npu_summary" in found.problems[0]
-    assert "not JSON" in found.problems[0]
+    found, problems = installed.load(installed.places([str(site.folder)]))
+    assert found == [transformers()]
+    assert "verl_npu_summary" in problems[0]
+    assert "not JSON" in problems[0]
 
 
 def is_for_checkers(node: ast.AST) -> bool:

@@ -11,7 +11,7 @@ import hashlib
 import pkgutil
 from collections import Counter
 
-from .. import outline, reasons
+from .. import outline, provenance, reasons
 from .diff import parse
 from .files import section
 from .heading import heading
@@ -36,8 +36,7 @@ def render(distributions: Iterable[Shipped]) -> bytes:
         distributions: each one's changes and, as `parse` returned it, its diff; in the order to show.
     """
     shipped = list(distributions)
-    purpose = next(filter(None, (changes["purpose"] for changes, _ in shipped)), "")
-    title = f"{purpose} Patch Summary".strip()
+    title = f"{provenance.purpose(changes for changes, _ in shipped)} Patch Summary".strip()
     main = "".join(_distribution(number, *one) for number, one in enumerate(shipped, 1))
     body = tag("header", tag("h1", escape(title))) + _filter(shipped) + tag("main", main)
     return (
@@ -46,9 +45,9 @@ def render(distributions: Iterable[Shipped]) -> bytes:
 
 
 def _head(title: str) -> str:
-    style = _own("page.css")
+    style = _asset("page.css")
     # Should something of an overlay pass for markup after all, the browser still neither runs nor loads it.
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(_own('page.js'))}'"
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(_asset('page.js'))}'"
     policy += "; base-uri 'none'; form-action 'none'"
     return (
         '<head>\n<meta charset="utf-8">\n'
@@ -60,10 +59,10 @@ def _head(title: str) -> str:
 
 
 def _script() -> str:
-    return f"<script>{_own('page.js')}</script>"
+    return f"<script>{_asset('page.js')}</script>"
 
 
-def _own(name: str) -> str:
+def _asset(name: str) -> str:
     """Return the text of a file of this package, from a zip file too."""
     return (pkgutil.get_data(__name__, name) or b"").decode()
 

@@ -64,16 +64,16 @@ def _hunk(header: re.Match[str], lines: Iterator[str]) -> list[Row]:
         if sign not in (" ", "-", "+"):
             raise Unreadable(f"breaks off within the hunk {header[0]}")
         if sign == " ":
-            rows += [*_paired(gone, come), (old, text, new, text)]
+            rows += [*_pairs(gone, come), (old, text, new, text)]
             gone, come = [], []
         elif sign == "-":
             gone.append((old, text))
         else:
             come.append((new, text))
         old, new = old + (sign != "+"), new + (sign != "-")
-    return [*rows, *_paired(gone, come)]
+    return [*rows, *_pairs(gone, come)]
 
 
-def _paired(gone: list[tuple[int, str]], come: list[tuple[int, str]]) -> Iterator[Row]:
+def _pairs(gone: list[tuple[int, str]], come: list[tuple[int, str]]) -> Iterator[Row]:
     for left, right in zip_longest(gone, come, fillvalue=(None, "")):
         yield (*left, *right)

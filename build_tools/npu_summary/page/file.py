@@ -1,8 +1,5 @@
 """File: installed summary packages → one page in one file, or why there is none."""
 
-# No pathlib, as in `installed`.
-# ruff: noqa: PTH105, PTH108, PTH110, PTH113, PTH123
-
 from __future__ import annotations
 
 import errno

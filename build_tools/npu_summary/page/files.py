@@ -37,7 +37,7 @@ def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]
     entries = list(outline.entries(file))
     shown = table.lines(hunks)
     anchors = {line: f"{name}-{line}" for line in filter(None, (one["line"] for one in entries)) if line in shown}
-    alike = groupby(entries, key=lambda one: reasons.joined(one, fields))
+    alike = groupby(entries, key=lambda one: reasons.by_field(one, fields))
     groups = (_group(texts, list(members), anchors) for texts, members in alike)
     gone, come = table.sizes(hunks)
     title = tag("h3", code(file["path"]) + " " + _badge(file["action"]), id=name)

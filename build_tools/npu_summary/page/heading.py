@@ -16,7 +16,7 @@ def heading(number: int, changes: Changes) -> str:
     """Return the heading, all that is known of where the wheel came from, and the list of its files."""
     name = f"{changes['distribution']['name']} {changes['distribution']['version']}"
     facts = "".join(tag("dt", escape(title)) + tag("dd", value) for title, value in _facts(changes) if value)
-    return tag("h2", escape(name), id=str(number)) + tag("dl", facts) + _files(number, changes) + _left_out(changes)
+    return tag("h2", escape(name), id=str(number)) + tag("dl", facts) + _files(number, changes) + _omissions(changes)
 
 
 def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
@@ -61,7 +61,7 @@ def _files(number: int, changes: Changes) -> str:
     return tag("details", tag("summary", "Files") + tag("ol", "".join(links)), class_="files")
 
 
-def _left_out(changes: Changes) -> str:
+def _omissions(changes: Changes) -> str:
     """Return what is not in the wheel, since this source lacks the files."""
     operations = changes["not_applied"]
     if not operations:

@@ -14,7 +14,7 @@ _UNSHOWN = re.compile(
 
 def escape(text: str) -> str:
     """Return a text for an element or a quoted attribute; what cannot be seen stands as its escape."""
-    return _UNSHOWN.sub(_escaped, html.escape(text))
+    return _UNSHOWN.sub(_code_of, html.escape(text))
 
 
 def tag(name: str, content: str, **attributes: str) -> str:
@@ -30,7 +30,7 @@ def code(text: str) -> str:
     return tag("code", escape(text))
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _code_of(match: re.Match[str]) -> str:
     number = ord(match[0])
     # Bytes that are no UTF-8 were decoded to these.
     number = number - 0xDC00 if 0xDC80 <= number <= 0xDCFF else number  # noqa: PLR2004  # the range Python keeps for it

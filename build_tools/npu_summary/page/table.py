@@ -44,7 +44,7 @@ def table(hunks: Hunks, anchors: dict[int, str]) -> str:
 
 
 def _row(row: Row, sides: list[int], anchors: dict[int, str]) -> str:
-    numbers, texts = (row[0], row[2]), _marked(row)
+    numbers, texts = (row[0], row[2]), _markup(row)
     same = None not in numbers and row[1] == row[3]
     kinds = ("", "") if same else ("del", "add")
     cells = (_cell(numbers[side], texts[side], kinds[side]) for side in sides)
@@ -57,7 +57,7 @@ def _cell(number: int | None, text: str, kind: str) -> str:
     return tag("td", str(number), class_="n") + tag("td", text, class_=kind)
 
 
-def _marked(row: Row) -> tuple[str, str]:
+def _markup(row: Row) -> tuple[str, str]:
     """Return both texts as markup, with what differs marked where the rest is the same."""
     old, new = row[1], row[3]
     if row[0] is None or row[2] is None or old == new:
@@ -67,10 +67,10 @@ def _marked(row: Row) -> tuple[str, str]:
     last = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
     if len((old[:first] + old[len(old) - last :]).strip()) * _ALIKE < max(len(old), len(new)):
         return _text(old), _text(new)
-    return _split(old, first, last), _split(new, first, last)
+    return _with_mark(old, first, last), _with_mark(new, first, last)
 
 
-def _split(text: str, first: int, last: int) -> str:
+def _with_mark(text: str, first: int, last: int) -> str:
     end = len(text) - last
     middle = tag("mark", _text(text[first:end])) if first < end else ""
     return _text(text[:first]) + middle + _text(text[end:])

@@ -47,7 +47,7 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
     findings = [finding for subject in subjects_ for finding in _check(subject, places, path)]
-    findings += [finding for place in chosen for finding in contradictions.shadows(place)]
+    findings += [finding for subject in subjects_ for finding in contradictions.shadows(subject)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
         subjects=tuple(subjects_),

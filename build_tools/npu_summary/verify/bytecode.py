@@ -7,15 +7,16 @@ second only the changed ones are compiled again, because compiling all takes
 half a minute.
 """
 
-# ruff: noqa: PTH116, PTH118, PTH123 - as in `stores`, plain `os`
-
 from __future__ import annotations
 
 import importlib.util
 import marshal
 import os
+import re
 import sys
 import warnings
+
+from ..stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,49 +27,36 @@ if TYPE_CHECKING:
     from .subjects import Subject
     from .surveys import Survey
 
+# Module and level of optimization of the files this Python uses: ``module.cpython-311.opt-1.pyc``.
+_NAME = re.compile(rf"([^.]+)\.{re.escape(sys.implementation.cache_tag or '')}(?:\.opt-([12]))?\.pyc")
 _HEADER = 16
-_UNCHECKED, _CHECKED = 1, 3
+_UNCHECKED = 1
 
 
 def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
     """Yield one finding for all stale bytecode; zip files hold none that is not reported as added."""
     if subject.zipped:
         return
-    stale = list(_stale(subject, seen))
+    stale = list(_stale_files(subject, seen))
     if stale:
         what = f"{len(stale)} compiled files that Python uses are not of the installed source"
         cause = "compiled from another version of the same date and size, or marked as never to be checked"
         yield subject.finding("stale bytecode", what, cause, paths=stale, repairs=subject.installer.remove(stale))
 
 
-def _stale(subject: Subject, seen: Survey) -> Iterator[str]:
+def _stale_files(subject: Subject, seen: Survey) -> Iterator[str]:
     changed = subject.upstream.keys()
-    root = os.path.abspath(subject.store.root)  # noqa: PTH100  # as in `stores`
+    root = os.path.abspath(subject.store.root)
     for folder, listed in seen.folders.items():
-        cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(root, folder, "x.py")))  # noqa: PTH120
-        for name in _names(cache):
-            stem, tag, optimization = _split(name)
-            source = f"{folder}/{stem}.py".removeprefix("/")
-            if tag != sys.implementation.cache_tag or source not in subject.files or f"{stem}.py" not in listed:
+        cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(root, folder, "x.py")))
+        for name in sorted(open_store(cache).listing("")):
+            found = _NAME.fullmatch(name)
+            source = f"{folder}/{found[1]}.py".removeprefix("/") if found else ""
+            if not found or source not in subject.files or f"{found[1]}.py" not in listed:
                 continue
-            compiled = os.path.join(cache, name)
+            compiled, optimization = os.path.join(cache, name), int(found[2] or 0)
             if _is_stale(os.path.join(root, source), compiled, optimization, thorough=source in changed):
                 yield compiled if sys.pycache_prefix else os.path.relpath(compiled, root).replace(os.sep, "/")
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(name for name in os.listdir(folder) if name.endswith(".pyc"))  # noqa: PTH208
-    except OSError:
-        return []
-
-
-def _split(name: str) -> tuple[str, str, int]:
-    """Return module name, interpreter tag and optimization level of ``module.cpython-311.opt-1.pyc``."""
-    parts = name.split(".")
-    stem, tag = parts[0], parts[1] if len(parts) > 2 else ""  # noqa: PLR2004  # name, tag, ending
-    level = parts[2].removeprefix("opt-") if len(parts) > 3 else "0"  # noqa: PLR2004  # and the level between
-    return stem, tag, int(level) if level.isdigit() else 0
 
 
 def _is_stale(source: str, compiled: str, optimization: int, *, thorough: bool) -> bool:
@@ -107,10 +95,10 @@ def _same(body: bytes, text: bytes, optimization: int) -> bool:
         found: object = marshal.loads(body)  # noqa: S302  # compared and not run; Python itself would run it
     except (ValueError, EOFError, TypeError):
         return True  # Python fails on it or compiles again; nothing else runs
-    return found == _compiled(text, optimization)
+    return found == _code_of(text, optimization)
 
 
-def _compiled(text: bytes, optimization: int) -> CodeType | None:
+def _code_of(text: bytes, optimization: int) -> CodeType | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,12 +1,9 @@
 """Causes: files that are not as they were built → groups of them by the likeliest reason."""
 
-# ruff: noqa: PTH116, PTH118 - as in `stores`, plain `os`
-
 from __future__ import annotations
 
 import hashlib
 import os
-from functools import partial
 
 from .leftovers import injects_plugin
 
@@ -21,7 +18,7 @@ _LATER = 2.0  # seconds; installers write RECORD last
 _GUESSES = 200  # files to look into; beyond that the cause is the same for all
 
 
-def grouped(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, list[str]]:
+def groups_by(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, list[str]]:
     """Return the paths by their cause, in order."""
     groups: dict[str, list[str]] = {}
     for path in paths:
@@ -32,16 +29,13 @@ def grouped(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, list
 def of_modified(subject: Subject, paths: Sequence[str]) -> dict[str, list[str]]:
     """Return modified files by the likely cause."""
     owners = _owners(subject)
-    guess = partial(_modified, subject, upstream=subject.upstream, owners=owners)
-    groups = grouped(paths[:_GUESSES], guess)
-    if rest := list(paths[_GUESSES:]):
-        groups.setdefault(max(groups, key=lambda cause: len(groups[cause])), []).extend(rest)
+    groups = groups_by(paths[:_GUESSES], lambda path: _of_one(subject, path, owners))
+    if rest := paths[_GUESSES:]:
+        max(groups.values(), key=len).extend(rest)
     return groups
 
 
-def _modified(
-    subject: Subject, path: str, *, upstream: Mapping[str, str | None], owners: Sequence[tuple[Dist, Mapping[str, str]]]
-) -> str:
+def _of_one(subject: Subject, path: str, owners: Sequence[tuple[Dist, Mapping[str, str]]]) -> str:
     try:
         content = subject.store.read(path)
     except OSError:
@@ -50,7 +44,7 @@ def _modified(
     for owner, claimed in owners:
         if claimed.get(path) == digest:
             return f"{owner.name} {owner.version} has written its own file over it"
-    if upstream.get(path) == digest:
+    if subject.upstream.get(path) == digest:
         return "this is upstream's file: it was copied over the patched one, or the patch was taken back"
     return _by_content(subject, content, path) or _by_time(subject, path)
 
@@ -98,7 +92,7 @@ def of_added(subject: Subject, paths: Sequence[str]) -> dict[str, list[str]]:
                 return f"installed by {owner.name} {owner.version}"
         return "left by another version or by a `git apply`, or put there by hand"
 
-    return grouped(paths, cause)
+    return groups_by(paths, cause)
 
 
 def _owners(subject: Subject) -> list[tuple[Dist, Mapping[str, str]]]:

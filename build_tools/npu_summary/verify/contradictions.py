@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ..installed import DATA
-from .findings import Finding
 from .manifests import MANIFEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..installed import Place
+    from .findings import Finding
     from .subjects import Subject
 
 
@@ -32,16 +31,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("manifest damaged", what, cause, paths=differing)
 
 
-def shadows(place: Place) -> Iterator[Finding]:
+def shadows(subject: Subject) -> Iterator[Finding]:
     """Yield a note for each further copy of the summary package."""
-    for other in place.shadows:
-        yield Finding(
-            kind="second copy",
-            distribution=place.distribution,
-            what=f"{other} is not used: {place.folder} comes first on sys.path",
-            paths=(other,),
-            level="note",
-        )
+    for other in subject.place.shadows:
+        what = f"{other} is not used: {subject.place.folder} comes first on sys.path"
+        yield subject.finding("second copy", what, paths=[other], repairs=(), level="note")
 
 
 def _differing(subject: Subject) -> list[str]:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..installed import normal_name
-from .stores import open_store
+from ..stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .stores import Store
+    from ..stores import Store
 
 _SUFFIXES = (".dist-info", ".egg-info")
 
@@ -34,45 +34,36 @@ class Dist:
     info: str
 
     @cached_property
-    def _header(self) -> Mapping[str, str]:
-        """Name and version as the metadata says, else as the folder's name says."""
-        name, _, version = self.info.rpartition(".")[0].partition("-")
-        found = {"Name": name, "Version": version.partition("-py")[0] if self.info.endswith("egg-info") else version}
-        for line in self._text("METADATA", "PKG-INFO", "").splitlines():
-            key, colon, value = line.partition(": ")
-            if not line.strip():
-                break
-            if colon and key in found:
-                found[key] = value.strip()
-        return found
+    def _metadata(self) -> list[tuple[str, str]]:
+        return self._fields("METADATA", "PKG-INFO", "")
 
     @property
     def key(self) -> str:
         """The normalized name by the folder's name, which is what Python's own lookup goes by."""
-        stem = self.info.rpartition(".")[0] if self.info.endswith(_SUFFIXES) else self._header["Name"]
+        stem = self.info.rpartition(".")[0] if self.info.endswith(_SUFFIXES) else self.name
         return normal_name(stem.partition("-")[0])
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """The name as it is spelled."""
-        return self._header["Name"]
+        """The name as it is spelled, by the metadata or else by the folder."""
+        return dict(self._metadata).get("Name") or self.info.rpartition(".")[0].partition("-")[0]
 
-    @property
+    @cached_property
     def version(self) -> str:
-        """The version; empty where the metadata is damaged and the folder's name has none."""
-        return self._header["Version"]
+        """The version, likewise; empty where the metadata is damaged and the folder's name has none."""
+        version = self.info.rpartition(".")[0].partition("-")[2]
+        by_folder = version.partition("-py")[0] if self.info.endswith("egg-info") else version
+        return dict(self._metadata).get("Version") or by_folder
 
     @cached_property
     def requires(self) -> tuple[str, ...]:
         """Its requirements as the metadata spell them."""
-        headers = self._text("METADATA", "PKG-INFO").partition("\n\n")[0].splitlines()
-        return tuple(line.partition(":")[2].strip() for line in headers if line.startswith("Requires-Dist:"))
+        return tuple(value for key, value in self._metadata if key == "Requires-Dist")
 
     @property
     def tags(self) -> tuple[str, ...]:
         """For which Pythons and platforms its wheel says it is."""
-        lines = self._text("WHEEL").splitlines()
-        return tuple(line.partition(":")[2].strip() for line in lines if line.startswith("Tag:"))
+        return tuple(value for key, value in self._fields("WHEEL") if key == "Tag")
 
     @property
     def installer(self) -> str:
@@ -106,6 +97,12 @@ class Dist:
             return {}
         return {path: digest for path, digest in self.record.items() if path.startswith(wanted)}
 
+    def _fields(self, *names: str) -> list[tuple[str, str]]:
+        """Return the fields of a metadata file, up to its first empty line."""
+        head = self._text(*names).replace("\r\n", "\n").partition("\n\n")[0]
+        fields = (line.partition(":") for line in head.splitlines())
+        return [(key, value.strip()) for key, colon, value in fields if colon]
+
     def _text(self, *names: str) -> str:
         for name in names:
             try:
@@ -119,7 +116,7 @@ def scan(path: Iterable[str]) -> tuple[Dist, ...]:
     """Return every distribution on the path, in the order in which Python looks them up."""
     found: dict[tuple[str, str], Dist] = {}
     for root in path:
-        store = open_store(root or ".")
+        store = open_store(root)
         for name in sorted(store.listing("")):
             if name.endswith(_SUFFIXES) or name == "EGG-INFO":
                 found.setdefault((os.path.realpath(root), name), Dist(store=store, info=name))
@@ -127,7 +124,7 @@ def scan(path: Iterable[str]) -> tuple[Dist, ...]:
 
 
 def _record_rows(text: str) -> dict[str, str]:
-    import csv  # noqa: PLC0415  # only needed where a RECORD is read in full
+    import csv
 
     rows = {}
     for row in csv.reader(text.splitlines()):

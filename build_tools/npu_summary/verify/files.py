@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import causes
+from .digests import digests
 from .leftovers import REJECTED
-from .stores import digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from .surveys import Survey
 
 _BINARY = (".so", ".pyd")
-_TEXTS: dict[Kind, tuple[str, str]] = {
-    "modified": ("differs from what was built", "differ from what was built"),
-    "missing": ("not there", "not there"),
-    "added": ("that was not built", "that were not built"),
-    "not a file": ("replaced by something else", "replaced by something else"),
-    "unreadable": ("could not be read", "could not be read"),
-    "imported instead": ("imported instead of what was built", "imported instead of what was built"),
+_TEXTS: dict[Kind, str] = {
+    "modified": "differ{s} from what was built",
+    "missing": "not there",
+    "added": "that {were} not built",
+    "not a file": "replaced by something else",
+    "unreadable": "could not be read",
+    "imported instead": "imported instead of what was built",
 }
 
 
@@ -32,7 +32,7 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
     modified = [path for path, digest in actual.items() if path not in unread and digest != subject.files[path]]
     for cause, paths in causes.of_modified(subject, modified).items():
         yield _finding(subject, "modified", paths, cause)
-    for reason, paths in causes.grouped(unread, lambda path: unread[path].strerror or str(unread[path])).items():
+    for reason, paths in causes.groups_by(unread, lambda path: unread[path].strerror or str(unread[path])).items():
         yield _finding(subject, "unreadable", paths, reason, level="unknown")
     if seen.missing:
         yield _finding(subject, "missing", seen.missing, causes.of_missing(subject, seen.missing))
@@ -43,7 +43,7 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
 
 def _check_added(subject: Subject, seen: Survey) -> Iterator[Finding]:
     added = [path for path in seen.added if not path.endswith(REJECTED)]
-    preferred = [path for path in added if _preferred(path, subject, seen)]
+    preferred = [path for path in added if _is_preferred(path, subject, seen)]
     if preferred:
         cause = "Python looks for folders and compiled modules before it looks for the built .py"
         repairs = subject.installer.remove(preferred)
@@ -53,7 +53,7 @@ def _check_added(subject: Subject, seen: Survey) -> Iterator[Finding]:
         yield _finding(subject, "added", paths, cause, repairs=subject.installer.remove(paths))
 
 
-def _preferred(path: str, subject: Subject, seen: Survey) -> bool:
+def _is_preferred(path: str, subject: Subject, seen: Survey) -> bool:
     """Return whether Python would import an added file or folder rather than the built module of that name."""
     folder, _, name = path.rstrip("/").rpartition("/")
     source = f"{folder}/{name.partition('.')[0]}.py"
@@ -74,6 +74,7 @@ def _finding(  # noqa: PLR0913  # each says another thing about the files
     repairs: tuple[Repair, ...] | None = None,
     level: Level = "damage",
 ) -> Finding:
-    one, many = _TEXTS[kind]
-    what = f"1 file {one}" if len(paths) == 1 else f"{len(paths)} files {many}"
+    one = len(paths) == 1
+    text = _TEXTS[kind].format(s="s" if one else "", were="was" if one else "were")
+    what = f"{len(paths)} {'file' if one else 'files'} {text}"
     return subject.finding(kind, what, cause, paths=paths, repairs=repairs, level=level)

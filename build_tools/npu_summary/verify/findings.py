@@ -73,7 +73,7 @@ class Finding:
     kind: Kind
     distribution: str
     what: str
-    cause: str = ""
-    repairs: tuple[Repair, ...] = ()
-    paths: tuple[str, ...] = ()
-    level: Level = "damage"
+    cause: str
+    repairs: tuple[Repair, ...]
+    paths: tuple[str, ...]
+    level: Level

@@ -6,7 +6,7 @@ import os
 import re
 
 from ..installed import normal_name
-from .stores import open_store
+from ..stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
             repairs=(*subject.installer.remove(rejected), *subject.installer.reinstall()),
         )
     if subject.for_npus:
-        yield from _injected(subject, seen)
+        yield from _imports(subject, seen)
     if subject.for_npus and subject.place.project == "verl":
         yield from _plugin(subject)
-    yield from _hooks(subject)
+    yield from _startup_hooks(subject)
 
 
-def _injected(subject: Subject, seen: Survey) -> Iterator[Finding]:
+def _imports(subject: Subject, seen: Survey) -> Iterator[Finding]:
     for top in subject.tops:
         path = f"{top}/__init__.py"
         if path in seen.present and injects_plugin(_read(subject, path)):
@@ -63,9 +63,9 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
     """Yield where the plugin itself is installed, as files or as an editable clone."""
     roots = dict.fromkeys(one.store.root for one in (*subject.dists, *subject.own))
     folders = [
-        os.path.join(root, PLUGIN)  # noqa: PTH118  # as in `stores`
+        os.path.join(root, PLUGIN)
         for root in [*roots, subject.store.root]
-        if any(name in open_store(root or ".").listing(PLUGIN) for name in _PLUGIN_FILES)
+        if any(name in open_store(root).listing(PLUGIN) for name in _PLUGIN_FILES)
     ]
     clones = [one.editable for one in subject.dists if one.key == normal_name(PLUGIN) and one.editable]
     found = tuple(dict.fromkeys([*folders, *clones]))
@@ -80,7 +80,7 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _hooks(subject: Subject) -> Iterator[Finding]:
+def _startup_hooks(subject: Subject) -> Iterator[Finding]:
     """Yield .pth files that run code about the shipped packages in every Python process."""
     own = (*subject.tops, *(module.removesuffix(".py") for module in subject.modules))
     known = (*own, PLUGIN) if subject.for_npus else own

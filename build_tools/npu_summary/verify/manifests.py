@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..installed import Place
-    from .stores import Store
+    from ..stores import Store
 
 MANIFEST = "manifest.json"
 
@@ -40,7 +40,7 @@ def read(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     RECORD stands in for a manifest that is damaged: better than nothing, and named as the reason.
     """
     path = f"{place.package}/{MANIFEST}"
-    listed = _listed(record, path)
+    listed = _from_record(record, path)
     try:
         content = store.read(path)
     except OSError as error:
@@ -60,7 +60,7 @@ def read(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     return Built(files={**listed, path: digest}, damage=damage)
 
 
-def _listed(record: Mapping[str, str], manifest: str) -> dict[str, str]:
+def _from_record(record: Mapping[str, str], manifest: str) -> dict[str, str]:
     """Return the built files by RECORD, less the manifest, of which something else is said."""
     # Scripts lie outside the packages: in `../../bin/`, or in `bin/` after `pip install --target`.
     other = ("../", "bin/", manifest)

@@ -1,12 +1,12 @@
 """Origins: the path and Python's own finders → packages that Python would import from somewhere else."""
 
-# ruff: noqa: PTH100, PTH109, PTH118, PTH120 - as in `stores`, plain `os`
-
 from __future__ import annotations
 
 import os
 import sys
 from importlib.machinery import PathFinder
+
+from ..stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,20 +30,20 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
             finder, spec = _find(top, path)
         except Exception as error:  # a foreign finder may fail in any way; that is an answer too
             what = f"cannot tell where `import {top}` leads: {error}"
-            yield subject.finding("shadowed", what, "", repairs=(), level="unknown")
+            yield subject.finding("shadowed", what, repairs=(), level="unknown")
             continue
         found = _location(spec)
         expected = os.path.join(os.path.abspath(subject.store.root), entry)
         if found and os.path.realpath(found) != os.path.realpath(expected):
-            cause, remedy = _explain(found, finder)
+            cause, remedy = _why_elsewhere(found, finder)
             yield _finding(subject, f"`import {top}` gives {found}, not {expected}", cause, remedy, found)
         elif not found and subject.store.listing(top):
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {top}` finds nothing, though {expected} is there"
-            yield _finding(subject, what, *_unfound(subject, top), "")
+            yield _finding(subject, what, *_why_unfound(subject, top), "")
 
 
-def _unfound(subject: Subject, top: str) -> tuple[str, str]:
+def _why_unfound(subject: Subject, top: str) -> tuple[str, str]:
     """Return why Python does not find a package that is there, and what to do about it."""
     root = subject.store.root
     if subject.zipped and "__init__.py" not in subject.store.listing(top):
@@ -73,7 +73,7 @@ def _location(spec: ModuleSpec | None) -> str:
     return spec.origin or ""
 
 
-def _explain(found: str, finder: object) -> tuple[str, str]:
+def _why_elsewhere(found: str, finder: object) -> tuple[str, str]:
     """Return why Python looks there first, and what to do about it."""
     root = os.path.dirname(os.path.abspath(found))
     name = getattr(finder, "__module__", "") or type(finder).__module__
@@ -86,7 +86,7 @@ def _explain(found: str, finder: object) -> tuple[str, str]:
     for file in _pth_files():
         if root in _lines(file):
             return f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
-    import site  # noqa: PLC0415  # only needed where something is wrong
+    import site
 
     if _same(root, site.getusersitepackages()):
         return "a copy installed with --user", "uninstall it, or set PYTHONNOUSERSITE=1"
@@ -99,16 +99,13 @@ def _same(one: str, other: str) -> bool:
 
 def _pth_files() -> Iterator[str]:
     for entry in sys.path:
-        try:
-            names = sorted(os.listdir(entry))  # noqa: PTH208  # as above
-        except OSError:
-            continue
+        names = sorted(open_store(entry).listing(""))
         yield from (os.path.join(entry, name) for name in names if name.endswith(".pth"))
 
 
 def _lines(file: str) -> set[str]:
     try:
-        with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123  # as above
+        with open(file, encoding="utf-8", errors="replace") as opened:
             return {os.path.realpath(line.strip()) for line in opened if line.strip()[:1] not in {"", "#"}}
     except OSError:
         return set()

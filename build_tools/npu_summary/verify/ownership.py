@@ -23,11 +23,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         if other.store.root == subject.store.root and other not in subject.own and not is_companion:
             yield from _claims(subject, other)
     if not subject.own:
-        yield _unregistered(subject)
+        yield _no_metadata(subject)
     elif len(subject.own) > 1:
-        yield _registered_twice(subject)
+        yield _several_metadata(subject)
     else:
-        yield from _registered(subject, subject.own[0])
+        yield from _metadata(subject, subject.own[0])
 
 
 def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
@@ -42,14 +42,14 @@ def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
         )
 
 
-def _unregistered(subject: Subject) -> Finding:
+def _no_metadata(subject: Subject) -> Finding:
     elsewhere = next((one.store.root for one in subject.dists if one.key == normal_name(subject.name)), "")
     why = f"; the metadata lies in {elsewhere}" if elsewhere else ", or its metadata was removed"
     what = f"no metadata of {subject.name} beside its files"
     return subject.finding("unregistered", what, f"only the folders were copied here{why}")
 
 
-def _registered_twice(subject: Subject) -> Finding:
+def _several_metadata(subject: Subject) -> Finding:
     infos = [one.info for one in subject.own]
     wrong = [info for info in infos if not info.endswith(f"-{subject.version}.dist-info")]
     return subject.finding(
@@ -60,7 +60,7 @@ def _registered_twice(subject: Subject) -> Finding:
     )
 
 
-def _registered(subject: Subject, own: Dist) -> Iterator[Finding]:
+def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
     """Yield what is wrong with the one metadata folder there is."""
     if own.version != subject.version:
         what = f"the metadata says {own.version}, the files are of {subject.version}"

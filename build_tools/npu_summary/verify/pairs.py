@@ -36,7 +36,7 @@ def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Fin
             cause = f"{registered.name} {registered.version} is registered, but its files are gone"
         yield subject.finding("pair missing", f"{made_for}, which is not installed", cause, repairs=repairs)
         return
-    there = next(iter(load([place]).changes), None)
+    there = next(iter(load([place])[0]), None)
     actual = there["distribution"]["version"] if there else registered.version if registered else "unknown"
     overlay = (there["overlay"]["name"], there["overlay"]["revision"]) if there else ("", 0)
     if actual.partition("+")[0] != version.partition("+")[0] or overlay != wanted:

@@ -67,7 +67,7 @@ class Installer:
         """Delete files and folders, given relative to the root or absolute."""
         if self._zipped:
             return self.reinstall()
-        absolute = [os.path.join(self.root, path) for path in paths]  # noqa: PTH118  # pathlib is not imported here
+        absolute = [os.path.join(self.root, path) for path in paths]
         return tuple(Repair(rank=_REMOVE, command=f"rm -rf {shlex.quote(path)}") for path in absolute)
 
     @property
@@ -77,7 +77,7 @@ class Installer:
 
     @property
     def _zipped(self) -> bool:
-        return os.path.isfile(self.root)  # noqa: PTH113  # as above
+        return os.path.isfile(self.root)
 
     def _install(self, name: str, version: str = "") -> str:
         version = version or self.version
@@ -102,17 +102,14 @@ class Installer:
 
 def _is_own(root: str) -> bool:
     """Return whether it is where this Python's packages are installed."""
-    import sysconfig  # noqa: PLC0415  # only needed where something is wrong
+    import sysconfig
 
-    return _real(root) in {_real(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+    own = (sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    return os.path.realpath(root) in map(os.path.realpath, own)
 
 
 def _is_users(root: str) -> bool:
     """Return whether it is where ``pip install --user`` puts things."""
-    import site  # noqa: PLC0415  # as above
+    import site
 
-    return _real(root) == _real(site.getusersitepackages())
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(path)
+    return os.path.realpath(root) == os.path.realpath(site.getusersitepackages())

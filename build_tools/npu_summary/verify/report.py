@@ -78,7 +78,7 @@ class Verification(Report):
             if subject.changes:
                 yield f"  {provenance.made_of(subject.changes)}"
             for finding in found:
-                yield from _shown(finding)
+                yield from _lines(finding)
         yield from (f"error: {problem}" for problem in self.problems)
         if commands := self.commands():
             yield "to repair everything, in this order, with our wheels on your index or in a folder that"
@@ -86,7 +86,7 @@ class Verification(Report):
             yield from (f"  {command}" for command in commands)
 
 
-def _shown(finding: Finding) -> Iterator[str]:
+def _lines(finding: Finding) -> Iterator[str]:
     yield f"  {'note: ' if finding.level == 'note' else ''}{finding.kind}: {finding.what}"
     if finding.level == "note":
         return

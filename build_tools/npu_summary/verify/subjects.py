@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .. import changes as model
 from ..installed import DATA, normal_name
+from ..stores import Archive
 from . import manifests
 from .findings import Finding
 from .repairs import Installer
-from .stores import Archive, open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
     from ..changes import Changes
     from ..installed import Place
+    from ..stores import Store
     from .distributions import Dist
     from .findings import Kind, Level, Repair
-    from .stores import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class Subject:
         """Whether it is made for NPUs: there a plugin is known that patches the same sources, elsewhere none is."""
         return self.changes is not None and self.changes["purpose"] == model.NPU
 
-    @property
+    @cached_property
     def upstream(self) -> dict[str, str | None]:
         """The sha256 of upstream's file by path, of the files that were changed; None for added ones."""
         files = self.changes["files"] if self.changes else ()
@@ -93,7 +94,7 @@ class Subject:
         self,
         kind: Kind,
         what: str,
-        cause: str,
+        cause: str = "",
         *,
         paths: Iterable[str] = (),
         repairs: tuple[Repair, ...] | None = None,
@@ -113,7 +114,7 @@ class Subject:
 
 def load(place: Place, dists: Sequence[Dist]) -> Subject:
     """Read what was built and what is installed at one place; never raises for damaged data."""
-    store = open_store(place.root or ".")
+    store = place.store
     own = tuple(one for one in dists if one.store.root == store.root and one.key == normal_name(place.distribution))
     changes, damage = _summary(place)
     built = manifests.read(place, store, _record(own, changes))

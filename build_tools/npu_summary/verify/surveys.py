@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .stores import Kind
+    from ..stores import Kind
     from .subjects import Subject
 
 _CACHE = "__pycache__"
@@ -43,7 +43,7 @@ def survey(subject: Subject) -> Survey:
             built.setdefault(folder, set()).add(name)
             folder, _, name = folder.rpartition("/")
     folders = {folder: subject.store.listing(folder) for folder in sorted(built)}
-    added = tuple(_added(subject, built, folders))
+    added = tuple(_additions(subject, built, folders))
     if subject.modules:
         folders[""] = subject.store.listing("")  # what else lies there is not ours
     kinds = {path: folders.get((parts := path.rpartition("/"))[0], {}).get(parts[2]) for path in sorted(subject.files)}
@@ -56,7 +56,9 @@ def survey(subject: Subject) -> Survey:
     )
 
 
-def _added(subject: Subject, built: Mapping[str, set[str]], folders: Mapping[str, Mapping[str, Kind]]) -> Iterator[str]:
+def _additions(
+    subject: Subject, built: Mapping[str, set[str]], folders: Mapping[str, Mapping[str, Kind]]
+) -> Iterator[str]:
     for folder, listed in folders.items():
         for name, kind in sorted(listed.items()):
             if name in built[folder] or name == _CACHE or name.startswith(_NFS):

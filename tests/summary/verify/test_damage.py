@@ -114,7 +114,7 @@ def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
 
 
 def test_file_that_cannot_be_read_leaves_it_untold(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from npu_summary.verify import stores  # noqa: PLC0415
+    from npu_summary import stores  # noqa: PLC0415
 
     read = stores.Folder.read
 

@@ -1,24 +1,20 @@
 """Stores: relative POSIX paths → listings and bytes, of a folder and of a zip file on the path alike."""
 
-# Plain `os`: a verification lists and opens thousands of files, which pathlib makes several times slower.
-# ruff: noqa: PTH118, PTH123
-
 from __future__ import annotations
 
-import hashlib
 import os
-import zipfile
 from functools import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Literal, Protocol
+    from zipfile import ZipFile
 
     Kind = Literal["file", "folder", "other"]
 
     class Store(Protocol):
-        """What a verification needs of either."""
+        """What is needed of either."""
 
         root: str
 
@@ -27,10 +23,6 @@ if TYPE_CHECKING:
 
         def read(self, path: str) -> bytes:
             """Return a file's bytes; raises ``OSError``."""
-
-
-_CHUNK = 64
-_THREADS = 8  # hides the latency of network file systems; on a local disk it changes little
 
 
 class Folder:
@@ -71,15 +63,17 @@ class Archive:
             raise OSError(str(error) or type(error).__name__) from error
 
     @cached_property
-    def _zip(self) -> zipfile.ZipFile:
-        return zipfile.ZipFile(self.root)
+    def _zip(self) -> ZipFile:
+        from zipfile import ZipFile
+
+        return ZipFile(self.root)
 
     @cached_property
     def _folders(self) -> dict[str, dict[str, Kind]]:
         folders: dict[str, dict[str, Kind]] = {}
         try:
             names = self._zip.namelist()
-        except (OSError, zipfile.BadZipFile):
+        except Exception:  # as in `read`
             return {}
         for name in names:
             parts = name.split("/")
@@ -91,30 +85,8 @@ class Archive:
 
 
 def open_store(root: str) -> Store:
-    """Return the store at an entry of the path."""
-    return Archive(root) if os.path.isfile(root) else Folder(root)  # noqa: PTH113  # as above
-
-
-def digests(store: Store, paths: Iterable[str]) -> dict[str, str | OSError]:
-    """Return the sha256 of each file, hex, or why it cannot be read."""
-    listed = list(paths)
-    if isinstance(store, Archive):
-        return dict(_digests(store, listed))
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # only needed here
-
-    chunks = [listed[start : start + _CHUNK] for start in range(0, len(listed), _CHUNK)]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return {path: found for part in pool.map(lambda chunk: _digests(store, chunk), chunks) for path, found in part}
-
-
-def _digests(store: Store, paths: Iterable[str]) -> list[tuple[str, str | OSError]]:
-    found: list[tuple[str, str | OSError]] = []
-    for path in paths:
-        try:
-            found.append((path, hashlib.sha256(store.read(path)).hexdigest()))
-        except OSError as error:
-            found.append((path, error))
-    return found
+    """Return the store at an entry of the path; the empty one is the current folder."""
+    return Archive(root) if os.path.isfile(root) else Folder(root or ".")
 
 
 def _kind(entry: os.DirEntry[str]) -> Kind:
