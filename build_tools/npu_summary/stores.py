@@ -90,6 +90,7 @@ def open_store(root: str) -> Store:
 
 
 def _kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_file():
-        return "file"
-    return "folder" if entry.is_dir() else "other"
+    try:
+        return "file" if entry.is_file() else "folder" if entry.is_dir() else "other"
+    except OSError:  # a circle of links
+        return "other"

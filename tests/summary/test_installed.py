@@ -46,6 +46,7 @@ def test_absent_folders_plain_files_and_the_current_folder_are_all_fine(
 ) -> None:
     site.install(verl())
     (tmp_path / "plain").write_text("not a zip file", encoding="utf-8")
+    (site.folder / "circle").symlink_to("circle")
     monkeypatch.chdir(site.folder)
     assert packages(tmp_path / "absent", tmp_path / "plain", tmp_path, "") == ["verl_npu_summary"]
 

@@ -94,6 +94,10 @@ def _pipe_for_file(site: Site) -> None:
     os.mkfifo(site.path(TRAINER))
 
 
+def _circle(site: Site) -> None:
+    site.path("verl/circle").symlink_to("circle")
+
+
 def _dangling(site: Site) -> None:
     site.path(TRAINER).unlink()
     site.path(TRAINER).symlink_to("nowhere.py")
@@ -353,6 +357,7 @@ DAMAGES = [
     ),
     Damage(name="folder instead of a file", do=_folder_for_file, kinds={"not a file"}),
     Damage(name="pipe instead of a file", do=_pipe_for_file, kinds={"not a file"}),
+    Damage(name="circle of links added", do=_circle, kinds={"added"}),
     Damage(name="dangling link instead of a file", do=_dangling, kinds={"not a file"}),
     Damage(name="stale bytecode of equal date and size", do=_stale_by_date, kinds={"stale bytecode"}),
     Damage(name="stale bytecode for python -O", do=_stale_optimized, kinds={"stale bytecode"}),
