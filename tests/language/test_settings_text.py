@@ -46,7 +46,7 @@ def test_every_line_stands_under_its_keys() -> None:
         ("a.c d.[2].[2]", False),
         ("a.e", True),
         ("http://h", True),
-        ("a", True),
+        ("---13.a", True),
     ]
 
 
@@ -59,6 +59,8 @@ def test_every_line_stands_under_its_keys() -> None:
         ("a: 1\na: 2\n", "a: 1\na: 2\nb: 1\n", []),
         ("- a: 1\n- a: 2\n", "- a: 1\n  b: 1\n- a: 2\n  b: 1\n", []),
         ("- a: 1\n", "- a: 1\n  'a': 1\n", ["[1].a"]),
+        ("", "a: 1\n---\na: 1\na: 2\n", ["---1.a"]),
+        ("", "a: 1\n--- # two\na: 1\n--- {b: 1}\na: 1\n", []),
         ("t: |\n  a: 1\n", "t: |\n  a: 1\n  a: 1\n", []),
     ],
 )

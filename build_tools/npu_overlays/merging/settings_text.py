@@ -64,14 +64,14 @@ def keyed_lines(text: str) -> Iterator[Line]:
         column = len(line) - len(line.lstrip())
         if not rest or rest.startswith("#"):
             continue
-        if rest == "---":
-            around = _Around()
+        if rest.split()[0] == "---":
+            around = _Around(levels=[(-1, "", f"{rest.split()[0]}{number}")])  # another document
             continue
         keyed = False
         if text_below is None or column <= text_below:
             keyed, opens_text = _read(around, column, rest)
             text_below = around.levels[-1][0] if opens_text and around.levels else None
-        keys = tuple(name for _, name, _ in around.levels)
+        keys = tuple(name for column, name, _ in around.levels if column >= 0)
         yield Line(number=number, keys=keys, place=around.place(), keyed=keyed)
 
 
