@@ -100,11 +100,13 @@ class Subject:
         content: everything the overlay says.
         tree: the pinned upstream files.
         absent: paths the commit holds and this source is known to lack.
+        version: upstream's; empty where it is not known and makes no difference.
     """
 
     content: Content
     tree: SourceTree
     absent: frozenset[str]
+    version: str = ""
 
 
 def subject(overlay: Overlay, choice: Choice) -> Subject:
@@ -121,7 +123,8 @@ def subject(overlay: Overlay, choice: Choice) -> Subject:
     if not lock and needs_version(overlay):
         version = upstream_metadata(tree).version
     content = written_out(load_content(overlay, version), tree)
-    return Subject(content=content, tree=tree, absent=frozenset(archive.missing if archive else ()))
+    absent = frozenset(archive.missing if archive else ())
+    return Subject(content=content, tree=tree, absent=absent, version=version)
 
 
 def preview(overlay: Overlay, choice: Choice) -> PatchedTree:

@@ -12,6 +12,7 @@ from npu_overlays.checkout.series import Series, series
 from npu_overlays.errors import OutputError, Problem, UsageError
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, inputs_digest
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
@@ -28,7 +29,7 @@ class Checkout:
     Args:
         folder: where it lies.
         overlay: name of the overlay.
-        digest: of all that the overlay was made of.
+        digest: of all that decided what the overlay gives.
         base: upstream's commit in it.
         head: the last commit that says what the overlay says.
     """
@@ -62,7 +63,11 @@ def check_out(subject: Subject, folder: Path) -> tuple[Checkout, Series]:
             stage.mkdir()
             base, head = write(stage, subject, made)
             found = Checkout(
-                folder=folder, overlay=subject.content.overlay.name, digest=subject.content.digest, base=base, head=head
+                folder=folder,
+                overlay=subject.content.overlay.name,
+                digest=digest_of(subject.content),
+                base=base,
+                head=head,
             )
             note(stage, found)
             with held(f"{folder} is written"):
@@ -79,6 +84,11 @@ def refuse_present(folder: Path) -> None:
     else:
         return
     raise UsageError(Problem(where=str(folder), what=what, fix="name a folder that is not there yet"))
+
+
+def digest_of(content: Content) -> str:
+    """Return the digest of all that decides what an overlay gives; its lock and licences do not."""
+    return inputs_digest(content.overlay, without=(LOCK_FILE, *LICENCE_FILES))
 
 
 def note(folder: Path, found: Checkout) -> None:
@@ -108,7 +118,7 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
     if found.overlay != overlay:
         what, fix = f"is a checkout of {found.overlay}, not of {overlay}", f"name {found.overlay}, or {again}"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
-    if found.digest != content.digest:
+    if found.digest != digest_of(content):
         what = f"{overlay} was changed since this checkout was made"
         fix = f"{again}, and bring your changes there: git diff {found.head[:12]} gives them as a patch"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from npu_overlays.overlay.project import CONFIG_FILE, LAYER_FILE, Layer, Overlay
@@ -45,11 +45,13 @@ def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
             yield path.relative_to(layer.folder).as_posix(), path
 
 
-def inputs_digest(overlay: Overlay) -> str:
-    """Return the sha256 over every input of a pin and its layers, hex; the same wherever they lie."""
+def inputs_digest(overlay: Overlay, *, without: Container[str] = ()) -> str:
+    """Return the sha256 over every input of a pin and its layers but those named, hex; the same wherever they lie."""
     digest = hashlib.sha256()
     for layer in overlay.chain:
         for name, path in layer_files(layer):
+            if name in without:
+                continue
             executable = "x" if path.stat().st_mode & 0o100 else "-"
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             digest.update(f"{layer.label(name)}\0{executable}\0{content}\n".encode("utf-8", "surrogateescape"))

@@ -1,0 +1,209 @@
+"""`refresh`: a checkout that was edited → the overlay that gives it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.selection import find_named, select
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.pipeline import subject
+from npu_overlays.progress import about
+from npu_overlays.refreshing.refresh import EDITED, Refreshed, bring_up_to_date, refresh
+
+if TYPE_CHECKING:
+    from npu_overlays.console import Console
+
+_DESCRIPTION = """\
+Turn what was edited in a checkout back into its overlay. Of a Python file, each
+symbol becomes the operation that depends on least: edited where little changed,
+wrapped where upstream's function still stands beside it as `_upstream_NAME`,
+else replaced, added or deleted. Operations that were there stay in their files,
+with their reasons; what is new goes into the pin's own folder, or --into a
+layer. What no operation can say becomes a patch.
+
+Everything is proven before anything is written: the changed overlay is applied,
+and must give the files that were edited. Comments that stand in no operation,
+blank lines, and the places of imports and additions may come out otherwise;
+such files are named, and the work tree as you left it is kept as a commit.
+
+Reasons of what is new are given with --why, or asked for in $EDITOR.
+
+examples:
+  npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "NPU has no bfloat16 here."
+  npu-overlays refresh verl@d62da49 ~/src/verl-npu --dry-run
+  npu-overlays refresh verl@d62da49 ~/src/verl-npu --into verl
+"""
+_ASKED = """\
+# Say for each of these why it is done, in one sentence for a user of the wheel,
+# behind its colon. Nothing is written where one is left empty.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: which overlay, and where its upstream is to come from.
+        folder: the checkout.
+        why: the reason of all that is new; empty to ask.
+        into: the layer that takes what is new; empty for the pin's own folder.
+        dry_run: whether to write nothing.
+        json: whether the report is JSON.
+    """
+
+    selection: Selection
+    folder: Path
+    why: str
+    into: str
+    dry_run: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_one(parser)
+    parser.add_argument("folder", type=folder, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
+    parser.add_argument("--why", default="", metavar="TEXT", help="the reason of all that is new")
+    parser.add_argument(
+        "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(
+        selection=read_one(parsed),
+        folder=parsed.folder,
+        why=" ".join(parsed.why.split()),
+        into=parsed.into,
+        dry_run=parsed.dry_run,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    (overlay,) = select(options.selection)
+    choice = options.selection.choice
+    with about(overlay.name):
+        done = refresh(
+            subject(overlay, choice),
+            options.folder,
+            into=options.into,
+            explain=lambda new: _reasons(options, new),
+            dry_run=options.dry_run,
+        )
+        if done.files and not options.dry_run:
+            bring_up_to_date(done.checkout, subject(find_named(options.selection.root, str(overlay.folder)), choice))
+    if options.json:
+        console.json(_as_json(done, options))
+    else:
+        _report(console, done, options, overlay.name)
+    return 0
+
+
+def _reasons(options: Options, new: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+    """Return the reason of each thing that is new; raises `UsageError` where one is missing."""
+    if options.why or not new:
+        return dict.fromkeys(new, options.why)
+    names = [f"{action} {target}" for action, target in new]
+    answers = _asked(names) if sys.stdin is not None and sys.stdin.isatty() and not options.json else {}
+    if missing := [name for name in names if not answers.get(name)]:
+        fix = 'say why: --why "one sentence for a user of the wheel"'
+        raise UsageError([Problem(where=name, what="is new and has no reason", fix=fix) for name in missing])
+    return {one: answers[name] for one, name in zip(new, names, strict=True)}
+
+
+def _asked(names: Sequence[str]) -> dict[str, str]:
+    """Return the reasons that a person writes in their editor, by what they are asked for."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-why-") as place:
+        file = Path(place) / "reasons.txt"
+        file.write_text(_ASKED + "".join(f"\n{name}: " for name in names) + "\n", "utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            fix = 'set EDITOR, or give the reason with --why "…"'
+            raise UsageError(Problem(where=editor, what=f"no editor: {error}", fix=fix)) from error
+        lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return {name: line[len(name) + 1 :].strip() for line in lines for name in names if line.startswith(f"{name}:")}
+
+
+def _said(done: Refreshed) -> list[dict[str, str]]:
+    """Return what becomes of each thing the overlay says."""
+    plan = done.plan
+    rows = [
+        {
+            "target": one.target,
+            "before": one.known.action if one.known else "",
+            "after": one.wanted.action if one.wanted else "",
+        }
+        for one in plan.operations
+    ]
+    for file in plan.files:
+        after = "file" if file.wanted.content is not None else ""
+        rows.append({"target": file.wanted.path, "before": "file" if file.known else "", "after": after})
+    rows += [{"target": one.path, "before": "patch" if one.known else "", "after": "patch"} for one in plan.patches]
+    for edit in plan.edits:
+        after = "" if edit.replace is None else "edit"
+        rows.append({"target": edit.path, "before": "edit" if edit.known else "", "after": after})
+    return rows
+
+
+def _report(console: Console, done: Refreshed, options: Options, name: str) -> None:
+    for path in done.plan.layouts:
+        console.notice(f"{path}: comments, blank lines, or the places of imports and additions come out otherwise")
+    if not done.files:
+        console.line(f"{name}: nothing to bring back from {done.checkout.folder}", style="green")
+        return
+    for row in _said(done):
+        verb = {True: "new", False: "changed" if row["after"] else "gone"}[not row["before"]]
+        console.line(f"  {verb:<8} {row['after'] or row['before']:<9} {row['target']}")
+    for file in done.files:
+        written = "deleted" if file.content is None else "written"
+        console.line(f"{file.layer.folder / file.path}: {'would be ' if options.dry_run else ''}{written}")
+    if options.dry_run:
+        return
+    number = plural(len(done.files), "file")
+    console.line(f"{name}: {number} refreshed; the wheel will be what was edited", style="green")
+    console.line(f"  what it depends on upstream:    npu-overlays lock {name}")
+    console.line(f"  the work tree as you left it:   git -C {shlex.quote(str(done.checkout.folder))} show {EDITED}")
+    layers = sorted({file.layer.name for file in done.files if "@" not in file.layer.name})
+    if layers:
+        console.notice(f"other pins are made of {', '.join(layers)} too: npu-overlays lock --all, and check --all")
+
+
+def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
+    return {
+        "overlay": done.checkout.overlay,
+        "folder": str(done.checkout.folder),
+        "written": bool(done.files) and not options.dry_run,
+        "changes": _said(done),
+        "files": [
+            {"path": str(file.layer.folder / file.path), "layer": file.layer.name, "deleted": file.content is None}
+            for file in done.files
+        ],
+        "otherwise": done.plan.layouts,
+    }
+
+
+COMMAND = Command(
+    name="refresh",
+    summary="turn what was edited in a checkout back into its overlay",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

@@ -1,0 +1,1 @@
+"""Refreshing: a work tree that was edited → the overlay that gives it."""

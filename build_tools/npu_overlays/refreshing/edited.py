@@ -1,0 +1,75 @@
+"""Edited: a checkout and what its overlay gives → the files that are to be otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.checkout.folder import Checkout
+from npu_overlays.checkout.repository import Repository
+from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edited:
+    """A file that is to be otherwise: its new content, None where it is to go; and whether it is executable."""
+
+    path: str
+    content: bytes | None
+    executable: bool = False
+
+
+def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tuple[Edited, ...]:
+    """Return what differs between a work tree and what its overlay gives.
+
+    What upstream's .gitignore names is passed over, unless it was added to the index.
+
+    Args:
+        checkout: the work tree.
+        overlay: its overlay.
+        tree: what that gives.
+
+    Raises:
+        MergeError: files were changed in a way that no wheel can hold.
+    """
+    found = tuple(_differing(checkout.folder, tree))
+    problems = [*_links(checkout.folder, found), *_unshipped(found, overlay), *_modes(found, tree)]
+    if problems:
+        raise MergeError(problems)
+    return found
+
+
+def _differing(folder: Path, tree: PatchedTree) -> Iterator[Edited]:
+    raw = Repository(folder).git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    present = {name.decode("utf-8", "surrogateescape") for name in raw.split(b"\0") if name}
+    present = {name for name in present if (folder / name).is_symlink() or (folder / name).is_file()}
+    for path in sorted({*present, *tree.paths()} - tree.upstream.links):
+        file = folder / path
+        content = file.read_bytes() if path in present and not file.is_symlink() else None
+        executable = content is not None and bool(file.stat().st_mode & 0o100)
+        if file.is_symlink() or content != tree.after(path) or (content and executable != tree.is_executable(path)):
+            yield Edited(path=path, content=content, executable=executable)
+
+
+def _links(folder: Path, found: tuple[Edited, ...]) -> Iterator[Problem]:
+    for one in found:
+        if (folder / one.path).is_symlink():
+            yield Problem(where=one.path, what="is a symbolic link, which a wheel cannot hold", fix="put a file there")
+
+
+def _unshipped(found: tuple[Edited, ...], overlay: Overlay) -> Iterator[Problem]:
+    outside = [one.path for one in found if not overlay.pin.place(one.path)]
+    if outside:
+        what = f"lie in none of the overlay's packages and would not be shipped: {listing(outside)}"
+        fix = "git restore them, or delete what is new (git clean), or name it in .git/info/exclude"
+        yield Problem(where=overlay.name, what=what, fix=fix)
+
+
+def _modes(found: tuple[Edited, ...], tree: PatchedTree) -> Iterator[Problem]:
+    for one in found:
+        if one.path in tree.upstream and one.content is not None and one.executable != tree.is_executable(one.path):
+            what = "was made executable, or is so no more, which no overlay can say of a file of upstream's"
+            yield Problem(where=one.path, what=what, fix=f"chmod {'-' if one.executable else '+'}x {one.path}")

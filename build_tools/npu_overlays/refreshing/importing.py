@@ -1,0 +1,83 @@
+"""Importing: a merge module whose operations have changed → the same with the imports that they need, and no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE
+from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.splices import Splice, splice
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import names_in
+
+
+def is_marker(node: ast.expr) -> bool:
+    """Return whether an expression is the name of a marker."""
+    return isinstance(node, ast.Name) and node.id in MARKERS and node.id != "upstream"
+
+
+def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
+    """Return the module with the imports that its operations need, and without those that none needs any more."""
+    needed: dict[str, str] = {}
+    for operation in wanted:
+        needed |= {one.name: one.statement for one in operation.imports}
+    nodes = [node for node in text.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    bound = {bound_name(node, alias) for node in nodes for alias in node.names}
+    used = _used(text)
+    splices = [one for node in nodes for one in _kept(text, node, used)]
+    lines = sorted(line for name, line in needed.items() if name not in bound)
+    if lines:
+        at = text.offset(_markers(nodes).lineno) if _markers(nodes) else 0
+        splices.append(Splice(start=at, end=at, text=_in_groups(lines), where=""))
+    return splice(text.content, splices, newline=text.newline)
+
+
+def _in_groups(statements: Sequence[str]) -> str:
+    """Return imports as they are usually sorted: those of the standard library first, each group with a line below."""
+    groups: tuple[list[str], list[str]] = ([], [])
+    for line in statements:
+        module = re.split(r"[ .]", line.partition(" ")[2])[0]
+        groups[module not in sys.stdlib_module_names].append(f"{line}\n")
+    return "".join("".join(group) + "\n" for group in groups if group)
+
+
+def _markers(nodes: Sequence[ast.Import | ast.ImportFrom]) -> ast.ImportFrom:
+    return next(node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE)
+
+
+def _used(text: Module) -> frozenset[str]:
+    """Return the names that the module's operations use: in their texts, and in what substitutions put in."""
+    names = {node.id for node in ast.walk(text.tree) if isinstance(node, ast.Name)}
+    for call in ast.walk(text.tree):
+        if isinstance(call, ast.Call) and is_marker(call.func) and isinstance(call.func, ast.Name):
+            parts = [one.elts[1] for one in call.args if isinstance(one, ast.Tuple) and len(one.elts) > 1]
+            for part in parts if call.func.id == "edited" else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    names |= names_in(part.value)
+    return frozenset(names)
+
+
+def _kept(text: Module, node: ast.Import | ast.ImportFrom, used: frozenset[str]) -> Iterator[Splice]:
+    """Yield what becomes of an import: names that nothing uses go, and markers that are used come."""
+    is_markers = isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE
+    known = [(bound_name(node, alias), alias) for alias in node.names if alias.name != "*"]
+    kept = [alias for name, alias in known if name in used]
+    names = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in kept]
+    if is_markers:
+        bound = {name for name, _ in known}
+        names += [name for name in MARKERS if name in used and name not in bound]
+        if names == [alias.name for _, alias in known] and len(known) == len(node.names):
+            return
+        names.sort()
+    elif len(kept) == len(node.names):
+        return
+    start, end = text.span(node)
+    if not names:
+        yield Splice(start=start, end=text.line_end(node.end_lineno or node.lineno), text="", where="")
+        return
+    head = f"from {'.' * node.level}{node.module or ''} import " if isinstance(node, ast.ImportFrom) else "import "
+    yield Splice(start=start, end=end, text=head + ", ".join(names), where="")

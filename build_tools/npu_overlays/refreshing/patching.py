@@ -1,0 +1,91 @@
+"""Patching: files before and after → the patch between them, and a patch file of an overlay with a part exchanged."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from npu_overlays import git
+from npu_overlays.errors import MergeError
+from npu_overlays.merging.patches import apply_patch
+from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.overlay.sections import sections
+from npu_overlays.tree import PatchedTree
+
+# Lines of context: so many more, where fewer fit in several places.
+_CONTEXT = (3, 10, 40, 1000)
+_HEADER = re.compile(rb"^(?=diff --git )", re.MULTILINE)
+_OPTIONS = ("--no-renames", "--full-index", "--binary", "--no-color")
+
+
+def patch_between(tree: PatchedTree, path: str, after: bytes | None) -> bytes:
+    """Return the patch that makes a file of a tree what it is to be, with context that makes it fit in one place only.
+
+    Raises:
+        MergeError: there is no such patch.
+    """
+    error: MergeError | None = None
+    for lines in _CONTEXT:
+        diff = _diff(path, tree.after(path), after, lines)
+        try:
+            file = OverlayFile(layer="", path="x.patch", file=path, content=b"Why: x\n\n" + diff)
+            apply_patch(read_patch(file), tree, absent=frozenset())
+        except MergeError as problem:
+            error = problem
+        else:
+            return diff
+    assert error is not None  # noqa: S101  # there is a context
+    raise error
+
+
+def _diff(path: str, before: bytes | None, after: bytes | None, lines: int) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-diff-") as folder:
+        root = Path(folder)
+        git.alone("init", "--quiet", "--template=", cwd=root)
+        trees = [_tree(root, path, content) for content in (before, after)]
+        return git.alone("diff-tree", "-p", f"-U{lines}", *_OPTIONS, *trees, cwd=root)
+
+
+def _tree(root: Path, path: str, content: bytes | None) -> str:
+    git.alone("read-tree", "--empty", cwd=root)
+    if content is not None:
+        blob = git.alone("hash-object", "-w", "--stdin", cwd=root, stdin=content).decode().strip()
+        git.alone("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", cwd=root)
+    return git.alone("write-tree", cwd=root).decode().strip()
+
+
+def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
+    """Return a patch file with what it says of one path exchanged, the rest as it is; None where nothing is left.
+
+    Args:
+        file: the patch.
+        path: a path that it changes.
+        diff: what it is to say of that; empty for nothing.
+    """
+    strip = read_patch(file).strip
+    head, *parts = _HEADER.split(file.content)
+    kept = [diff if _touches(part, path, strip) else part for part in parts]
+    return head + b"".join(kept) if any(kept) else None
+
+
+def _touches(part: bytes, path: str, strip: int) -> bool:
+    return any(path.encode() in section.paths(strip) for section in sections(part))
+
+
+def new_patch(why: str, diff: bytes) -> bytes:
+    """Return a patch file with its reason."""
+    return f"Why: {' '.join(why.split())}\n\n".encode() + diff
+
+
+def last_patch(files: tuple[OverlayFile, ...], path: str) -> OverlayFile | None:
+    """Return the last patch that changes a path, if there is one."""
+    return next((file for file in reversed(files) if path in read_patch(file).paths), None)
+
+
+def free_name(names: frozenset[str], path: str) -> str:
+    """Return the name of a new patch of a file, which comes behind those there are."""
+    stem = re.sub(r"\W+", "-", path.rpartition("/")[2].rpartition(".")[0] or path).strip("-") or "patch"
+    candidates = (f"{stem}{f'_{number}' if number else ''}.patch" for number in range(len(names) + 1))
+    return next(name for name in candidates if name not in names)

@@ -1,0 +1,206 @@
+"""Planning: an overlay and the files that are to be otherwise → what of the overlay has to change."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.apply import apply_part
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit
+from npu_overlays.pipeline import Subject
+from npu_overlays.refreshing import deriving
+from npu_overlays.refreshing.deriving import Change, derive
+from npu_overlays.refreshing.edited import Edited
+from npu_overlays.refreshing.meaning import same_program
+from npu_overlays.refreshing.notices import notice_blocks, without_notices
+from npu_overlays.refreshing.patching import last_patch
+from npu_overlays.refreshing.texts import Text, substituted
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """An added file that comes, changes or goes: the one there was, if any, and what is wanted."""
+
+    known: OverlayFile | None
+    wanted: Edited
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchChange:
+    """A file of upstream's that a patch is to make otherwise: what it leaves, and the patch that did so, if any."""
+
+    path: str
+    after: bytes | None
+    known: OverlayFile | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditChange:
+    """A substitution that comes, changes or goes.
+
+    Args:
+        path: of the file.
+        known: the one there was, if any.
+        find: what it finds.
+        replace: what it puts in; None for one that goes.
+    """
+
+    path: str
+    known: SourcedEdit | None
+    find: str
+    replace: str | None
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """What of an overlay has to change.
+
+    Args:
+        operations: by the path of the module.
+        orders: the symbols of those modules, in their order.
+        files: added files.
+        patches: what patches do.
+        edits: substitutions.
+        layouts: files of which only comments, blank lines or the places of imports and additions will be otherwise.
+    """
+
+    operations: list[Change] = field(default_factory=list)
+    orders: dict[str, list[str]] = field(default_factory=dict)
+    files: list[FileChange] = field(default_factory=list)
+    patches: list[PatchChange] = field(default_factory=list)
+    edits: list[EditChange] = field(default_factory=list)
+    layouts: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.operations or self.files or self.patches or self.edits)
+
+    def unexplained(self) -> Iterator[tuple[str, str]]:
+        """Yield what needs a reason: what is done, and to what."""
+        for change in self.operations:
+            if change.wanted and not change.known:
+                yield change.wanted.action, f"{change.wanted.path}:{change.symbol}"
+        yield from (("patch", one.path) for one in self.patches if not one.known)
+        yield from (("edit", one.path) for one in self.edits if not one.known)
+
+
+class Planner:
+    """Plans files one by one.
+
+    Args:
+        subject: the overlay and its upstream.
+        marked: what it gives, with notices.
+    """
+
+    def __init__(self, subject: Subject, marked: PatchedTree) -> None:
+        self._subject = subject
+        self._marked = marked
+        content = subject.content
+        patches = dataclasses.replace(content, operations=(), edits=(), files=())
+        self._patched = self._part(patches)
+        self._plain = self._part(content, notices=False)
+
+    def _part(self, content: Content, *, notices: bool = True) -> PatchedTree:
+        return apply_part(content, self._subject.tree, absent=self._subject.absent, notices=notices)
+
+    def plan(self, files: tuple[Edited, ...]) -> Plan:
+        """Return what has to change to give these files; raises `MergeError` with each that nothing gives."""
+        plan = Plan()
+        problems: list[Problem] = []
+        for one in files:
+            try:
+                self._file(plan, one)
+            except MergeError as error:
+                problems += error.problems
+        if problems:
+            raise MergeError(problems)
+        return plan
+
+    def _file(self, plan: Plan, one: Edited) -> None:
+        content = self._subject.content
+        added = next((file for file in content.files if file.path == one.path), None)
+        upstreams = self._patched.after(one.path)
+        operations = tuple(each for each in content.operations if each.path == one.path)
+        if added or (upstreams is None and one.path not in self._subject.tree):
+            plan.files.append(FileChange(known=added, wanted=one))
+        elif one.path.endswith(".py") and upstreams is not None and one.content is not None:
+            self._module(plan, one.path, one.content, operations)
+        else:
+            plan.operations += [Change(symbol=each.symbol, known=each, wanted=None) for each in operations]
+            self._text(plan, one)
+
+    def _module(self, plan: Plan, path: str, wanted: bytes, operations: tuple[Operation, ...]) -> None:
+        marked, now = self._marked.after(path) or b"", self._plain.after(path) or b""
+        before = self._patched.after(path) or b""
+        bare = without_notices(wanted, notice_blocks(marked, now))
+        Module(path, bare)  # raises where it is no Python
+        if bare == now:
+            return
+        if emptying := next((one for one in operations if one.emptying), None):
+            what, fix = f"is emptied by {emptying.where}", "take that operation out first, and make another checkout"
+            raise MergeError(Problem(where=path, what=what, fix=fix))
+        known = Module(path, before).definitions.keys()
+        if same_program(bare, now, known):
+            # No operation says comments alone: a wheel's summary would show nothing.
+            operations_text = self._commented(path, before, operations, now, bare)
+            plan.operations += operations_text
+            plan.layouts.append(path)
+            return
+        derived = derive(deriving.Subject(path=path, upstream=before, operations=operations, now=now, wanted=bare))
+        if derived.before == bare:
+            self._refuse_foreign(path, operations)
+        plan.operations += derived.changes
+        plan.orders[path] = list(dict.fromkeys(name.partition(".")[0] for name in Module(path, bare).definitions))
+        if derived.before is not None:
+            self._below(plan, path, derived.before)
+        if derived.result != bare:
+            plan.layouts.append(path)
+
+    def _refuse_foreign(self, path: str, operations: tuple[Operation, ...]) -> None:
+        """Refuse a patch in place of operations that other pins are made of too."""
+        own = self._subject.content.overlay.chain[-1].name
+        foreign = [one for one in operations if one.layer != own]
+        if foreign:
+            what = f"was changed in what the layer {foreign[0].layer} puts there, in a way that no operation says"
+            fix = f"change {foreign[0].where} by hand, or leave that text as it was"
+            raise MergeError(Problem(where=path, what=what, fix=fix))
+
+    def _commented(
+        self, path: str, before: bytes, operations: tuple[Operation, ...], now: bytes, wanted: bytes
+    ) -> list[Change]:
+        """Return the operations that have other comments in their text."""
+        if not operations:
+            return []
+        derived = derive(deriving.Subject(path=path, upstream=before, operations=operations, now=now, wanted=wanted))
+        texts = [one for one in derived.changes if one.known and one.wanted and one.known.action == one.wanted.action]
+        return texts if derived.before is None else []
+
+    def _below(self, plan: Plan, path: str, after: bytes | None) -> None:
+        known = last_patch(self._subject.content.patches, path)
+        plan.patches.append(PatchChange(path=path, after=after, known=known))
+
+    def _text(self, plan: Plan, one: Edited) -> None:
+        content = self._subject.content
+        text = Text(
+            before=self._patched.after(one.path),
+            edits=tuple(edit for edit in content.edits if edit.path == one.path),
+            now=self._marked.after(one.path),
+            wanted=one.content,
+            patched=last_patch(content.patches, one.path) is not None,
+        )
+        found = substituted(text)
+        if found is None:
+            what = "was changed where the overlay substitutes something, in a way that no substitution or patch gives"
+            fix = f"change what {text.edits[0].where} says, by hand"
+            raise MergeError(Problem(where=one.path, what=what, fix=fix))
+        for known, replacement in found.changed:
+            plan.edits.append(EditChange(path=one.path, known=known, find=known.edit.find, replace=replacement))
+        for find, replace in found.new:
+            plan.edits.append(EditChange(path=one.path, known=None, find=find, replace=replace))
+        for after in found.below:
+            self._below(plan, one.path, after)

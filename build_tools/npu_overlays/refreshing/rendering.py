@@ -1,0 +1,107 @@
+"""Rendering: an operation → the statement that a merge module has for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.syntax.texts import names_in, reindent
+
+_WIDTH = 119
+_STEP = "    "
+_REPEATED = 2
+
+
+def statement(operation: Operation, kept: Mapping[str, str] | None = None, *, shared: str = "", stub: str = "") -> str:
+    """Return the statement at column 0, with a line end.
+
+    Args:
+        operation: what it is to say.
+        kept: the arguments of its marker by name, as source, where they are written already.
+        shared: the name of the definition in a file of ``shared/``, if it is one.
+        stub: what an edit's marker stands on, where that is written already.
+    """
+    leaf = shared or operation.symbol.rpartition(".")[2]
+    arguments = dict(kept) if kept is not None else dict(_arguments(operation))
+    arguments.pop("uses", None)
+    if uses := _uses(operation):
+        arguments = {"uses": f"[{', '.join(uses)}]", **arguments}
+    keywords = [f"{name}={value}" for name, value in arguments.items()]
+    if operation.action == "deleted":
+        return _call("deleted", [_literal(leaf), *keywords], "") + "\n"
+    edits = [_edit(one.find, one.replace, one.count) for one in operation.edits]
+    if operation.kind == "attribute":
+        annotation = f": {operation.annotation}" if operation.annotation else ""
+        values = edits if operation.action == "edited" else [operation.text]
+        return _call(operation.action, [*values, *keywords], f"{leaf}{annotation} = ") + "\n"
+    mark = _call(operation.action, [*edits, *keywords], "@")
+    if operation.action != "edited":
+        return f"{mark}\n{operation.text}"
+    if stub:
+        return f"{mark}\n{stub}"
+    if operation.kind == "class":
+        return f"{mark}\nclass {leaf}: ...\n"
+    return f"{mark}\ndef {leaf}({'self' if '.' in operation.symbol else ''}): ...\n"
+
+
+def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
+    yield "why", _reason(operation.reason.why)
+    if operation.reason.forwarded:
+        yield "forwarded", _literal(operation.reason.forwarded)
+    if operation.reason.drop_when and operation.reason.drop_when != operation.bounds.drop_when:
+        yield "drop_when", _reason(operation.reason.drop_when)
+    for name, value in (("since", operation.bounds.since), ("until", operation.bounds.until)):
+        if value:
+            yield name, _literal(value)
+    if operation.depends:
+        yield "depends", f"[{', '.join(map(_literal, operation.depends))}]"
+
+
+def _uses(operation: Operation) -> list[str]:
+    """Return what the edits put in that is imported: linters do not see it there."""
+    if operation.action != "edited":
+        return []
+    put_in = {name for edit in operation.edits for name in names_in(edit.replace)}
+    return [one.name for one in operation.imports if one.name in put_in]
+
+
+def _call(name: str, arguments: Sequence[str], before: str) -> str:
+    line = f"{before}{name}({', '.join(arguments)})"
+    if "\n" not in line and len(line) <= _WIDTH:
+        return line
+    return "\n".join([f"{before}{name}(", *(reindent(one, old="", new=_STEP) + "," for one in arguments), ")"])
+
+
+def _edit(find: str, replace: str, count: int) -> str:
+    parts = [_literal(find), _literal(replace), *([str(count)] if count >= _REPEATED else [])]
+    line = f"({', '.join(parts)})"
+    if "\n" not in line and len(line) + len(_STEP) <= _WIDTH:
+        return line
+    return "\n".join(["(", *(f"{_STEP}{part}," for part in parts), ")"])
+
+
+def _literal(text: str) -> str:
+    """Return a text as a literal: between three quotes where it has several lines and nothing in it is special."""
+    plain = text.replace("\n", "").isprintable()
+    if "\n" in text and plain and not re.search(r'\\|"""|"$|[ \t]\n', text):
+        return f'"""{text}"""'
+    quoted = repr(text)
+    if quoted.startswith("'") and '"' not in text:
+        return f'"{quoted[1:-1]}"'.replace("\\'", "'")
+    return quoted
+
+
+def _reason(why: str) -> str:
+    """Return a reason as a literal, in parts where it is long."""
+    text = _literal(" ".join(why.split()))
+    if len(text) <= _WIDTH - 2 * len(_STEP) or "\\" in text:
+        return text
+    quote = text[0]
+    words = re.findall(r"\S+ ?", text[1:-1])
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > _WIDTH - 16:
+            lines.append("")
+        lines[-1] += word
+    return f"\n{_STEP}".join(["(", *(f"{quote}{line}{quote}" for line in lines)]) + "\n)"

@@ -1,0 +1,194 @@
+"""Rewriting: a merge module and what becomes of its operations → the module that says so; all else stays as it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
+from npu_overlays.refreshing.importing import is_marker, with_imports
+from npu_overlays.refreshing.rendering import statement
+from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.splices import Splice, splice
+from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import reindent
+
+_STEP = "    "
+_GONE = "pass  # gone"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """An operation that stands in a file, and what becomes of it.
+
+    Args:
+        known: it.
+        wanted: what it is to be; None for what goes.
+        targets: of a shared definition, the targets that stay as they are, where others go; None for all.
+    """
+
+    known: Operation
+    wanted: Operation | None
+    targets: tuple[str, ...] | None = None
+
+
+def rewritten(
+    path: str, content: bytes, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]
+) -> bytes | None:
+    """Return a merge module with operations changed, taken out and put in; None where none is left.
+
+    Args:
+        path: of the file, for messages.
+        content: its bytes.
+        written: what becomes of operations it holds.
+        new: those it does not hold.
+        order: the symbols of the module it changes, in their order.
+    """
+    text = Module(path, content)
+    splices = [one for each in written for one in _exchanged(text, each)]
+    text = Module(path, splice(text.content, splices, newline=text.newline))
+    for operation in new:
+        text = Module(path, splice(text.content, [_inserted(text, operation, order)], newline=text.newline))
+    text = Module(path, _without_empty_classes(text))
+    wanted = [*(one.wanted for one in written if one.wanted), *new]
+    text = Module(path, with_imports(text, wanted))
+    return text.bom + text.content if any(_is_marked(node) for node in ast.walk(text.tree)) else None
+
+
+def blank(path: str) -> bytes:
+    """Return a merge module that holds nothing yet."""
+    return (
+        f'"""Changes to {path.rpartition("/")[2].removesuffix(".py")}."""\n\nfrom {MARKERS_MODULE} import *\n'.encode()
+    )
+
+
+def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
+    node = _statement_at(text, written.known.line)
+    start, end = text.offset(first_line(node)), text.line_end(node.end_lineno or node.lineno)
+    where, margin = written.known.where, text.indentation(node)
+    if written.targets is not None and written.targets:
+        yield _retargeted(text, node, written.targets)
+    elif written.wanted is None:
+        # A class must hold something until it is known whether it holds anything else.
+        yield Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where=where)
+    else:
+        stub = _stub(text, node) if written.known.action == written.wanted.action == "edited" else ""
+        new = statement(written.wanted, _arguments(text, node), shared=written.known.shared, stub=stub)
+        yield Splice(start=start, end=end, text=reindent(new, old="", new=margin), where=where)
+
+
+def _stub(text: Module, node: ast.stmt) -> str:
+    """Return what an edit's marker stands on, as it is written; empty for a value."""
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return ""
+    own = text.lines(node.lineno, node.end_lineno or node.lineno)
+    return reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
+
+
+def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:
+    """Return the exchange of the targets of a shared definition."""
+    keywords = [
+        one for call in ast.walk(node) if _is_marked(call) and isinstance(call, ast.Call) for one in call.keywords
+    ]
+    value = next(one.value for one in keywords if one.arg == "targets")
+    start, end = text.span(value)
+    margin = text.line_indentation(value.lineno)
+    lines = "".join(f'{margin}{_STEP}"{target}",\n' for target in targets)
+    return Splice(start=start, end=end, text=f"[\n{lines}{margin}]", where="")
+
+
+def _above(text: Module, node: ast.stmt) -> int:
+    """Return where what is written right above a statement, and the blank lines above that, begin."""
+    line = first_line(node)
+    while line > 1 and text.lines(line - 1, line - 1).lstrip().startswith("#"):
+        line -= 1
+    while line > 1 and not text.lines(line - 1, line - 1).strip():
+        line -= 1
+    return text.offset(line)
+
+
+def _statement_at(text: Module, line: int) -> ast.stmt:
+    found = [node for node in ast.walk(text.tree) if isinstance(node, ast.stmt) and node.lineno == line]
+    return found[0]  # the outermost comes first, and an operation is the first thing on its line
+
+
+def _arguments(text: Module, node: ast.stmt) -> dict[str, str]:
+    """Return the arguments of a statement's marker that have names, as they are written."""
+    marks = [one for one in ast.walk(node) if isinstance(one, ast.Call) and is_marker(one.func)]
+    return {one.arg: _dedented(text.text(one.value)) for one in marks[0].keywords if one.arg}
+
+
+def _dedented(value: str) -> str:
+    """Return a value of several lines in parentheses, so that it can stand anywhere."""
+    if "\n" not in value or value.startswith(("(", "[", "{")):
+        return re.sub(r"\n[ \t]+", f"\n{_STEP}", value) if not re.search("\"{3}|'{3}", value) else value
+    return f"(\n{_STEP}" + re.sub(r"\n[ \t]+", f"\n{_STEP}", value) + "\n)"
+
+
+def _is_marked(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and is_marker(node.func)
+
+
+def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splice:
+    """Return the insertion of an operation: in its class, or at its place among the others."""
+    parent, _, _ = operation.symbol.rpartition(".")
+    new = statement(operation)
+    while parent:
+        owner = next((one.node for one in text.definitions.get(parent, [])), None)
+        if isinstance(owner, ast.ClassDef) and text.begins_line(owner.body[0]):
+            margin = text.indentation(owner.body[0])
+            end = text.line_end(owner.end_lineno or owner.lineno)
+            gap = "" if text.content[:end].endswith(b"\n") else "\n"
+            return Splice(
+                start=end, end=end, text=f"{gap}\n" + reindent(new, old="", new=margin), where=operation.where
+            )
+        parent, _, leaf = parent.rpartition(".")
+        new = f"class {leaf}:\n" + reindent(new, old="", new=_STEP)
+    return _at_top(text, operation, new, order)
+
+
+def _at_top(text: Module, operation: Operation, new: str, order: Sequence[str]) -> Splice:
+    place = _number(order, operation.symbol)
+    for node in text.tree.body:
+        if any(_number(order, name) > place for name in _names(node)):
+            start = text.offset(first_line(node))
+            return Splice(start=start, end=start, text=f"{new}\n\n", where=operation.where)
+    end = len(text.content)
+    gap = "\n" if end and not text.content.endswith(b"\n") else ""
+    return Splice(start=end, end=end, text=f"{gap}\n\n{new}", where=operation.where)
+
+
+def _number(order: Sequence[str], symbol: str) -> int:
+    top = symbol.partition(".")[0]
+    return order.index(top) if top in order else len(order)
+
+
+def _names(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        yield from (target.id for target in targets if isinstance(target, ast.Name))
+    elif isinstance(node, ast.Expr) and _is_marked(node.value) and isinstance(node.value, ast.Call):
+        yield from (str(one.value) for one in node.value.args[:1] if isinstance(one, ast.Constant))
+
+
+def _without_empty_classes(text: Module) -> bytes:
+    """Return the module without classes of which all operations are gone, and without what held the place of others."""
+    while True:
+        empty = [node for node in ast.walk(text.tree) if isinstance(node, ast.ClassDef) and _is_empty(node)]
+        if not empty:
+            return re.sub(rb"\n[ \t]*" + _GONE.encode() + rb"(?=\r?\n)", b"", text.content)
+        node = empty[0]
+        end, margin = text.line_end(node.end_lineno or node.lineno), text.indentation(node)
+        cut = Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where="")
+        text = Module(text.path, splice(text.content, [cut], newline=text.newline))
+
+
+def _is_empty(node: ast.ClassDef) -> bool:
+    docstring = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+    rest = [one for one in node.body if not isinstance(one, ast.Pass)]
+    return not node.decorator_list and len(rest) <= docstring

@@ -1,0 +1,79 @@
+"""Settings: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the same with substitutions changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tomlkit
+from tomlkit.items import AoT
+
+from npu_overlays.overlay.project import LAYER_FILE, TextEdit
+
+
+def with_new(name: str, content: str, edit: TextEdit) -> str:
+    """Return a settings file with a substitution behind all others."""
+    document = tomlkit.parse(content)
+    table = _holder(name, document)
+    entry = tomlkit.table()
+    entry["paths"] = list(edit.paths)
+    entry["find"] = _text(edit.find)
+    entry["replace"] = _text(edit.replace)
+    if edit.count != 1:
+        entry["count"] = edit.count
+    entry["why"] = edit.why
+    if "edit" not in table:
+        table.append("edit", tomlkit.aot())
+    listed = table["edit"]
+    assert isinstance(listed, AoT)  # noqa: S101  # the settings were read
+    listed.append(entry)
+    return _dumped(document)
+
+
+def with_change(
+    name: str, content: str, edit: TextEdit, path: str, replacement: str | None
+) -> tuple[str, TextEdit | None]:
+    """Return a settings file in which a substitution is otherwise for one path.
+
+    Args:
+        name: of the file.
+        content: of it.
+        edit: the substitution.
+        path: one of its paths.
+        replacement: what it is to put in there; None to leave that path alone.
+
+    Returns:
+        The text, and where other paths share the substitution, the one that is then to be put in for this path.
+    """
+    document = tomlkit.parse(content)
+    listed = _holder(name, document)["edit"]
+    for number, entry in enumerate(listed):
+        if entry["find"] == edit.find and entry["replace"] == edit.replace and list(entry["paths"]) == list(edit.paths):
+            if len(edit.paths) > 1:
+                del entry["paths"][list(entry["paths"]).index(path)]
+                new = TextEdit(
+                    paths=(path,), find=edit.find, replace=replacement or "", count=edit.count, why=edit.why,
+                    bounds=edit.bounds,
+                )  # fmt: skip
+                return _dumped(document), None if replacement is None else new
+            if replacement is None:
+                del listed[number]
+            else:
+                entry["replace"] = _text(replacement)
+            return _dumped(document), None
+    raise AssertionError(edit)  # pragma: no cover  # it was read from this file
+
+
+def _holder(name: str, document: Any) -> Any:  # tomlkit's containers
+    return document if name.rpartition("/")[2] == LAYER_FILE else document["tool"]["overlay"]
+
+
+def _text(value: str) -> Any:  # tomlkit's string
+    if "\n" not in value:
+        return tomlkit.string(value)
+    item = tomlkit.string(value, multiline=True)
+    # The line end behind the opening quotes is not part of the text; it puts all lines of it below each other.
+    return item if value.startswith("\n") else tomlkit.value(item.as_string().replace('"""', '"""\n', 1))
+
+
+def _dumped(document: Any) -> str:  # tomlkit's document
+    return tomlkit.dumps(document)

@@ -1,0 +1,211 @@
+"""Writing: what of an overlay has to change → the files of its layers, with their new contents."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.merging.apply import apply_part
+from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.project import Layer, TextEdit
+from npu_overlays.pipeline import Subject
+from npu_overlays.refreshing.deriving import Change
+from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
+from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
+from npu_overlays.refreshing.rewriting import Written, blank, rewritten
+from npu_overlays.refreshing.settings import with_change, with_new
+from npu_overlays.syntax.texts import renamed
+from npu_overlays.tree import PatchedTree
+
+Why = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFile:
+    """A file of a layer as it is to be; None where it goes."""
+
+    layer: Layer
+    path: str
+    content: bytes | None
+    executable: bool = False
+
+
+@dataclass(kw_only=True)
+class _Files:
+    """The files of layers, as they are by now."""
+
+    changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
+
+    def read(self, layer: Layer, path: str) -> bytes | None:
+        if known := self.changed.get((layer.name, path)):
+            return known.content
+        file = layer.folder / path
+        return file.read_bytes() if file.is_file() else None
+
+    def write(self, layer: Layer, path: str, content: bytes | None, *, executable: bool = False) -> None:
+        self.changed[layer.name, path] = LayerFile(layer=layer, path=path, content=content, executable=executable)
+
+
+class Writer:
+    """Writes a plan into the files of layers, in memory.
+
+    Args:
+        subject: the overlay and its upstream.
+        into: the layer that takes what is new.
+        why: returns the reason of something new, given what is done, and to what.
+    """
+
+    def __init__(self, subject: Subject, into: Layer, why: Why) -> None:
+        self._subject = subject
+        self._layers = {layer.name: layer for layer in subject.content.overlay.chain}
+        self._into = into
+        self._why = why
+        self._files = _Files()
+
+    def write(self, plan: Plan, patched: PatchedTree) -> tuple[LayerFile, ...]:
+        """Return the files to write; `patched` is upstream with the overlay's patches alone."""
+        self._operations(plan)
+        for file in plan.files:
+            self._added(file)
+        for patch in plan.patches:
+            self._patch(patch, patched)
+        for edit in plan.edits:
+            self._edit(edit)
+        return tuple(self._files.changed.values())
+
+    def _layer(self, label: str) -> tuple[Layer, str]:
+        """Return the layer and the path inside it of a file that messages call so."""
+        name, _, path = label.partition("/")
+        return self._layers[name], path
+
+    def _operations(self, plan: Plan) -> None:
+        written: dict[str, list[Written]] = {}
+        new: dict[tuple[str, str], list[Operation]] = {}
+        for group in _by_place(plan.operations):
+            known = group[0].known
+            if known is None:
+                (change,) = group
+                operation = self._explained(change)
+                new.setdefault((self._into.name, operation.path), []).append(operation)
+                continue
+            kept, moved = self._shared(known, group)
+            written.setdefault(known.file, []).append(kept)
+            for operation in moved:
+                new.setdefault((known.layer, operation.path), []).append(operation)
+        for label, entries in written.items():
+            layer, path = self._layer(label)
+            target = path.removeprefix("tree/")
+            own = new.pop((layer.name, target), []) if path.startswith("tree/") else []
+            self._rewrite(layer, path, entries, own, plan.orders.get(target, []))
+        for (name, target), own in new.items():
+            self._rewrite(self._layers[name], f"tree/{target}", [], own, plan.orders.get(target, []))
+
+    def _rewrite(
+        self, layer: Layer, path: str, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]
+    ) -> None:
+        content = self._files.read(layer, path) or blank(path)
+        self._files.write(layer, path, rewritten(layer.label(path), content, written, new, order))
+
+    def _explained(self, change: Change) -> Operation:
+        assert change.wanted is not None  # noqa: S101  # what is neither there nor wanted is no change
+        why = self._why(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
+        return dataclasses.replace(change.wanted, reason=Reason(why=why))
+
+    def _shared(self, known: Operation, group: Sequence[Change]) -> tuple[Written, list[Operation]]:
+        """Return what becomes of an operation, and of a shared one what some of its targets get instead."""
+        own = (known.layer, known.where)
+        everywhere = [one for one in self._subject.content.operations if (one.layer, one.where) == own]
+        wanted = [_called(one.wanted, known.shared) for one in group]
+        if not known.shared or (len(group) == len(everywhere) and len({_said(one) for one in wanted}) == 1):
+            return Written(known=known, wanted=wanted[0]), []
+        gone = {(one.known.path, one.symbol) for one in group if one.known}
+        stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
+        # In a file of its own, a definition is called as its target is.
+        moved = [_called(one, one.symbol.rpartition(".")[2]) for one in wanted if one]
+        return Written(known=known, wanted=None, targets=stay), [
+            dataclasses.replace(one, shared="") for one in moved if one
+        ]
+
+    def _added(self, file: FileChange) -> None:
+        layer = self._layers[file.known.layer] if file.known else self._into
+        self._files.write(layer, f"tree/{file.wanted.path}", file.wanted.content, executable=file.wanted.executable)
+
+    def _patch(self, patch: PatchChange, patched: PatchedTree) -> None:
+        if patch.known is None:
+            names = frozenset(path.name for path in (self._into.folder / "patches").glob("*.patch"))
+            names |= {key[1].removeprefix("patches/") for key in self._files.changed}
+            diff = patch_between(patched, patch.path, patch.after)
+            why = self._why("patch", patch.path)
+            self._files.write(self._into, f"patches/{free_name(names, patch.path)}", new_patch(why, diff))
+            return
+        layer, path = self._layer(patch.known.file)
+        known = dataclasses.replace(patch.known, content=self._files.read(layer, path) or patch.known.content)
+        earlier = self._before(patch)
+        same = earlier.after(patch.path) == patch.after
+        diff = b"" if same else patch_between(earlier, patch.path, patch.after)
+        self._files.write(layer, path, with_section(known, patch.path, diff))
+
+    def _before(self, patch: PatchChange) -> PatchedTree:
+        """Return upstream with the patches that are applied before a known one."""
+        content = self._subject.content
+        patches = content.patches[: content.patches.index(patch.known)] if patch.known else ()
+        part = dataclasses.replace(content, operations=(), edits=(), files=(), patches=patches)
+        return apply_part(part, self._subject.tree, absent=self._subject.absent)
+
+    def _edit(self, change: EditChange) -> None:
+        if change.known is None:
+            edit = TextEdit(
+                paths=(change.path,),
+                find=change.find,
+                replace=change.replace or "",
+                count=1,
+                why=self._why("edit", change.path),
+            )
+            self._settings(self._into, lambda name, text: with_new(name, text, edit))
+            return
+        known = change.known
+
+        def changed(name: str, text: str) -> str:
+            result, split = with_change(name, text, known.edit, known.path, change.replace)
+            return with_new(name, result, split) if split else result
+
+        self._settings(self._layers[known.layer], changed)
+
+    def _settings(self, layer: Layer, change: Callable[[str, str], str]) -> None:
+        name = layer.settings[0]
+        content = self._files.read(layer, name) or b""
+        self._files.write(layer, name, change(name, content.decode()).encode())
+
+
+def layer_named(subject: Subject, name: str) -> Layer:
+    """Return the layer that is to take what is new; raises `UsageError` for one the overlay is not made of."""
+    chain = subject.content.overlay.chain
+    found = next((layer for layer in chain if layer.name == (name or chain[-1].name)), None)
+    if found is None:
+        what = f"{subject.content.overlay.name} is not made of that layer"
+        raise UsageError(
+            Problem(where=f"--into {name}", what=what, fix=f"one of: {', '.join(one.name for one in chain)}")
+        )
+    return found
+
+
+def _by_place(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return changes by what is written: those of one shared definition together."""
+    groups: dict[object, list[Change]] = {}
+    for number, change in enumerate(changes):
+        key = (change.known.layer, change.known.where) if change.known else number
+        groups.setdefault(key, []).append(change)
+    return list(groups.values())
+
+
+def _called(one: Operation | None, name: str) -> Operation | None:
+    """Return an operation whose definition has the name; unchanged for values, and where no name is given."""
+    if one is None or not name or not one.text or one.kind == "attribute":
+        return one
+    return dataclasses.replace(one, text=renamed(one.text, name))
+
+
+def _said(one: Operation | None) -> object:
+    return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None

@@ -1,0 +1,286 @@
+"""`refresh`, run: a work tree is edited with whatever tool, and the overlay then gives it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.overlays import edit
+
+from .sample import Sample
+from .test_checkout import checked_out, files, git
+
+CORE = "src/lib/core.py"
+
+
+@pytest.fixture
+def folder(sample: Sample, tmp_path: Path) -> Path:
+    """Return a checkout of the sample, which a test may change."""
+    return checked_out(sample, tmp_path / "checkout")
+
+
+def refresh(sample: Sample, folder: Path, *arguments: str, why: str = "Because.") -> str:
+    given = ("--why", why) if why else ()
+    command = ("refresh", sample.lib_name, folder, *given, *arguments, "--overlays", sample.overlays)
+    return sample.environment.ok(*command).out
+
+
+def overlay(sample: Sample) -> dict[str, bytes]:
+    """Return the files of the overlay, less its lock."""
+    root = sample.lib_overlay
+    found = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != "overlay.lock")
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
+
+def core(sample: Sample) -> str:
+    return (sample.lib_overlay / "tree" / CORE).read_text("utf-8")
+
+
+def gives(sample: Sample, folder: Path, tmp_path: Path, *changed: str) -> None:
+    """See that the overlay locks, and that a new checkout of it has the files of this one."""
+    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
+    sample.environment.ok("check", sample.lib_name, "--overlays", sample.overlays)
+    again = checked_out(sample, tmp_path / "again")
+    assert files(again) == files(folder)
+    for text in changed:
+        assert any(text.encode() in content for content, _ in files(again).values()), text
+
+
+def test_nothing_edited_changes_nothing(sample: Sample, folder: Path) -> None:
+    before = overlay(sample)
+    assert "nothing to bring back" in refresh(sample, folder, why="")
+    assert overlay(sample) == before
+
+
+def test_each_operation_keeps_its_file_its_reason_and_what_is_beside_it(
+    sample: Sample, folder: Path, tmp_path: Path
+) -> None:
+    """A wrapper, a replacement, a value, an addition and an edit are changed in the work tree."""
+    before = core(sample)
+    edit(folder / CORE, '"npu+" + __class__', '"NPU+" + __class__')
+    edit(folder / CORE, '"stopped at once"', '"stopped now"')
+    edit(folder / CORE, "LIMIT = 64", "LIMIT = 128")
+    edit(folder / CORE, 'return "npu"', 'return "npu:0"')
+    edit(folder / CORE, "value * 3", "value * 4")
+    out = refresh(sample, folder, why="")
+    assert out.count("changed") == 5
+    expected = before
+    for old, new in (
+        ('"npu+"', '"NPU+"'), ("stopped at once", "stopped now"), ("64", "128"), ('"npu"', '"npu:0"'),
+        ("value * 3", "value * 4"),
+    ):  # fmt: skip
+        expected = expected.replace(old, new, 1)
+    assert core(sample) == expected
+    gives(sample, folder, tmp_path, "NPU+", "stopped now", "LIMIT = 128", "npu:0", "value * 4")
+
+
+def test_what_is_new_becomes_the_operation_that_depends_on_least(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / CORE, 'return "upstream " + name', 'return "upstream: " + name')
+    edit(folder / CORE, "def main():\n    print(", "def main():\n    prepare()\n    print(")
+    edit(
+        folder / CORE,
+        "def describe(name):",
+        'def prepare():\n    """Get ready."""\n    return json.dumps(LIMIT)\n\n\ndef describe(name):',
+    )
+    edit(folder / CORE, "import os\n", "import json\nimport os\n")
+    edit(folder / CORE, 'OLD = "old"\n', "")
+    out = refresh(sample, folder, why="A reason.")
+    for row in ("new      edited    ", "new      added     ", "new      deleted   "):
+        assert row in out
+    text = core(sample)
+    assert '@edited(("return \\"upstream \\" + name"' in text.replace("'", '\\"') or "upstream: " in text
+    assert text.count('why="A reason."') == 4
+    assert 'deleted("OLD", why="A reason.")' in text
+    assert "import json" in text
+    gives(sample, folder, tmp_path, "prepare()", "upstream: ")
+    assert b"OLD =" not in files(folder)[CORE][0]
+
+
+def test_a_function_that_still_stands_beside_its_successor_is_wrapped(
+    sample: Sample, folder: Path, tmp_path: Path
+) -> None:
+    wrapper = "def describe(name):\n    return _upstream_describe(name).upper()\n\n\ndef _upstream_describe(name):\n"
+    edit(folder / CORE, "def describe(name):\n", wrapper)
+    assert "new      wrapped   src/lib/core.py:describe" in refresh(sample, folder)
+    assert "return upstream(name).upper()" in core(sample)
+    gives(sample, folder, tmp_path)
+
+
+def test_what_is_as_upstream_has_it_is_no_operation_any_more(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / CORE, "value * 3", "value * 2")
+    edit(folder / CORE, "LIMIT = 64", "LIMIT = 1")
+    out = refresh(sample, folder, why="")
+    assert out.count("gone") == 2
+    assert "edited" not in core(sample)
+    assert "LIMIT" not in core(sample)
+    gives(sample, folder, tmp_path)
+
+
+def test_files_come_change_and_go(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    (folder / "src/lib/new.py").write_text('"""New."""\n', "utf-8")
+    (folder / "src/lib/new.sh").write_text("#!/bin/sh\n", "utf-8")
+    (folder / "src/lib/new.sh").chmod(0o755)
+    edit(folder / "src/lib/npu.py", '"npu"', '"NPU"')
+    (folder / "src/lib/npu.sh").unlink()
+    (folder / "src/lib/notes.txt").unlink()
+    refresh(sample, folder)
+    assert "tree/src/lib/new.py" in overlay(sample)
+    assert "tree/src/lib/npu.sh" not in overlay(sample)
+    assert b"deleted file mode" in overlay(sample)["patches/notes.patch"]
+    assert overlay(sample)["patches/notes.patch"].startswith(b"Why: Four is missing.\n")
+    gives(sample, folder, tmp_path, '"NPU"')
+
+
+def test_other_files_are_substituted_or_patched(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / "src/lib/data/settings.yaml", "pkg://lib.config", "pkg://lib.settings")  # what an edit puts in
+    edit(folder / "src/lib/run.sh", "echo run", "echo 'run it'")
+    edit(folder / "src/lib/notes.txt", "four\n", "four\nfive\n")  # what a patch puts in
+    out = refresh(sample, folder)
+    assert "changed  edit      src/lib/data/settings.yaml" in out
+    assert "new      edit      src/lib/run.sh" in out
+    assert "changed  patch     src/lib/notes.txt" in out
+    assert [path for path in overlay(sample) if path.startswith("patches/")] == ["patches/notes.patch"]
+    gives(sample, folder, tmp_path, "lib.settings", "run it", "five")
+
+
+def test_what_no_symbol_says_is_a_patch_below_the_operations(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / CORE, "import os\n", "import os\n\nos.environ.setdefault('LIB', '1')\n")
+    before = core(sample)
+    assert "new      patch     src/lib/core.py" in refresh(sample, folder)
+    assert core(sample) == before
+    assert overlay(sample)["patches/core.patch"].startswith(b"Why: Because.\n\ndiff --git a/src/lib/core.py")
+    gives(sample, folder, tmp_path, "setdefault")
+    edit(folder / CORE, "'LIB', '1'", "'LIB', '2'")
+    assert "changed  patch" in refresh(sample, folder, why="")
+    gives(sample, folder, tmp_path / "second", "'LIB', '2'")
+
+
+def test_it_can_be_done_again_and_again_and_what_was_edited_is_kept(sample: Sample, folder: Path) -> None:
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    git(sample, folder, "commit", "--quiet", "--all", "--message", "mine")
+    mine = git(sample, folder, "rev-parse", "HEAD").strip()
+    refresh(sample, folder)
+    kept = git(sample, folder, "log", "-2", "--format=%H", "refs/npu-overlays/edited").split()
+    assert kept[1] == mine
+    assert git(sample, folder, "status", "--porcelain") == ""
+    assert git(sample, folder, "log", "--format=%s", "-12").count("describe: Because.") == 1
+    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
+    edit(folder / CORE, '"first " + name', '"second " + name')
+    assert "changed  edited    src/lib/core.py:describe" in refresh(sample, folder, why="")
+    assert "nothing to bring back" in refresh(sample, folder, why="")
+
+
+def test_a_shared_definition_changes_for_all_targets_or_leaves_one_out(
+    own_upstream: Sample, locked: Sample, tmp_path: Path
+) -> None:
+    sample = own_upstream
+    targets = 'targets=["src/lib/core.py:scale", "src/lib/more.py:scale"]'
+    (sample.lib_overlay / "shared").mkdir()
+    shared = sample.lib_overlay / "shared/both.py"
+    shared.write_text(
+        "from npu_overlays.markers import upstream, wrapped\n\n\n"
+        f'@wrapped(\n    {targets},\n    why="Both.",\n)\ndef both(value):\n    return upstream(value)\n',
+        "utf-8",
+    )
+    edit(sample.lib_overlay / "tree" / CORE, '@edited(("value * 2", "value * 3"), why="Three is right here.")\n', "")
+    edit(sample.lib_overlay / "tree" / CORE, "def scale(value): ...\n", "")
+    edit(sample.lib_overlay / "tree" / CORE, "deleted, edited, replaced", "deleted, replaced")
+    commit = sample.lib.commit({"src/lib/more.py": b"def scale(value):\n    return value\n"})
+    config = (sample.lib_overlay / "pyproject.toml").read_text("utf-8")
+    pinned = config.partition('commit = "')[2][:40]
+    edit(sample.lib_overlay / "pyproject.toml", pinned, commit)
+    edit(sample.lib_overlay / "pyproject.toml", locked.lib.url, sample.lib.url)
+    root = sample.overlays / f"lib@{commit[:7]}"
+    sample.lib_overlay.rename(root)
+    (root / "overlay.lock").unlink()
+    folder = tmp_path / "checkout"
+    sample.environment.ok("checkout", root, folder, "--source", "git", "--overlays", sample.overlays)
+    more = folder / "src/lib/more.py"
+    for file in (more, folder / CORE):
+        edit(file, "return _upstream_scale(value)", "return _upstream_scale(value) + 1")
+    command = ("refresh", root, folder, "--source", "git", "--overlays", sample.overlays)
+    sample.environment.ok(*command)
+    assert "return upstream(value) + 1" in (root / "shared/both.py").read_text("utf-8")
+    edit(more, "return _upstream_scale(value) + 1", "return _upstream_scale(value) + 2")
+    sample.environment.ok(*command)
+    assert '"src/lib/core.py:scale",\n' in (root / "shared/both.py").read_text("utf-8")
+    assert "more.py" not in (root / "shared/both.py").read_text("utf-8")
+    assert 'why="Both."' in (root / "tree/src/lib/more.py").read_text("utf-8")
+    sample.environment.ok("diff", root, "--source", "git", "--overlays", sample.overlays)
+
+
+def test_reasons_are_asked_for_in_an_editor_or_missed(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    before = overlay(sample)
+    done = sample.environment.cli("refresh", sample.lib_name, folder, "--overlays", sample.overlays)
+    assert done.code == 2
+    assert "edited src/lib/core.py:describe: is new and has no reason" in done.err
+    assert "--why" in done.err
+    assert overlay(sample) == before
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i "s/describe:.*/describe: Typed by hand./" "$1"\n', "utf-8")
+    editor.chmod(0o755)
+    command = ["-m", "npu_overlays", "refresh", sample.lib_name, str(folder), "--overlays", str(sample.overlays)]
+    master, slave = pty.openpty()
+    variables = sample.environment.variables(EDITOR=shlex.quote(str(editor)))
+    run = subprocess.run([sys.executable, *command], stdin=slave, env=variables, capture_output=True, check=False)
+    os.close(master)
+    os.close(slave)
+    assert run.returncode == 0, run.stderr
+    assert 'why="Typed by hand."' in core(sample)
+
+
+def test_a_dry_run_proves_and_writes_nothing(sample: Sample, folder: Path) -> None:
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    before, tree = overlay(sample), files(folder)
+    assert "would be written" in refresh(sample, folder, "--dry-run")
+    assert (overlay(sample), files(folder)) == (before, tree)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            lambda folder: edit(folder / CORE, 'return "upstream " + name', "return undefined_name + name"),
+            "undefined_name",
+        ),
+        (lambda folder: edit(folder / CORE, "def describe(name):", "def describe(name:"), "not valid Python"),
+        (
+            lambda folder: edit(folder / "README.md", "A library", "The library"),
+            "lie in none of the overlay's packages",
+        ),
+        (lambda folder: (folder / "src/lib/run.sh").chmod(0o644), "was made executable, or is so no more"),
+        (lambda folder: (folder / "src/lib/link").symlink_to("run.sh"), "is a symbolic link"),
+    ],
+)
+def test_what_cannot_be_said_is_refused_and_changes_nothing(
+    sample: Sample, folder: Path, change: Callable[[Path], None], text: str
+) -> None:
+    change(folder)
+    before, tree = overlay(sample), files(folder)
+    done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)
+    assert done.code == 5, done.out + done.err
+    assert text in " ".join(done.err.split())
+    assert (overlay(sample), files(folder)) == (before, tree)
+
+
+def test_a_folder_that_is_no_checkout_of_this_overlay_as_it_is_is_refused(
+    sample: Sample, folder: Path, tmp_path: Path
+) -> None:
+    def refused(name: str, place: Path) -> str:
+        done = sample.environment.cli("refresh", name, place, "--overlays", sample.overlays)
+        assert done.code == 2
+        return " ".join(done.err.split())
+
+    assert "there is no such folder" in refused(sample.lib_name, tmp_path / "nowhere")
+    assert "is no checkout of an overlay" in refused(sample.lib_name, sample.lib.path)
+    assert f"is a checkout of {sample.lib_name}, not of {sample.app_name}" in refused(sample.app_name, folder)
+    edit(sample.lib_overlay / "tree" / CORE, "replaced(64", "replaced(65")
+    assert "was changed since this checkout was made" in refused(sample.lib_name, folder)
