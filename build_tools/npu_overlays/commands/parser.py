@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from npu_overlays import __version__
 from npu_overlays.commands import (
+    bisect,
     build,
     cache,
     check,
@@ -73,6 +74,7 @@ _COMMANDS = (
     checkout.COMMAND,
     refresh.COMMAND,
     export.COMMAND,
+    bisect.COMMAND,
     summary.COMMAND,
     verify_wheel.COMMAND,
     init.COMMAND,

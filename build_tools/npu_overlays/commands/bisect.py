@@ -1,0 +1,102 @@
+"""`bisect`: an overlay and a command that fails with it → the fewest operations that make it fail."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from npu_overlays.checkout.bisecting import bisect
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import Selection, add_json, add_one, read_one
+from npu_overlays.commands.selection import select
+from npu_overlays.pipeline import subject
+from npu_overlays.progress import about
+
+if TYPE_CHECKING:
+    from npu_overlays.checkout.bisecting import Bisected
+    from npu_overlays.console import Console
+
+_DESCRIPTION = """\
+Find the fewest operations, patches and added files of an overlay with which a
+command fails, by running it on parts of them. It is run in a folder that holds
+upstream with a part applied, as a checkout does: as its working folder, in
+$NPU_OVERLAYS_CHECKOUT, and first in PYTHONPATH.
+
+Exit codes are read as `git bisect run` does: 0 passes, 125 cannot tell, 126 and
+127 end it, any other fails. The command has to fail with the whole overlay, and
+to pass on upstream itself. A part that could not run is not tried, and whatever
+an operation needs is applied with it and named with it.
+
+examples:
+  npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol.py
+  npu-overlays bisect verl@d62da49 -- sh -c '! grep -rq print verl/utils/npu'
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        selection: which overlay, and where its upstream is to come from.
+        words: the command.
+        json: whether the report is JSON.
+    """
+
+    selection: Selection
+    words: tuple[str, ...]
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_one(parser)
+    add_json(parser)
+    parser.add_argument("words", nargs="+", metavar="-- COMMAND", help="what fails with the overlay, and its arguments")
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(selection=read_one(parsed), words=tuple(parsed.words), json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    (overlay,) = select(options.selection)
+    with about(overlay.name):
+        found = bisect(subject(overlay, options.selection.choice), options.words)
+    if options.json:
+        console.json(_as_json(overlay.name, found, options))
+        return 0
+    number, runs = plural(len(found.units), "operation"), plural(found.runs, "run")
+    console.line(f"{overlay.name}: {shlex.join(options.words)} fails with {number} alone ({runs})", style="yellow")
+    for unit in found.units:
+        console.line(f"  {unit.action:<9} {', '.join(unit.targets)}  [{unit.file}]")
+        console.line(f"            {' '.join(unit.reason.why.split())}", style="dim")
+    console.line(f"it then exits with {found.code}, and says:")
+    console.raw(found.output.rstrip("\n") + "\n")
+    return 0
+
+
+def _as_json(name: str, found: Bisected, options: Options) -> dict[str, object]:
+    return {
+        "overlay": name,
+        "command": list(options.words),
+        "runs": found.runs,
+        "code": found.code,
+        "output": found.output,
+        "units": [
+            {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
+            for unit in found.units
+        ],
+    }
+
+
+COMMAND = Command(
+    name="bisect",
+    summary="find the fewest operations of an overlay that make a command fail",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)
