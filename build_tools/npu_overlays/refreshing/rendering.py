@@ -54,6 +54,8 @@ def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
     for name, value in (("since", operation.bounds.since), ("until", operation.bounds.until)):
         if value:
             yield name, _literal(value)
+    if operation.unproven:
+        yield "unproven", _reason(operation.unproven)
     if operation.depends:
         yield "depends", f"[{', '.join(map(_literal, operation.depends))}]"
 
