@@ -1,4 +1,4 @@
-"""Building: an overlay in; what building its wheel costs out, beside upstream's own build and mere compression."""
+"""Building: an overlay → what building its wheel costs, beside upstream's own build and mere compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking: wheels or an environment with torch in; what the summary and its checks cost out, beside bare work."""
+"""Checking: wheels or an environment with torch → what the summary and its checks cost, beside bare work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deflate: a wheel in; its bytes compressed once more, which no builder of wheels can do without."""
+"""Deflate: a wheel → how long it takes to compress its bytes once more, which no builder of wheels can do without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures: measurements with their goals in, a table or JSON out."""
+"""Figures: measurements with their goals → a table or JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Merging: how the cost of one operation behaves as there are more of them.
 
-Generated modules in, milliseconds per operation out. Timed is all that is done
+Generated modules → milliseconds per operation. Timed is all that is done
 for an operation: reading it, merging it, and finding the change it makes.
 """
 

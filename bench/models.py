@@ -1,4 +1,4 @@
-"""Models: an overlay of transformers in; what its models cost beside upstream's code out, on CPU and emulated NPU."""
+"""Models: an overlay of transformers → what its models cost beside upstream's code, on CPU and emulated NPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timing: commands and functions in; how long they took and how much memory they held out."""
+"""Timing: commands and functions → how long they took and how much memory they held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The build backend (PEP 517) of overlays: the current folder in, the wheel that `npu-overlays build` makes out."""
+"""The build backend (PEP 517) of overlays: the current folder → the wheel that `npu-overlays build` makes."""
 
 from __future__ import annotations
 

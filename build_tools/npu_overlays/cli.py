@@ -1,4 +1,4 @@
-"""The command: arguments in, an exit code out; what takes time to import is imported where it can be interrupted."""
+"""The command: arguments → an exit code; what takes time to import is imported where it can be interrupted."""
 
 from __future__ import annotations
 

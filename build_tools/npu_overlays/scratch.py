@@ -1,4 +1,4 @@
-"""Scratch folders: a place goes in, a new folder there comes out that is gone afterwards, even if only the next time.
+"""Scratch folders: a place → a new folder there that is gone afterwards, even if only the next time.
 
 A process that is killed cannot clean up. So each folder is held by a lock
 that ends with its owner, and whoever makes the next one removes those that
