@@ -61,21 +61,21 @@ def _merge(pairs: list[tuple[bytes, bytes]]) -> None:
 
 
 def _pair(operations: int, version: str) -> tuple[bytes, bytes]:
-    upstream = "\n\n".join(_function(number) for number in range(operations * _FUNCTIONS_PER_OPERATION))
-    overlay = "\n\n".join(_overlay(operations))
+    upstream = "\n\n".join(_function(number, version) for number in range(operations * _FUNCTIONS_PER_OPERATION))
+    overlay = "\n\n".join(_overlay(operations, version))
     return f'"""Upstream {version}."""\n\n{upstream}'.encode(), f'"""Overlay {version}."""\n\n{overlay}'.encode()
 
 
-def _function(number: int) -> str:
+def _function(number: int, version: str) -> str:
     return (
         f"def function_{number}(first, second=None):\n"
         f'    """Return the {number}th sum."""\n'
-        f"    values = [first, second or {number}]\n"
+        f"    values = [first, second or {number}, {version}]\n"
         f"    return sum(value * {number} for value in values if value is not None)\n"
     )
 
 
-def _overlay(operations: int) -> Iterator[str]:
+def _overlay(operations: int, version: str) -> Iterator[str]:
     yield "from npu_overlays.markers import edited, replaced, upstream, wrapped\n"
     # One of each kind in turn; every second function of upstream's stays as it is.
     for number in range(operations):
@@ -83,7 +83,7 @@ def _overlay(operations: int) -> Iterator[str]:
         kind = ("replaced", "wrapped", "edited")[number % 3]
         if kind == "edited":
             find = f"second or {number * _FUNCTIONS_PER_OPERATION}"
-            yield f'@edited(("{find}", "{find} + 1"), why="bench")\ndef {name}(): ...\n'
+            yield f'@edited(("{find}", "{find} + {version}"), why="bench")\ndef {name}(): ...\n'
         else:
-            body = "first" if kind == "replaced" else "upstream(first, second)"
+            body = f"[first, {version}]" if kind == "replaced" else f"[upstream(first, second), {version}]"
             yield f'@{kind}(why="bench")\ndef {name}(first, second=None):\n    return {body}\n'
