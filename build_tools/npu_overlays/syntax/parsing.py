@@ -10,9 +10,11 @@ from itertools import accumulate
 
 # The modules of an overlay and what it makes of them; a stage that looks at more parses some of them again.
 _KEPT = 256
+# What an operation says is short, asked about several times, and one module can have a thousand.
+_SHORT = 2_000
+_SHORT_KEPT = 4096
 
 
-@lru_cache(maxsize=_KEPT)
 def parsed(content: bytes) -> ast.Module:
     """Return the syntax tree of a module, which nobody may change.
 
@@ -21,9 +23,17 @@ def parsed(content: bytes) -> ast.Module:
         ValueError: likewise.
         RecursionError: where it is nested too deeply.
     """
+    return _short(content) if len(content) <= _SHORT else _module(content)
+
+
+def _tree(content: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # upstream's invalid escape sequences are upstream's business
         return ast.parse(content)
+
+
+_module = lru_cache(maxsize=_KEPT)(_tree)
+_short = lru_cache(maxsize=_SHORT_KEPT)(_tree)
 
 
 def line_starts(lines: Iterable[bytes]) -> list[int]:

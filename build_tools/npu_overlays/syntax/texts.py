@@ -14,8 +14,8 @@ from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.tokens import continuation_lines, significant
 
-# Each find and replacement is asked several times, one file after the other.
-_KEPT = 256
+# Each find and replacement is asked several times, one file after the other; one file can have a thousand.
+_KEPT = 4096
 
 
 def lines_of(text: str) -> list[str]:
