@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from functools import cached_property
 
 TYPE_CHECKING = False
@@ -41,7 +43,9 @@ class Folder:
 
     def read(self, path: str) -> bytes:
         """See `Store`."""
-        with open(os.path.join(self.root, path), "rb", buffering=0) as file:
+        with open(os.path.join(self.root, path), "rb", buffering=0, opener=_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is no file")
             return file.read()
 
 
@@ -87,6 +91,11 @@ class Archive:
 def open_store(root: str) -> Store:
     """Return the store at an entry of the path; the empty one is the current folder."""
     return Archive(root) if os.path.isfile(root) else Folder(root or ".")
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to would be waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _kind(entry: os.DirEntry[str]) -> Kind:

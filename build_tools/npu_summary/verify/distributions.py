@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -124,12 +124,14 @@ def scan(path: Iterable[str]) -> tuple[Dist, ...]:
 
 
 def _record_rows(text: str) -> dict[str, str]:
+    """Return what a RECORD says up to the first row that is none."""
     import csv
 
     rows = {}
-    for row in csv.reader(text.splitlines()):
-        if row:
-            rows[row[0]] = _hex(row[1]) if len(row) > 1 else ""
+    with suppress(csv.Error):
+        for row in csv.reader(text.splitlines()):
+            if row:
+                rows[row[0]] = _hex(row[1]) if len(row) > 1 else ""
     return rows
 
 
@@ -140,5 +142,5 @@ def _hex(digest: str) -> str:
         return ""
     try:
         return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex()
-    except binascii.Error:
+    except ValueError:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -153,6 +154,9 @@ JUNK = [
     b"1e999",
     b'\n,\n"a\n,,,,\n',
     b"a,sha256=%%%,x\n",
+    "a,sha256=größe,x\n".encode(),
+    b"a" * 200_000 + b",,\n",
+    b'a,"\0\n\r"b\n',
 ]
 
 
@@ -168,6 +172,9 @@ def test_no_content_of_a_metadata_file_makes_it_fail(site: Site, file: str) -> N
         report = look(site)
         assert report.status == ("intact" if file == "direct_url.json" else "damaged"), (junk, report.to_text())
         assert report.value()["findings"] is not None
+    (folder / file).unlink()
+    os.mkfifo(folder / file)  # nobody will ever write to it
+    assert look(site).status == ("intact" if file == "direct_url.json" else "damaged")
 
 
 @pytest.mark.parametrize("missing", ["installed", "before", "after", "path", "action"])
