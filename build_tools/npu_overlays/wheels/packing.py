@@ -49,7 +49,9 @@ class WheelOfFiles(WheelBuilder):
     def __init__(
         self, root: Path, table: dict[str, Any], build_data: dict[str, Any], files: Iterable[WheelFile] = ()
     ) -> None:
-        super().__init__(str(root), config=_document(table, wheel=_target(table)))
+        # Import names make hatchling ask for its own selection of files, which there is none of.
+        target = {**_target(table), "bypass-selection": True}
+        super().__init__(str(root), config=_document(table, wheel=target))
         self._data = build_data
         self._files = files
         self._digests: dict[str, str] = {}

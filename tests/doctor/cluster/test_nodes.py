@@ -84,11 +84,13 @@ class LocalCluster:
 
     def start(self) -> None:
         head = ["--head", "--port", "0", "--temp-dir", str(self.temporary), "--include-dashboard", "false"]
-        self.start_node(1, *head, "--no-monitor")
+        assert self.start_node(1, *head, "--no-monitor"), self.told()
         for number in range(2, len(self.sites) + 1):
-            self.start_node(number, "--address", self.address)
+            # Ray chooses ports that another may have taken before they are opened, and then one waits for ever.
+            assert any(self.start_node(number, "--address", self.address) for _ in range(3)), self.told()
 
-    def start_node(self, number: int, *role: str) -> None:
+    def start_node(self, number: int, *role: str) -> bool:
+        """Start a node and return whether it came up; one that did not is gone."""
         own = ["--node-ip-address", f"127.0.0.{number}", "--num-cpus", "0", "--object-store-memory", "80000000"]
         spared = ["--disable-usage-stats", "--include-log-monitor", "false"]
         site = self.sites[number - 1]
@@ -103,8 +105,11 @@ class LocalCluster:
                     start_new_session=True,
                 )
             )
-        # Nodes that start side by side may choose the same ports, and then one waits for ever.
-        self.wait(partial(self.is_up, number))
+        if not self.comes(partial(self.is_up, number)):
+            self.kill(number)
+            self.running.pop().wait()
+            return False
+        return True
 
     def is_up(self, number: int) -> bool:
         # The head's port is open some time before it lets other nodes in.
@@ -113,13 +118,16 @@ class LocalCluster:
     def said(self, number: int) -> str:
         return (self.temporary / f"node{number}.log").read_text("utf-8", "replace")
 
-    def wait(self, ready: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 240
+    def comes(self, ready: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + 120
         while not ready():
             if time.monotonic() > deadline:
-                logs = "\n".join(file.read_text(errors="replace")[-1500:] for file in self.temporary.glob("node*.log"))
-                pytest.fail(f"the Ray cluster does not start\n{logs}")
+                return False
             time.sleep(0.2)
+        return True
+
+    def told(self) -> str:
+        return "\n".join(file.read_text(errors="replace")[-1500:] for file in self.temporary.glob("node*.log"))
 
     def verify(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         done = self.run("--json", *arguments)
@@ -145,10 +153,13 @@ class LocalCluster:
     def stop(self) -> None:
         # Asked to end, nodes take their leave of each other for half a minute.
         for number, process in enumerate(self.running, 1):
-            for pid in self.processes(number):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            self.kill(number)
             process.wait()
+
+    def kill(self, number: int) -> None:
+        for pid in self.processes(number):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
