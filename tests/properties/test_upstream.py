@@ -52,6 +52,7 @@ def test_modules_of_the_pinned_commits(pin: Pinned, record_property: Callable[[s
 
 @pytest.mark.index
 @pytest.mark.slow
+@pytest.mark.thorough
 @_only("archive")
 def test_modules_of_the_release_archives(pin: Pinned, record_property: Callable[[str, object], None]) -> None:
     _check(pin, record_property)

@@ -258,6 +258,7 @@ def test_usual_checkers_accept_wheels_and_companions(patched: Patched, wheels: P
 
 @pytest.mark.index
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_each_exception_is_needed(patched: Patched, wheels: Path, checkers: Path) -> None:
     said = patched.environment.run(checkers / "check-wheel-contents", *sorted(wheels.glob("*.whl"))).out
     assert {"W007", "W008", "W009"} <= {word.strip(":") for word in said.split()}

@@ -28,7 +28,10 @@ PROCESSES = {
     "npu": (True, "emulated actor sharded_actor"),
     "drivers": (False, "drivers nothing_patched"),
     "engines": (True, "megatron engines switching"),
+    "audits": (False, "nothing_patched"),
 }
+# What costs much and finds little beyond the others: the cases marked so, in a process of their own.
+THOROUGH = {"audits"}
 
 # What these share takes minutes to make.
 pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
@@ -88,7 +91,9 @@ def actor_reference(installed: Installed, shared: Path) -> Path:
     return once(shared, f"actor-{installed.upstream.name}", make) / "upstream.pt"
 
 
-@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize(
+    "process", [pytest.param(one, marks=[pytest.mark.thorough] * (one in THOROUGH)) for one in PROCESSES]
+)
 def test_cases(
     installed: Installed, actor_reference: Path, process: str, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
@@ -96,6 +101,7 @@ def test_cases(
     report = tmp_path / "report.xml"
     installed.run(
         *("-m", "pytest", "-q", "-c", CASES / "pytest.ini", f"--junitxml={report}"),
+        *("-m", "thorough" if process in THOROUGH else "not thorough"),
         *(CASES / f"test_{name}.py" for name in names.split()),
         packages=installed.patched,
         EMULATED_NPU=str(int(emulated)),

@@ -28,8 +28,11 @@ IS_OLD = changed("verl/models/transformers/qwen2_vl.py", "flash_attention_forwar
 
 @pytest.mark.parametrize(
     ("argument", "by_necessity"),
-    [("", set()), ("fused", FUSED), ("vision", set() if IS_OLD else VISION)],
-    ids=["models on the npu", "fused kernels", "vision-language models"],
+    [
+        pytest.param("", set(), id="models on the npu"),
+        pytest.param("fused", FUSED, id="fused kernels", marks=pytest.mark.thorough),
+        pytest.param("vision", set() if IS_OLD else VISION, id="vision-language models", marks=pytest.mark.thorough),
+    ],
 )
 def test_verl_leaves_everything_as_its_file_defines_it(argument: str, by_necessity: set[tuple[str, str]]) -> None:
     command = [sys.executable, "-m", "verl_npu_summary", "--audit", "--json", "--script", str(SCRIPT)]
