@@ -79,8 +79,10 @@ class Lines:
             self._message, self._since, self._told = message, time.monotonic(), False
             if self._thread is None:
                 self._last = self._since
-                self._thread = threading.Thread(target=self._run, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, daemon=True)
+                # Started first: an interrupt may come before it runs, and such a thread cannot be waited for.
+                thread.start()
+                self._thread = thread
             self._changed.notify()
 
     def stop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ import pytest
 
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.interrupts import Interrupted, undisguised
+from npu_overlays.watch import Lines
 
 
 @pytest.fixture
@@ -65,6 +67,18 @@ def test_a_class_that_is_being_made_hides_no_interrupt() -> None:
     # Up to Python 3.11 it comes out as a RuntimeError.
     with pytest.raises(Interrupted), undisguised():
         type("Owner", (), {"named": Named()})
+
+
+def test_progress_that_was_interrupted_before_its_thread_ran_ends_as_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: threading.Thread) -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    lines = Lines(print)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(Interrupted):
+            lines.step("merging")
+    lines.stop()
 
 
 def test_other_errors_stay_as_they_are() -> None:

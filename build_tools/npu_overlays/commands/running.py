@@ -32,7 +32,7 @@ def run(arguments: Sequence[str] | None) -> int:
     options = parser().parse_args(arguments)
     console = Console(json_output=getattr(options, "json", False))
     try:
-        with told_to(console.step), console, undisguised():
+        with undisguised(), told_to(console.step), console:
             command: Command[Any] = options.command
             return command(options, console)
     except OverlayError as error:
