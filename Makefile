@@ -21,6 +21,9 @@ PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 -
 # Of branches, in percent; below it `make test-all` fails.
 COVERAGE_GATE ?= 88
 
+# Where a shell says so, thousands of short processes would compile all they import, every time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:

@@ -112,7 +112,7 @@ def test_pip_builds_the_same_wheel(sample: Sample, wheels: Path, tmp_path: Path)
 
 
 @pytest.mark.index
-@pytest.mark.parametrize("source", ["git", "archive"])
+@pytest.mark.parametrize("source", [pytest.param("git", marks=pytest.mark.thorough), "archive"])
 def test_pip_builds_it_in_isolation(sample: Sample, wheelhouse: Path, tmp_path: Path, source: str) -> None:
     expected = direct(sample, sample.lib_name, "lib_npu")
     if source == "archive":

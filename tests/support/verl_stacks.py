@@ -36,6 +36,8 @@ REQUIREMENTS = (
     "pylatexenc",
     "ray>=2.41",
     "torchdata",
+    # Lies below the one that is tested; without a bound pip tries every newer one first, a quarter of a minute.
+    "transformers>=4.56,<5",
 )
 
 

@@ -76,7 +76,8 @@ class LocalCluster:
             if not name.startswith(("PYTHON", "RAY_", "COV_")) and not name.lower().endswith("_proxy")
         }
         own = {"PYTHONPATH": str(site.folder), "ASCEND_HOME_PATH": str(self.toolkit(site))}
-        return {**kept, **_VARIABLES, **own, "PYTHONDONTWRITEBYTECODE": "1"}
+        # Beside the sites, which are compared; without bytecode each of Ray's dozen processes compiles all of Ray.
+        return {**kept, **_VARIABLES, **own, "PYTHONPYCACHEPREFIX": str(self.python.parent.parent / "bytecode")}
 
     def toolkit(self, site: Site) -> Path:
         """Return where a node looks for CANN; there is nothing unless a test puts it there."""

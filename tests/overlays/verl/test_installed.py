@@ -24,14 +24,15 @@ CASES = Path(__file__).parent / "cases"
 # What one process runs: files of cases that have the same stand-ins for packages, and whether it has an NPU.
 PROCESSES = {
     "training": (False, "training"),
-    "cpu": (False, "cpu distributed actor sharded_actor attention"),
+    "cpu": (False, "cpu distributed actor attention"),
     "npu": (True, "emulated actor sharded_actor"),
     "drivers": (False, "drivers nothing_patched"),
     "engines": (True, "megatron engines switching"),
     "audits": (False, "nothing_patched"),
+    "sharded": (False, "sharded_actor"),
 }
 # What costs much and finds little beyond the others: the cases marked so, in a process of their own.
-THOROUGH = {"audits"}
+THOROUGH = {"audits", "sharded"}
 
 # What these share takes minutes to make.
 pytestmark = [pytest.mark.slow("first"), pytest.mark.index]

@@ -22,6 +22,8 @@ def run(folder: Path, *divisions: str, **options: Any) -> list[dict[tuple[str, s
     return [torch.load(folder / f"{rank}.pt") for rank in range(ranks.RANKS)]
 
 
+# One rank's bits (test_actor.py) and the losses of two (test_training.py) are upstream's as well.
+@pytest.mark.thorough
 @pytest.mark.on_cpu
 def test_on_cpu_every_bit_of_every_rank_is_upstreams(tmp_path_factory: pytest.TempPathFactory) -> None:
     found = run(tmp_path_factory.mktemp("patched"), "rows")
