@@ -37,19 +37,23 @@ def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTr
     return tree
 
 
-def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
-    """Refuse packages and licence files upstream does not hold; what an archive lacks of a commit the lock knows."""
-    pin = overlay.pin
-    if tree.source.kind != "git" and pin.commit:
-        return
+def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
+    """Return each shipped package and licence file that upstream does not hold, with the setting that names it."""
+    if tree.source.kind != "git" and overlay.pin.commit:
+        return []  # what an archive lacks of a commit, the lock knows
     tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
+    missing = [("packages", path) for path in overlay.pin.packages if path not in tops and path not in tree]
+    return missing + [("license-files", path) for path in overlay.license_files if path not in tree]
+
+
+def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse packages and licence files upstream does not hold."""
+    pin = overlay.pin
     where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
-    missing = [("packages", path) for path in pin.packages if path not in tops and path not in tree]
-    missing += [("license-files", path) for path in overlay.license_files if path not in tree]
     holder = "the commit" if pin.commit else tree.source.archive
     problems = [
         Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path")
-        for key, path in missing
+        for key, path in absent(overlay, tree)
     ]
     problems += [
         Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix="name folders and .py files only")
@@ -98,6 +102,7 @@ def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
     entry_points = tree.entry_points if tree.wheel else sdist_entry_points(tree)
     if tree.metadata and entry_points is not None:
         return parse_metadata(tree.metadata, entry_points, readme=readme or "README.md")
+    step("asking upstream's build backend for its metadata")
     text, built = _run_backend(tree)
     return parse_metadata(text, built, readme=readme)
 

@@ -89,7 +89,6 @@ def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
     record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
     if known and record and record.compared and tree.source.commit:
         return known.metadata
-    step("asking upstream's build backend for its metadata")
     return upstream_metadata(tree)
 
 

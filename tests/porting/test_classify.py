@@ -195,7 +195,7 @@ def test_gone_with_its_class(tmp_path: Path) -> None:
 
 def test_a_package_that_left(tmp_path: Path) -> None:
     found = became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, {"other/a.py": "a = 1\n"})
-    assert (found.kind, found.proposal, found.evidence) == ("left", "drop", "upstream has no pkg/ any more")
+    assert (found.kind, found.proposal, found.evidence) == ("left", "drop", "there is no pkg/ any more")
 
 
 def test_defined_twice_is_ambiguous(tmp_path: Path) -> None:

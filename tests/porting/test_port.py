@@ -258,6 +258,16 @@ def test_names_that_are_none(moving: Moving) -> None:
     assert "--drop Engine.fly" in done.err
 
 
+def test_a_commit_with_none_of_the_packages_is_refused(moving: Moving) -> None:
+    shipped = [path for path in LIB_FILES if path.startswith("src/lib/")]
+    commit = moving.commit("moved", {**dict.fromkeys(shipped), "other/__init__.py": b""})
+    done = moving.port(moving.name, "--to", commit)
+    assert done.code == 4
+    assert f"commit {commit[:9]}: holds none of the shipped packages: src/lib" in done.err
+    assert "of Python it has other, packaging, scripts, tests" in done.err
+    assert not (moving.root / f"lib@{commit[:7]}").exists()
+
+
 def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     """It still applies, and would do something else, or nothing."""
     overlay = moving.root / "lib/tree/src/lib/core.py"

@@ -55,7 +55,7 @@ def check_out(subject: Subject, folder: Path) -> tuple[Checkout, Series]:
     """
     refuse_present(folder)
     made = series(subject)
-    step(f"writing {len(made.commits)} commits")
+    step(f"writing {len(made.commits)} commit{'' if len(made.commits) == 1 else 's'}")
     with writing(folder.parent, option="DIR"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch(folder.parent) as place:

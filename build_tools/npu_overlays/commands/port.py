@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -13,8 +14,8 @@ from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
-from npu_overlays.porting.folder import abort
-from npu_overlays.porting.port import Decisions, Port, decide, evaluate, find_unfinished, start
+from npu_overlays.porting.folder import abort, origin_of
+from npu_overlays.porting.port import Decisions, Port, decide, evaluate, examine, find_unfinished, start
 from npu_overlays.porting.rows import Row
 from npu_overlays.porting.verdict import KINDS, MEANINGS
 from npu_overlays.progress import about
@@ -115,10 +116,11 @@ def _run(options: Options, console: Console) -> int:
         console.line(f"{folder.name}: removed")
         return 0
     with about(name):
+        if options.show:
+            folder = find_named(selection.root, name).folder
+            return _show(examine(folder, origin_of(folder), selection.choice), options.show, console)
         folder, notes = _begun(options) if options.to else (_unfinished(selection), ())
         port = evaluate(folder, selection.choice, notes)
-        if options.show:
-            return _show(port, options.show, console)
         if decide(port, options.decisions):
             port = evaluate(folder, selection.choice, notes)
     if options.json:
@@ -142,7 +144,7 @@ def _unfinished(selection: Selection) -> Path:
 
 def _report(console: Console, port: Port) -> None:
     for note in port.notes:
-        console.notice(f"{port.new.name}: {note}")
+        console.notice(note)
     fitting = [row for row in port.rows if row.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.rows), 'part')} fit as they stand")
@@ -160,10 +162,20 @@ def _report(console: Console, port: Port) -> None:
     proposed = len(port.open) - len(left)
     if port.open:
         console.line(f"{plural(len(port.open), 'part')} open: {proposed} with a proposal, {len(left)} for you")
+        _tell_left(console, port, left)
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
     again = f"npu-overlays port {port.new.name} --continue"
     console.line(f"next: {again}{' --accept all' if proposed else ''}")
+
+
+def _tell_left(console: Console, port: Port, left: Iterable[Row]) -> None:
+    below = [row for row in left if row.layer != port.new.name]
+    for row in left:
+        console.line(f"  {row.where}{'' if row in below else ': edit it, or delete it'}")
+    if below:
+        tree = port.new.folder / "tree"
+        console.line(f"  what takes its place, if anything, goes under {tree}; and --drop '{below[0].name}=WHY'")
 
 
 def _order(row: Row) -> tuple[bool, bool, int, str]:
@@ -187,6 +199,7 @@ def _show(port: Port, name: str, console: Console) -> int:
     if not named:
         fix = "name one of the table of `port --continue`"
         raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))
+    console.line(f"{port.old.name} | {port.new.name}")
     for row in named:
         path, _, symbol = row.name.partition(":")
         there, _, moved = (row.verdict.to or row.name).partition(":")

@@ -43,7 +43,7 @@ def find_overlay(root: Path, name: str) -> Overlay:
     project, _, revision = name.partition("@")
     fits = [
         overlay
-        for overlay in _readable_overlays(root, project)
+        for overlay in readable(root, project)
         if not revision
         or revision in (overlay.pin.tag, overlay.pin.tag.removeprefix("v"))
         or (len(revision) >= len(overlay.pin.short) and overlay.pin.commit.startswith(revision))
@@ -60,7 +60,7 @@ def find_overlay(root: Path, name: str) -> Overlay:
     raise ConfigError(Problem(where=name, what=what, fix=fix))
 
 
-def _readable_overlays(root: Path, project: str) -> list[Overlay]:
+def readable(root: Path, project: str) -> list[Overlay]:
     """Return a project's overlays, passing over those with mistakes: they are reported when they are asked for."""
     overlays = []
     for folder in overlay_folders(root):
@@ -74,6 +74,6 @@ def _readable_overlays(root: Path, project: str) -> list[Overlay]:
 
 def pins_on(layer: Layer, *, beside: Overlay) -> list[Overlay]:
     """Return the other pins, of those that lie beside a layer, that are made of it; passes over those with mistakes."""
-    near = _readable_overlays(layer.folder.parent, beside.pin.project)
+    near = readable(layer.folder.parent, beside.pin.project)
     made = [one for one in near if layer.folder.resolve() in [other.folder.resolve() for other in one.layers]]
     return [one for one in made if one.folder.resolve() != beside.folder.resolve()]

@@ -96,7 +96,7 @@ class Classifier:
     def _without_file(self, operation: Operation, now: Revision) -> Verdict:
         top = operation.path.partition("/")[0]
         if top not in now.tops and "/" in operation.path:
-            return Verdict(kind="left", proposal="drop", evidence=f"upstream has no {top}/ any more")
+            return Verdict(kind="left", proposal="drop", evidence=f"there is no {top}/ any more")
         if operation.action == "deleted":
             return Verdict(kind="already gone", proposal="drop", evidence=f"{operation.path} is gone, with all in it")
         if operation.action == "added":

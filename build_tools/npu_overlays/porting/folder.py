@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+import tomlkit
+from packaging.version import Version
 
 from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.lock.lockfile import load_lock, stated_version
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS
+from npu_overlays.overlay.lookup import readable
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.tables import load_toml
 from npu_overlays.pin import Pin
@@ -51,19 +55,24 @@ def place(old: Overlay, pin: Pin) -> Path:
     return old.folder.parent / f"{pin.project}@{pin.short}{f'-{old.label}' if old.label else ''}"
 
 
-def begin(old: Overlay, pin: Pin, state: State) -> Overlay:
+def begin(old: Overlay, wanted: Overlay, state: State) -> Overlay:
     """Write the folder of a port, whole or not at all, and return the overlay it holds.
+
+    Args:
+        old: the overlay that is ported.
+        wanted: the same with its new pin, and with what is to be shipped there.
+        state: what the port is to remember.
 
     Raises:
         OutputError: the folder is there already, or cannot be written.
         ConfigError: the old overlay's configuration cannot be carried over.
     """
-    folder = place(old, pin)
+    folder = place(old, wanted.pin)
     with staged(folder) as stage:
         for name in CONTENT_FOLDERS:
             if (old.folder / name).is_dir():
                 shutil.copytree(old.folder / name, stage / name)
-        (stage / CONFIG_FILE).write_text(_configuration(old, pin), "utf-8")
+        (stage / CONFIG_FILE).write_text(_configuration(old, wanted), "utf-8")
         (stage / STATE_FILE).write_text(json.dumps(vars(state), indent=2) + "\n", "utf-8")
     overlay = load_overlay(folder)
     write_atomically(folder / "README.md", readme(overlay).encode())
@@ -80,6 +89,25 @@ def read_state(folder: Path) -> State:
         raise ConfigError(Problem(where=str(folder), what="holds no port that is under way", fix=fix)) from error
     except (ValueError, TypeError) as error:
         raise ConfigError(Problem(where=str(file), what=f"damaged ({error})", fix="--abort, and begin anew")) from error
+
+
+def origin_of(folder: Path) -> State:
+    """Return what an unfinished port remembers; of a finished one, that it came from the next older pin beside it.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if (folder / STATE_FILE).exists():
+        return read_state(folder)
+    new = load_overlay(folder)
+    version = Version(load_lock(new).metadata.version)
+    beside = (one for one in readable(folder.parent, new.pin.project) if one.label == new.label)
+    dated = [(Version(text), one.folder.name) for one in beside if (text := stated_version(one))]
+    older = max((pair for pair in dated if pair[0] < version), default=None)
+    if older is None:
+        what = f"holds no port that is under way, and beside it lies no older pin of {new.pin.project}"
+        raise ConfigError(Problem(where=str(folder), what=what, fix="begin one: npu-overlays port OVERLAY --to REV"))
+    return State(origin=older[1], to=str(version), version=str(version))
 
 
 def finish(folder: Path) -> None:
@@ -115,8 +143,9 @@ def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
     return {**values, **({"count": edit.count} if edit.count != 1 else {})}
 
 
-def _configuration(old: Overlay, pin: Pin) -> str:
-    """Return the old overlay's configuration with another pin; all else in it stays as it is written."""
+def _configuration(old: Overlay, wanted: Overlay) -> str:
+    """Return the old overlay's configuration with what is wanted now; all else in it stays as it is written."""
+    pin = wanted.pin
     text = (old.folder / CONFIG_FILE).read_text("utf-8")
     upstream = load_toml(old.folder / CONFIG_FILE)["tool"]["overlay"].get("upstream", {})
     kept = {key: upstream[key] for key in ("repository", "mirrors") if key in upstream}
@@ -133,4 +162,19 @@ def _configuration(old: Overlay, pin: Pin) -> str:
         if mark["name"] != _UPSTREAM and not mark["name"].startswith(f"{_UPSTREAM}.")
     ]
     kept_text = re.sub(r"(?m)^revision\s*=.*$", "revision = 1", "".join(parts)).rstrip()
-    return f"{kept_text}\n\n{pinned}"
+    return _shipping(f"{kept_text}\n\n{pinned}", old, wanted)
+
+
+def _shipping(text: str, old: Overlay, wanted: Overlay) -> str:
+    """Return a configuration that says what is shipped, where that is less than the old overlay and its layers say."""
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    imports = dict(wanted.pin.imports)
+    if wanted.pin.packages != old.pin.packages:
+        table["packages"] = [
+            {"path": path, "import": imports[path].removesuffix(".py").replace("/", ".")} if path in imports else path
+            for path in wanted.pin.packages
+        ]
+    if wanted.license_files != old.license_files:
+        table["license-files"] = list(wanted.license_files)
+    return tomlkit.dumps(document)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from npu_overlays import source
 from npu_overlays.acquisition import acquire, upstream_metadata
 from npu_overlays.choice import Choice, clone_variable
 from npu_overlays.derivation import derive_lock
@@ -20,6 +21,7 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay, TextEdit
 from npu_overlays.overlay.said import SourcedEdit
+from npu_overlays.pin import Pin
 from npu_overlays.porting.classify import Classifier, names_of
 from npu_overlays.porting.folder import STATE_FILE, State, add_settings, begin, finish, place, read_state
 from npu_overlays.porting.history import History
@@ -27,6 +29,7 @@ from npu_overlays.porting.landed import Landed
 from npu_overlays.porting.restating import Move, restated
 from npu_overlays.porting.revision import Names, revision_of
 from npu_overlays.porting.rows import Blame, Row, rows, with_reads
+from npu_overlays.porting.shipping import without_absent
 from npu_overlays.porting.target import Target, find_target
 from npu_overlays.progress import step
 from npu_overlays.reads import Upstream, changed_reads
@@ -115,8 +118,11 @@ def start(old: Overlay, to: str, choice: Choice) -> tuple[Overlay, tuple[str, ..
         what = f"{to} is what {old.name} is pinned to"
         raise UsageError(Problem(where="--to", what=what, fix="name another revision"))
     _check_absent(place(old, target.pin))
-    metadata = upstream_metadata(_tree(replace(old, pin=target.pin), target, choice))
-    return begin(old, target.pin, State(origin=old.folder.name, to=to, version=metadata.version)), target.notes
+    tree = _tree(target.pin, target, choice)
+    ported, notes = without_absent(replace(old, pin=target.pin), tree)
+    state = State(origin=old.folder.name, to=to, version=upstream_metadata(tree).version)
+    new = begin(old, ported, state)
+    return new, tuple(f"{new.name}: {note}" for note in (*target.notes, *notes))
 
 
 def _check_absent(folder: Path) -> None:
@@ -128,9 +134,9 @@ def _check_absent(folder: Path) -> None:
         raise UsageError(Problem(where=str(folder), what=what, fix="edit that, or name another revision"))
 
 
-def _tree(overlay: Overlay, target: Target, choice: Choice) -> SourceTree:
-    clone = target.history if overlay.pin.commit and target.history else choice.clone(overlay.pin.project)
-    return acquire(overlay, "auto" if clone else choice.mode_for(overlay), clone if overlay.pin.commit else None)
+def _tree(pin: Pin, target: Target, choice: Choice) -> SourceTree:
+    clone = (target.history or choice.clone(pin.project)) if pin.commit else None
+    return source.acquire(pin, mode="auto" if clone else choice.mode or "auto", local=clone, progress=step)
 
 
 def evaluate(folder: Path, choice: Choice, notes: tuple[str, ...] = ()) -> Port:
@@ -139,14 +145,18 @@ def evaluate(folder: Path, choice: Choice, notes: tuple[str, ...] = ()) -> Port:
     Raises:
         OverlayError: there is none, or its overlay cannot be read.
     """
-    state = read_state(folder)
+    port = examine(folder, read_state(folder), choice, notes)
+    return port if port.open else _locked(port, choice)
+
+
+def examine(folder: Path, state: State, choice: Choice, notes: tuple[str, ...] = ()) -> Port:
+    """Return a port as it stands, of which nothing is written; raises `OverlayError` where it cannot be read."""
     new, old = load_overlay(folder), load_overlay(folder.parent / state.origin)
     choice, past = _with_history(old, new, choice)
     base = _acquired(old, choice)
     now = _acquired(new, choice)
     found = _rows(old, new, (base, now), state, past)
-    port = Port(old=old, new=new, version=state.version, rows=tuple(found), base=base, now=now, notes=notes)
-    return port if port.open else _locked(port, choice)
+    return Port(old=old, new=new, version=state.version, rows=tuple(found), base=base, now=now, notes=notes)
 
 
 def _acquired(overlay: Overlay, choice: Choice) -> SourceTree:

@@ -91,14 +91,15 @@ def rows(content: Content, classifier: Classifier, now: Revision, landed: Landed
 def with_reads(found: Iterable[Row], changed: Iterable[ChangedRead]) -> Iterator[Row]:
     """Yield rows with what changed upstream of all that their code reads.
 
-    What applies and reads something that is another now, may be inert or raise: that is what became of it then.
+    What applies and reads something that is another now, may be inert or raise: that is what became of it then. What
+    is to be dropped reads nothing any more.
     """
     by_reader: dict[str, list[str]] = {}
     for one in changed:
         for place in one.places:
             by_reader.setdefault(place.reader, []).append(f"reads {one}, at {place.where}")
     for row in found:
-        said = by_reader.get(f"{row.action} {row.name}", [])
+        said = by_reader.get(f"{row.action} {row.name}", []) if row.verdict.proposal != "drop" else []
         evidence = "; ".join(filter(None, [row.verdict.evidence, *dict.fromkeys(said)]))
         kind: Kind = "reads changed" if said and row.verdict.kind in ("fits", "body changed") else row.verdict.kind
         yield replace(row, verdict=replace(row.verdict, kind=kind, evidence=evidence))

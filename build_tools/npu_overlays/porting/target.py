@@ -49,11 +49,13 @@ def find_target(pin: Pin, to: str, clone: Path | None) -> Target:
     """
     problems: list[Problem] = []
     commit, tag, repository = _commit(pin, to, clone, problems)
-    archive = _release(pin.project, to, problems) if (version := _version(to)) else None
+    has_history = bool(pin.repository or clone)
+    version = _version(to, digits=not has_history)
+    archive = _release(pin.project, version, problems) if version else None
     bare = replace(pin, commit=commit, tag=tag, archives=())
     if archive is None:
         if not commit:
-            raise SourceError(problems)
+            raise SourceError(problems or _no_name(pin, to))
         return Target(pin=bare, history=repository, notes=_no_archive(version, problems))
     release = replace(pin, commit="", tag="", archives=(archive,))
     if not commit:
@@ -89,22 +91,33 @@ def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> t
     return "", "", None
 
 
-def _release(project: str, to: str, problems: list[Problem]) -> Archive | None:
+def _release(project: str, version: str, problems: list[Problem]) -> Archive | None:
     try:
-        return find_release(project, _version(to), cache=source.cache_root().absolute(), progress=step)[0]
+        return find_release(project, version, cache=source.cache_root().absolute(), progress=step)[0]
     except SourceError as error:
         problems += error.problems
         return None
 
 
-def _version(to: str) -> str:
-    """Return the version that a name of a release stands for, or an empty text where it is none."""
+def _version(to: str, *, digits: bool = False) -> str:
+    """Return the version that a name of a release stands for, or an empty text where it is none.
+
+    Args:
+        to: the name.
+        digits: whether digits alone are one; where there are commits, they may begin the id of one.
+    """
     text = to.removeprefix("v")
     try:
         Version(text)
     except InvalidVersion:
         return ""
-    return text if "." in text else ""
+    return text if digits or "." in text else ""
+
+
+def _no_name(pin: Pin, to: str) -> Problem:
+    what = f"is no version, and {pin.project} names no repository in which it could be a commit, tag or branch"
+    fix = f"name a release, 1.2.3 say; or a clone, --upstream {pin.project}=PATH"
+    return Problem(where=f"--to {to}", what=what, fix=fix)
 
 
 def _differing(bare: Pin, release: Pin, repository: Path | None) -> list[str]:

@@ -1,0 +1,130 @@
+"""`port` between releases that only an index has: no repository is asked, and none is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import tomllib
+
+from support.environment import Done, Environment
+from support.wheels import write_wheel
+
+CORE = b"def scale(value):\n    return value * 2\n\n\ndef describe(name):\n    return name\n"
+OPERATIONS = """\
+from npu_overlays.markers import edited, upstream, wrapped
+
+
+@wrapped(why="Louder.")
+def describe(name):
+    return upstream(name).upper()
+
+
+@edited(("value * 2", "value * 3"), why="Three is right here.")
+def scale(value): ...
+"""
+
+
+@dataclass(frozen=True)
+class Released:
+    """An overlay on release 1.0 of a project of two packages, in the folder where commands are run."""
+
+    environment: Environment
+
+    def release(self, version: str, core: bytes, *, more: bool = True, name: str = "demo") -> None:
+        files = {f"{name}/__init__.py": b"", f"{name}/core.py": core}
+        files |= {"more/__init__.py": b"ONE = 1\n"} if more else {}
+        info = {f"demo-{version}.dist-info/licenses/LICENSE": b"Free for all.\n"}
+        info |= {f"demo-{version}.dist-info/licenses/NOTICE": b"Thanks.\n"} if more else {}
+        write_wheel(self.environment.folder / "index", "demo", version, {**files, **info})
+
+    def port(self, name: str, *arguments: str) -> Done:
+        return self.environment.cli("port", name, *arguments)
+
+    def write(self, name: str, path: str, text: str) -> None:
+        file = self.environment.folder / name / "tree" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+@pytest.fixture
+def released(environment: Environment) -> Released:
+    made = Released(environment)
+    made.release("1.0", CORE)
+    environment.ok("init", "demo", "--release", "1.0", "--suffix", "acme")
+    made.write("demo@1.0", "demo/core.py", OPERATIONS)
+    done = environment.ok("lock", "demo@1.0")
+    assert "backend" not in done.err  # a wheel says itself what its metadata are
+    return made
+
+
+def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide(released: Released) -> None:
+    released.release("1.1", CORE.replace(b"return name", b"return str(name)"))
+    done = released.port("demo@1.0", "--to", "1.1")
+    assert done.code == 0, done.err
+    assert "body changed" in done.out
+    assert "finished, and locked" in done.out
+    assert "demo@1.1: demo@1.1:" not in done.err  # what it is about is said once
+    lock = (released.environment.folder / "demo@1.1/overlay.lock").read_bytes()
+    shown = released.port("demo@1.1", "--show", "describe")
+    assert shown.code == 0, shown.err
+    assert shown.out.splitlines()[:2] == ["demo@1.0 | demo@1.1", "demo/core.py:describe: body changed"]
+    assert "return name" in shown.out
+    assert "return str(name)" in shown.out
+    assert (released.environment.folder / "demo@1.1/overlay.lock").read_bytes() == lock
+    first = released.port("demo@1.0", "--show", "describe")
+    assert (first.code, "beside it lies no older pin of demo" in first.err) == (3, True)
+
+
+def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(released: Released) -> None:
+    released.release("1.1", CORE.replace(b"value * 2", b"value + value"))
+    done = released.port("demo@1.0", "--to", "1.1")
+    assert done.code == 5
+    assert "demo@1.1/tree/demo/core.py:10: edit it, or delete it" in done.out
+    text = OPERATIONS.replace('"value * 2"', '"value + value"')
+    released.write("demo@1.1", "demo/core.py", text)
+    assert released.port("demo@1.1", "--show", "scale").code == 0
+    assert not (released.environment.folder / "demo@1.1/overlay.lock").exists()
+    assert released.port("demo@1.1", "--continue").code == 0
+    released.environment.ok("check", "demo@1.1")
+
+
+def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(released: Released) -> None:
+    released.write(
+        "demo@1.0", "more/__init__.py", 'from npu_overlays.markers import replaced\n\nONE = replaced(2, why="Two.")\n'
+    )
+    released.environment.ok("lock", "demo@1.0")
+    released.release("1.1", CORE, more=False)
+    done = released.port("demo@1.0", "--to", "1.1")
+    assert done.code == 5
+    assert "demo-1.1-py3-none-any.whl holds no `more`, so packages of the new pin leaves it out" in done.err
+    assert "holds no `NOTICE`, so license-files of the new pin leaves it out" in done.err
+    assert "there is no more/ any more" in done.out
+    folder = released.environment.folder / "demo@1.1"
+    settings = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["overlay"]
+    assert (settings["packages"], settings["license-files"]) == (["demo"], ["LICENSE"])
+    (folder / "tree/more/__init__.py").unlink()
+    assert released.port("demo@1.1", "--continue").code == 0
+    released.environment.ok("check", "demo@1.1")
+
+
+def test_a_release_that_holds_nothing_of_it_is_refused(released: Released) -> None:
+    released.release("2.0", CORE, more=False, name="other")
+    done = released.port("demo@1.0", "--to", "2.0")
+    assert done.code == 4
+    assert "demo-2.0-py3-none-any.whl: holds none of the shipped packages: demo, more" in done.err
+    assert not (released.environment.folder / "demo@2.0").exists()
+
+
+@pytest.mark.parametrize("name", ["main", "latest", "91393fe"])
+def test_what_is_no_release_is_refused_where_there_is_no_repository(released: Released, name: str) -> None:
+    done = released.port("demo@1.0", "--to", name)
+    assert done.code == 4
+    assert f"--to {name}: is no version, and demo names no repository" in done.err
+    assert "--upstream demo=PATH" in done.err
+
+
+def test_a_version_may_be_digits_alone_where_there_are_no_commits(released: Released) -> None:
+    released.release("2", CORE)
+    assert released.port("demo@1.0", "--to", "2").code == 0
+    assert (released.environment.folder / "demo@2/overlay.lock").is_file()
