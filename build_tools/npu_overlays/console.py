@@ -72,6 +72,11 @@ class Console:
         self._quiet()
         self._tell(Text(readable(text), style="yellow"))
 
+    def warning(self, problem: Problem) -> None:
+        """Print what may be wrong and stops nothing, apart from the result."""
+        self._quiet()
+        self._tell(Text.assemble(("warning: ", "bold yellow"), _as_text(problem)))
+
     def raw(self, text: str) -> None:
         """Print a result as it is, in UTF-8 whatever the terminal says; on a terminal without what that would obey."""
         if sys.stdout is not None and sys.stdout.isatty():

@@ -14,6 +14,8 @@ Every marker takes:
 - ``depends``: what else it depends on upstream, ``("path/of/file.py:symbol", …)``;
   what its text reads is found without being named;
 - ``unproven``: why no test can show that it calls the operators it is there for;
+- ``accept``: the dangers in it that its author has looked at and lets stand, as
+  ``("loss: why that is right",)``;
 - ``since`` and ``until``: the first upstream version it is for, and the first
   it is not for any more;
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
@@ -38,6 +40,7 @@ def added(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -51,6 +54,7 @@ def added(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -63,6 +67,7 @@ def added(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -79,6 +84,7 @@ def replaced(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -92,6 +98,7 @@ def replaced(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -104,6 +111,7 @@ def replaced(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -119,6 +127,7 @@ def wrapped(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -138,6 +147,7 @@ def edited(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),
@@ -161,6 +171,7 @@ def deleted(
     drop_when: str = "",
     depends: Sequence[str] = (),
     unproven: str = "",
+    accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
     targets: Sequence[str] = (),

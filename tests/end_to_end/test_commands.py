@@ -110,6 +110,25 @@ def test_check_says_what_it_found_and_writes_nothing(sample: Sample) -> None:
     assert [record["distribution"]["name"] for record in records] == ["lib-npu", "app-npu"]
 
 
+def test_check_warns_of_what_is_dangerous_until_it_is_accepted(sample: Sample) -> None:
+    core = sample.lib_overlay / "tree/src/lib/core.py"
+    edit(core, 'return "npu+"', 'print("started")\n        return "npu+"')
+    done = sample.environment.ok("check", sample.lib_name)
+    place = f"{sample.lib_name}/tree/src/lib/core.py:13"
+    assert f"warning: {place}: wrapped code prints, as `print('started')` shows; every process does" in done.err
+    assert "\n    in src/lib/core.py:Engine.start\n    fix: look at it;" in done.err
+    failed = sample.environment.cli("check", sample.lib_name, "--strict")
+    assert (failed.code, failed.err.count("error: ")) == (5, 1)
+    (record,) = sample.environment.ok("check", sample.lib_name, "--json").json()
+    (told,) = record["dangers"]
+    assert (told["kind"], told["where"], told["accepted"]) == ("print", place, None)
+    edit(core, 'why="Says that it is patched."', 'why="Says that it is patched.", accept=["print"]')
+    done = sample.environment.ok("check", sample.lib_name, "--strict")
+    assert "warning" not in done.err
+    (record,) = sample.environment.ok("check", sample.lib_name, "--json").json()
+    assert record["dangers"][0]["accepted"] == "Says that it is patched."
+
+
 def test_lock_is_up_to_date_right_after_locking(sample: Sample) -> None:
     done = sample.environment.ok("lock", "--check", "--overlays", sample.overlays)
     assert f"{sample.lib_name}: up to date, 9 contracts" in done.out

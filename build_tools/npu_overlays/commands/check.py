@@ -10,6 +10,7 @@ from npu_overlays.commands.notes import count_of, plural, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
+from npu_overlays.dangers.found import Looked, look, warnings
 from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.loading import Loader
 from npu_overlays.lock.carried import carried_over, lasting
@@ -35,10 +36,15 @@ What has met its own `drop_when` is named: where that is a version, a commit, or
 a symbol that upstream has, or has no more. Whether upstream has a commit is
 known where its history is at hand, as after `port` or `drift`.
 
+So is what touches rewards, losses, advantages, seeds or checkpoints, swallows
+errors, draws random numbers, prints, or brings in a debugger, unless its
+author accepts that, with a reason.
+
 examples:
   npu-overlays check verl@d62da49
   npu-overlays check --all
   npu-overlays check --all --due            for CI: fail where something can go
+  npu-overlays check --all --strict         for CI: fail where a danger is not accepted
 """
 
 
@@ -49,22 +55,25 @@ class Options:
     Args:
         selection: which overlays, and where their upstreams are to come from.
         due: whether to fail where something has met its own condition to go.
+        strict: whether to fail where something dangerous is not accepted.
         json: whether the report is JSON.
     """
 
     selection: Selection
     due: bool
+    strict: bool
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--due", action="store_true", help="fail where something has met its own drop_when")
+    parser.add_argument("--strict", action="store_true", help="fail where something dangerous is not accepted")
     add_json(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), due=parsed.due, json=parsed.json)
+    return Options(selection=read_selection(parsed), due=parsed.due, strict=parsed.strict, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -72,14 +81,19 @@ def _run(options: Options, console: Console) -> int:
     loader = Loader(overlays, options.selection.choice)
     prepared, errors = each(overlays, lambda overlay: _tried(overlay, loader))
     met = {one.loaded.name: _due(one) for one in prepared}
+    looked = {one.loaded.name: look(one.content, one.applied) for one in prepared}
+    dangerous = warnings(looked.values())
     if options.json:
-        console.json([one.record for one in prepared])
+        console.json([{**one.record, "dangers": _as_json(looked[one.loaded.name])} for one in prepared])
     else:
         for one in prepared:
             _report(console, one, loader)
             for problem in () if options.due else met[one.loaded.name]:
-                console.notice(str(problem))
+                console.warning(problem)
+        for problem in () if options.strict else dangerous:
+            console.warning(problem)
     problems = [problem for those in met.values() for problem in those] if options.due else []
+    problems += dangerous if options.strict else []
     errors += [MergeError(dict.fromkeys(problems))] if problems else []
     if errors:
         raise joined(errors)
@@ -93,6 +107,21 @@ def _tried(overlay: Overlay, loader: Loader) -> Prepared:
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
         raise MergeError(by_cause(problems))
     return prepared
+
+
+def _as_json(looked: Looked) -> list[dict[str, object]]:
+    return [
+        {
+            "kind": one.kind,
+            "where": one.where,
+            "what": one.piece.does,
+            "target": one.piece.target,
+            "shown": one.shown,
+            "why": one.why,
+            "accepted": None if one.accepted is None else one.accepted.reason or one.piece.why,
+        }
+        for one in looked.dangers
+    ]
 
 
 def _due(prepared: Prepared) -> list[Problem]:

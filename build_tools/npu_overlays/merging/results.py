@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_overlays.merging.authorship import Authorship
+from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.tree import PatchedTree
@@ -78,6 +79,7 @@ class PatchedFile:
         reason: why.
         layer: the layer that says so, or the pin's name for what is its own.
         where: the file that says so, for messages.
+        accept: the dangers in it that its author lets stand.
     """
 
     patch: str
@@ -87,6 +89,7 @@ class PatchedFile:
     reason: Reason
     layer: str
     where: str
+    accept: tuple[Acceptance, ...] = ()
 
     @property
     def operation(self) -> str:

@@ -93,6 +93,7 @@ def patch_step(ground: Ground, file: OverlayFile) -> Step:
             reason=patch.reason,
             layer=file.layer,
             where=file.file,
+            accept=patch.accept,
         )
         for path, after in changed.items()
     )
@@ -129,7 +130,14 @@ def edit_step(ground: Ground, sourced: SourcedEdit) -> Step:
     _check_keys(path, before, after, where)
     reason = Reason(why=edit.why)
     patched = PatchedFile(
-        patch="", path=path, before=before, after=after, reason=reason, layer=sourced.layer, where=where
+        patch="",
+        path=path,
+        before=before,
+        after=after,
+        reason=reason,
+        layer=sourced.layer,
+        where=where,
+        accept=edit.accept,
     )
     return Step(changed={path: after}, patched=(patched,))
 

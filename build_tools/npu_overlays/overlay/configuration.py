@@ -19,6 +19,7 @@ from npu_overlays.overlay.settings import (
     read_dependencies,
     read_drops,
     read_edits,
+    read_files,
     read_packages,
     read_repository,
 )
@@ -77,6 +78,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
         not_built=table.texts("not-built"),
         edits=read_edits(table),
         drops=read_drops(table),
+        files=read_files(table),
     )
     check_words(table, {"suffix": overlay.suffix, "label": overlay.label, "purpose": overlay.purpose})
     _check_folder(overlay, table)

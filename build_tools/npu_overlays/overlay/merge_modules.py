@@ -74,6 +74,7 @@ def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operatio
         bounds=arguments.bounds,
         depends=arguments.depends,
         unproven=arguments.unproven,
+        accept=arguments.accept,
         where=parsed.where(mark.node),
         uses=_uses(mark, arguments.edits),
     )

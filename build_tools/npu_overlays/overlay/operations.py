@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 
 Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
@@ -90,6 +91,7 @@ class Operation:
         bounds: to which versions of upstream it applies.
         depends: what its author says that it depends on beside what its text reads, ``path:symbol``.
         unproven: why no test can show that it calls the operators it is there for.
+        accept: the dangers in it that its author lets stand.
         where: file and line in the overlay, for messages.
         uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
     """
@@ -111,6 +113,7 @@ class Operation:
     bounds: Bounds = ALWAYS
     depends: tuple[str, ...] = ()
     unproven: str = ""
+    accept: tuple[Acceptance, ...] = ()
     where: str
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 

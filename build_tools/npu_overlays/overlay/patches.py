@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Reason, unwritable
@@ -16,7 +17,8 @@ from npu_overlays.paths import unsafe
 
 _HEADER = re.compile(rb"^diff --git ", re.MULTILINE)
 _FIELD = re.compile(r"^(Why|Description|Forwarded|Drop-when):\s*(.+)$", re.IGNORECASE | re.MULTILINE)
-_NO_PROSE = re.compile(r"From[ :]|Date:|---|(Since|Until):", re.IGNORECASE)
+_ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+_NO_PROSE = re.compile(r"From[ :]|Date:|---|(?i:Since|Until|Accept):")
 _SYMLINK = re.compile(
     rb"^(?:new file mode|new mode|old mode|deleted file mode) 120000|^index \S+ 120000$", re.MULTILINE
 )
@@ -36,6 +38,7 @@ class PatchFile:
         strip: how many folders its names have in front of those paths, as ``git apply -p`` counts.
         hunks: its hunks.
         reason: the reason its header gives.
+        accept: the dangers in it that its author lets stand, in lines ``Accept: loss: why that is right``.
     """
 
     source: OverlayFile
@@ -43,6 +46,7 @@ class PatchFile:
     strip: int
     hunks: tuple[Hunk, ...]
     reason: Reason
+    accept: tuple[Acceptance, ...] = ()
 
 
 def read_patch(file: OverlayFile) -> PatchFile:
@@ -57,12 +61,20 @@ def read_patch(file: OverlayFile) -> PatchFile:
     strips = {section.strip() for section in listed}
     strip = 0 if strips == {0} else 1
     paths = _paths(listed, strip)
-    reason = _reason(file.content[: start.start()].decode("utf-8", errors="replace"), file.bounds)
-    mistakes = [*_content_mistakes(file.content), *_name_mistakes(strips, paths), *_reason_mistakes(reason)]
+    header = file.content[: start.start()].decode("utf-8", errors="replace")
+    reason, accepted = _reason(header, file.bounds), _ACCEPT.findall(header)
+    mistakes = [
+        *_content_mistakes(file.content),
+        *_name_mistakes(strips, paths),
+        *_reason_mistakes(reason),
+        *faults(accepted),
+    ]
     if mistakes:
         raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
     hunks = tuple(hunk for section in listed for hunk in section.expected(strip))
-    return PatchFile(source=file, paths=paths, strip=strip, hunks=hunks, reason=reason)
+    return PatchFile(
+        source=file, paths=paths, strip=strip, hunks=hunks, reason=reason, accept=read_acceptances(accepted)
+    )
 
 
 def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
@@ -104,11 +116,7 @@ def _reason(header: str, bounds: Bounds) -> Reason:
     fields = {name.lower(): text.strip() for name, text in _FIELD.findall(header)}
     # A long subject goes on in lines that begin with white space.
     subject = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+(?:\n[ \t].+)*)", header, re.MULTILINE)
-    prose = [
-        line.strip()
-        for line in header.splitlines()
-        if line.strip() and not re.match(r"From[ :]|Date:|---|Since:|Until:", line)
-    ]
+    prose = [line.strip() for line in header.splitlines() if line.strip() and not _NO_PROSE.match(line)]
     why = fields.get("why") or fields.get("description") or (subject.group(1) if subject else "") or "".join(prose[:1])
     drop_when = fields.get("drop-when") or bounds.drop_when
     return Reason(why=" ".join(why.split()), forwarded=fields.get("forwarded", ""), drop_when=drop_when)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.pin import Pin
 from npu_overlays.tree import Source, SourceKind
@@ -27,6 +28,16 @@ class TextEdit:
     count: int
     why: str
     bounds: Bounds = ALWAYS
+    accept: tuple[Acceptance, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSettings:
+    """What a layer says of an added file: to which versions it applies, which dangers it lets stand."""
+
+    path: str
+    bounds: Bounds = ALWAYS
+    accept: tuple[Acceptance, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +59,7 @@ class Layer:
         settings: the file in which it says what no file of its own can, and the key of the table that holds it.
         edits: substitutions in files that are not Python.
         drops: what it leaves out of the layers below it.
-        files: to which versions added files of its ``tree/`` apply, by repository path; to all where it says nothing.
+        files: what it says of added files of its ``tree/``.
     """
 
     name: str
@@ -56,7 +67,7 @@ class Layer:
     settings: tuple[str, str] = (LAYER_FILE, "")
     edits: tuple[TextEdit, ...] = ()
     drops: tuple[Drop, ...] = ()
-    files: tuple[tuple[str, Bounds], ...] = ()
+    files: tuple[FileSettings, ...] = ()
 
     def where(self, key: str) -> str:
         """Return the place of a setting of its, for messages."""
@@ -87,6 +98,7 @@ class Overlay:
             not at all.
         edits: substitutions in non-Python files that are this pin's own.
         drops: what of its layers it leaves out.
+        files: what it says of added files that are this pin's own.
     """
 
     folder: Path
@@ -102,6 +114,7 @@ class Overlay:
     not_built: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
     drops: tuple[Drop, ...] = ()
+    files: tuple[FileSettings, ...] = ()
 
     @property
     def chain(self) -> tuple[Layer, ...]:
@@ -112,6 +125,7 @@ class Overlay:
             settings=(CONFIG_FILE, "tool.overlay"),
             edits=self.edits,
             drops=self.drops,
+            files=self.files,
         )
         return (*self.layers, own)
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
 from npu_overlays.overlay.inputs import is_ignored, is_left_over
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.project import Drop, Layer, TextEdit
+from npu_overlays.overlay.project import Drop, FileSettings, Layer, TextEdit
 from npu_overlays.overlay.reading.vocabulary import uses_markers
 from npu_overlays.paths import unsafe
 
@@ -26,6 +27,7 @@ class OverlayFile:
         content: its bytes.
         executable: whether it is executable.
         bounds: to which versions of upstream it applies.
+        accept: of an added file, the dangers in it that its layer lets stand.
     """
 
     layer: str
@@ -34,6 +36,7 @@ class OverlayFile:
     content: bytes
     executable: bool = False
     bounds: Bounds = ALWAYS
+    accept: tuple[Acceptance, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +92,7 @@ def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], boo
     operations += _read_all([file for file in merged if file not in sound], [], [])
     return Said(
         operations=tuple(operations),
-        files=tuple(_with_bounds(layers, plain, problems)),
+        files=tuple(_with_settings(layers, plain, problems)),
         patches=tuple(patches),
         edits=tuple(_edits(layers)),
         drops=tuple((layer, drop) for layer in layers for drop in layer.drops),
@@ -106,16 +109,16 @@ def _edits(layers: Iterable[Layer]) -> Iterator[SourcedEdit]:
                 yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=where)
 
 
-def _with_bounds(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
-    """Yield added files with the versions to which they apply; notes what names none of them."""
-    bounds = {(layer.name, path): one for layer in layers for path, one in layer.files}
-    yield from (replace(file, bounds=bounds.get((file.layer, file.path), ALWAYS)) for file in files)
-    known = {(file.layer, file.path) for file in files}
+def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
+    """Yield added files with what their layers say of them; notes what names none of them."""
+    settings = {(layer.name, one.path): one for layer in layers for one in layer.files}
+    for file in files:
+        one = settings.pop((file.layer, file.path), FileSettings(path=file.path))
+        yield replace(file, bounds=one.bounds, accept=one.accept)
     for layer in layers:
-        for path, _ in layer.files:
-            if (layer.name, path) not in known:
-                fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
-                problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
+        for path in (path for name, path in settings if name == layer.name):
+            fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
+            problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
 
 
 def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[OverlayFile]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.pins import TRANSPORTS, url_fault
-from npu_overlays.overlay.project import Drop, TextEdit
+from npu_overlays.overlay.project import Drop, FileSettings, TextEdit
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe
 from npu_overlays.pin import home_of
@@ -99,6 +100,14 @@ def read_bounds(table: Table) -> Bounds:
     return bounds
 
 
+def read_accept(table: Table) -> tuple[Acceptance, ...]:
+    """Return the dangers that a table lets stand."""
+    texts = table.texts("accept")
+    for what, fix in faults(texts):
+        table.problem("accept", what, fix)
+    return read_acceptances(texts)
+
+
 def read_edits(table: Table) -> tuple[TextEdit, ...]:
     """Return the substitutions in files that are not Python."""
     return tuple(_read_edit(edit) for edit in table.tables("edit"))
@@ -112,6 +121,7 @@ def _read_edit(table: Table) -> TextEdit:
         count=table.positive("count", 1),
         why=table.filled("why", hint="the reason, one sentence for a user of the wheel"),
         bounds=read_bounds(table),
+        accept=read_accept(table),
     )
     if edit.find and edit.find == edit.replace:
         table.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
@@ -138,15 +148,16 @@ def _read_drop(table: Table) -> Drop:
     return drop
 
 
-def read_files(table: Table) -> tuple[tuple[str, Bounds], ...]:
-    """Return to which versions of upstream added files apply."""
+def read_files(table: Table) -> tuple[FileSettings, ...]:
+    """Return what is said of added files."""
     return tuple(_read_file(file) for file in table.tables("file"))
 
 
-def _read_file(table: Table) -> tuple[str, Bounds]:
-    path, bounds = table.filled("path"), read_bounds(table)
-    if not bounds:
-        table.problem("since", "missing, and until too: it then applies to every version", "say one, or delete this")
-    check_paths(table, "path", [path])
+def _read_file(table: Table) -> FileSettings:
+    file = FileSettings(path=table.filled("path"), bounds=read_bounds(table), accept=read_accept(table))
+    if not file.bounds and "accept" not in table.keys():  # noqa: SIM118  # a method of Table
+        what = "missing, and until and accept too: nothing is said of the file"
+        table.problem("since", what, "say one, or delete this")
+    check_paths(table, "path", [file.path])
     table.refuse_others()
-    return path, bounds
+    return file

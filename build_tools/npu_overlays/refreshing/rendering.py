@@ -56,6 +56,8 @@ def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
             yield name, _literal(value)
     if operation.unproven:
         yield "unproven", _reason(operation.unproven)
+    if operation.accept:
+        yield "accept", f"[{', '.join(_literal(str(one)) for one in operation.accept)}]"
     if operation.depends:
         yield "depends", f"[{', '.join(map(_literal, operation.depends))}]"
 

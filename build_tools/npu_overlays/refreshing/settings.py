@@ -21,6 +21,8 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
     if edit.count != 1:
         entry["count"] = edit.count
     entry["why"] = edit.why
+    if edit.accept:
+        entry["accept"] = [str(one) for one in edit.accept]
     if "edit" not in table:
         table.append("edit", tomlkit.aot())
     listed = table["edit"]
@@ -52,7 +54,7 @@ def with_change(
                 del entry["paths"][list(entry["paths"]).index(path)]
                 new = TextEdit(
                     paths=(path,), find=edit.find, replace=replacement or "", count=edit.count, why=edit.why,
-                    bounds=edit.bounds,
+                    bounds=edit.bounds, accept=edit.accept,
                 )  # fmt: skip
                 return _dumped(document), None if replacement is None else new
             if replacement is None:

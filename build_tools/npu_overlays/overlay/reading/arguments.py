@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import Problem
+from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Edit, Reason, unwritable
@@ -19,6 +20,7 @@ from npu_overlays.syntax.tokens import significant
 _HALF = re.compile("[\ud800-\udfff]")
 _REASON = ("why", "forwarded", "drop_when")
 _TEXTS = (*_REASON, *SINCE_UNTIL, "unproven")
+_LISTS = ("accept", "depends", "targets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,7 @@ class Arguments:
         targets: its ``targets``, None where it names none.
         depends: what it says that it depends on upstream.
         unproven: why no test can show that it calls the operators it is there for.
+        accept: the dangers in it that its author lets stand.
         edits: the substitutions of ``edited``.
         problems: what is wrong with what it says.
     """
@@ -40,6 +43,7 @@ class Arguments:
     targets: object
     depends: tuple[str, ...]
     unproven: str
+    accept: tuple[Acceptance, ...]
     edits: tuple[Edit, ...]
     problems: tuple[Problem, ...]
 
@@ -49,6 +53,7 @@ def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
     values, unread = _read_keywords(parsed, mark)
     bounds = Bounds(**{name: str(values.get(name, "")) for name in SINCE_UNTIL})
     depends = list(_read_depends(parsed, mark, values.get("depends", ())))
+    accept = list(_read_accept(parsed, mark, values.get("accept", ())))
     listed = list(_read_edits(parsed, mark)) if mark.action == "edited" else []
     edits = tuple(one for one in listed if isinstance(one, Edit))
     problems = [
@@ -56,7 +61,7 @@ def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
         *unread,
         *_text_problems(parsed, mark, values),
         *(parsed.problem(mark.call, what, fix) for _, what, fix in bounds.faults()),
-        *(one for one in (*depends, *listed) if isinstance(one, Problem)),
+        *(one for one in (*depends, *accept, *listed) if isinstance(one, Problem)),
         *(_uses_problems(parsed, mark, edits) if mark.action == "edited" else ()),
     ]
     return Arguments(
@@ -65,6 +70,7 @@ def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
         targets=values.get("targets"),
         depends=tuple(one for one in depends if isinstance(one, str)),
         unproven=str(values.get("unproven", "")),
+        accept=tuple(one for one in accept if isinstance(one, Acceptance)),
         edits=edits,
         problems=tuple(problems),
     )
@@ -77,8 +83,11 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
     # What `uses` names is imported; it is read beside the substitutions.
     own = ("uses",) if mark.action == "edited" else ()
     for keyword in (one for one in mark.call.keywords if one.arg not in own):
-        if keyword.arg not in (*_TEXTS, "depends", "targets"):
-            what, fix = f"unknown argument `{keyword.arg or '**'}`", f"use {', '.join(_TEXTS)}, depends or targets"
+        if keyword.arg not in (*_TEXTS, *_LISTS):
+            what, fix = (
+                f"unknown argument `{keyword.arg or '**'}`",
+                f"use {', '.join((*_TEXTS, *_LISTS[:-1]))} or {_LISTS[-1]}",
+            )
             problems.append(parsed.problem(mark.call, what, fix))
             continue
         try:
@@ -99,6 +108,15 @@ def _read_depends(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[str
         else:
             fix = 'depends=["path/of/file.py:Class.method"]'
             yield parsed.problem(mark.call, f"`depends` holds {name!r}, no symbol", fix)
+
+
+def _read_accept(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[Acceptance | Problem]:
+    """Yield the dangers that ``accept`` lets stand."""
+    texts = [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
+    if not isinstance(value, (list, tuple)) or len(texts) != len(value):
+        yield parsed.problem(mark.call, "`accept` is no list of texts", 'accept=("loss: why that is right",)')
+    yield from (parsed.problem(mark.call, what, fix) for what, fix in faults(texts))
+    yield from read_acceptances(texts)
 
 
 def _text_problems(parsed: ParsedFile, mark: Mark, values: Mapping[str, object]) -> Iterator[Problem]:

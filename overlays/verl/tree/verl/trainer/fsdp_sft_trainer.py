@@ -23,12 +23,14 @@ class FSDPSFTTrainer:
     @edited(
         ("elif is_npu_available:", "else:"),
         why="The loss is averaged over all ranks on the CPU as well; upstream reported rank 0's own.",
+        accept=["loss: the branch upstream has for NPU, and of the loss that is logged; gradients are there by then"],
     )
     def training_step(self, batch): ...
 
     @edited(
         ("elif is_npu_available:", "else:"),
         why="The validation loss is averaged over all ranks on the CPU as well; upstream reported rank 0's own.",
+        accept=["loss: the branch that upstream has for NPU; nothing is trained on a validation loss"],
     )
     def validation_step(self, batch): ...
 

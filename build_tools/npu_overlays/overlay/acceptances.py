@@ -1,0 +1,62 @@
+"""Acceptances: texts of `accept` → which dangers an author has looked at and lets stand, and why.
+
+``"loss: averaged over the ranks, as upstream does on NPU"`` gives its reason; of ``"loss"`` alone the reason is what
+the change itself gives.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+# What a change can touch or bring in that fails nowhere when it is wrong.
+KINDS = ("advantage", "checkpoint", "debugger", "exception", "loss", "print", "random", "reward", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """One danger that is accepted.
+
+    Args:
+        kind: one of `KINDS`.
+        reason: why it is right; empty where the change's own reason says so.
+    """
+
+    kind: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}" if self.reason else self.kind
+
+
+def read_acceptances(texts: Iterable[str]) -> tuple[Acceptance, ...]:
+    """Return what texts accept; those that `faults` has something against are left out."""
+    parted = ((text.partition(":"), text) for text in texts)
+    return tuple(
+        Acceptance(kind=kind.strip(), reason=reason.strip()) for (kind, _, reason), text in parted if not _fault(text)
+    )
+
+
+def faults(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the texts of an `accept`, and what to do."""
+    seen: set[str] = set()
+    for text in texts:
+        kind = text.partition(":")[0].strip()
+        if fault := _fault(text):
+            yield fault
+        elif kind in seen:
+            yield f"`accept` names {kind} twice", "say it once, with all its reasons"
+        seen.add(kind)
+
+
+def _fault(text: str) -> tuple[str, str] | None:
+    kind, colon, reason = text.partition(":")
+    if not text.isprintable():
+        return "`accept` holds characters that cannot be shown", "write one line of plain text"
+    if kind.strip() not in KINDS:
+        near = difflib.get_close_matches(kind.strip(), KINDS, n=1)
+        return f"`accept` names `{kind.strip()}`, which is no danger", near[0] if near else f"one of {', '.join(KINDS)}"
+    if colon and not reason.strip():
+        return f"`accept` gives no reason behind `{kind.strip()}:`", f'"{kind.strip()}: why that is right"'
+    return None
