@@ -134,7 +134,7 @@ def test_every_mistake_of_a_layer_is_told_at_once_under_its_own_name(sample: Sam
         "layer.toml: dependencies: `==` is not a requirement",
         "layer.toml: commit: unknown key",
         "layer.toml: upstream.repository: holds a user name or password",
-        "layer.toml: file[1].since: missing, and until too",
+        "layer.toml: file[1].since: missing, and until and accept too",
         "layer.toml: file[2].since: `x` is not a version",
         "layer.toml: edit[1].until: no version is at least 2 and before 2",
     )
