@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from npu_overlays.commands.parser import parser
+
 # What commands import when they run, some of it only where it is needed.
 _IMPORTED = (
     "npu_overlays.commands.running",
@@ -26,6 +28,7 @@ def main() -> int:
     """Serve requests until there are no more; in each fork, be npu-overlays and return its exit code."""
     for name in _IMPORTED:
         importlib.import_module(name)
+    parser()  # which imports every command
     for line in sys.stdin:
         forked = os.fork()
         if not forked:

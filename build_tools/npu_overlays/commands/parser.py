@@ -5,28 +5,12 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from npu_overlays import __version__
-from npu_overlays.commands import (
-    bisect,
-    build,
-    cache,
-    check,
-    checkout,
-    diff,
-    drift,
-    export,
-    init,
-    listing,
-    lock,
-    matrix,
-    port,
-    refresh,
-    show,
-    summary,
-    verify_wheel,
-)
+from npu_overlays.commands.command import Command
 from npu_overlays.commands.completion import answer
 from npu_overlays.commands.options import folder
 
@@ -64,25 +48,26 @@ environment:
   <PROJECT>_PATH           a local clone of that project, VERL_PATH say, like --upstream
   NO_COLOR                 no colours
 """
-_COMMANDS = (
-    build.COMMAND,
-    listing.COMMAND,
-    show.COMMAND,
-    check.COMMAND,
-    lock.COMMAND,
-    diff.COMMAND,
-    checkout.COMMAND,
-    refresh.COMMAND,
-    export.COMMAND,
-    bisect.COMMAND,
-    summary.COMMAND,
-    verify_wheel.COMMAND,
-    init.COMMAND,
-    drift.COMMAND,
-    port.COMMAND,
-    cache.COMMAND,
-    matrix.COMMAND,
-)
+# Names and modules, in the order of the help.
+_COMMANDS = {
+    "build": "build",
+    "list": "listing",
+    "show": "show",
+    "check": "check",
+    "lock": "lock",
+    "diff": "diff",
+    "checkout": "checkout",
+    "refresh": "refresh",
+    "export": "export",
+    "bisect": "bisect",
+    "summary": "summary",
+    "verify-wheel": "verify_wheel",
+    "init": "init",
+    "drift": "drift",
+    "port": "port",
+    "cache": "cache",
+    "matrix": "matrix",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -106,8 +91,13 @@ class _Parser(argparse.ArgumentParser):
         super().error(f"{message}; did you mean {nearest[0]}?" if nearest else message)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser; `command` of what it parses is the `Command` to call."""
+def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser; `command` of what it parses is the `Command` to call.
+
+    Args:
+        arguments: what is to be parsed. Where they begin with a command, the parser knows no other: to import them
+            all takes longer than what most of them do.
+    """
     root = _Parser(
         prog="npu-overlays",
         description=_DESCRIPTION,
@@ -117,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"npu-overlays {__version__}")
     common = _common()
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in _COMMANDS:
+    for command in _commands(arguments):
         own = subparsers.add_parser(
             command.name,
             parents=[common],
@@ -129,6 +119,12 @@ def parser() -> argparse.ArgumentParser:
         own.set_defaults(command=command)
     answer(root)
     return root
+
+
+def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
+    wanted = [name for name in arguments[:1] if name in _COMMANDS]
+    modules = (import_module(f"npu_overlays.commands.{_COMMANDS[name]}") for name in wanted or _COMMANDS)
+    return [module.COMMAND for module in modules]
 
 
 def _common() -> _Parser:

@@ -29,7 +29,8 @@ def run(arguments: Sequence[str] | None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a reason in Chinese must not fail on an ASCII terminal
     collect_seldom()
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser(given).parse_args(given)
     console = Console(json_output=getattr(options, "json", False))
     try:
         with undisguised(), told_to(console.step), console:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 # What these give is a list of names, or of members; of a namespace one can also ask for a single name.
 _LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
 _NAMESPACES = frozenset({"vars", "globals", "locals"})
+# Without one of these words a module lists nothing: most hold none, and are not walked.
+_MENTIONED = re.compile("|".join(map(r"\b{}\b".format, sorted({*_LISTING, *_NAMESPACES, "__dict__"}))).encode())
 _WALKING = frozenset({"list", "dict", "sorted", "set", "tuple", "frozenset", "iter", "enumerate", "filter", "map"})
 _WHOLE = frozenset({"items", "keys", "values", "copy"})
 _COMPILING = frozenset({"jit", "njit", "script", "cfunc", "vectorize", "guvectorize"})
@@ -30,8 +33,7 @@ def onlookers(module: Module, definition: Definition) -> list[str]:
     node = definition.node
     if not isinstance(node, FUNCTIONS):
         return []
-    listings = _of_class(module, definition.parent) if definition.parent else _of_module(module)
-    found = [*frame_lookers(node), *_machinery(module, definition.parent), *sorted(set(listings))]
+    found = [*frame_lookers(node), *_machinery(module, definition.parent), *_listing(module, definition.parent)]
     called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
     found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
     return [*found, *(f"the default {text}, made twice" for text in _fresh_defaults(node))]
@@ -57,6 +59,13 @@ def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
         calls = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)] if one.default else []
         if any(not (isinstance(call, ast.Call) and brief(call.func) in _EQUAL) for call in calls):
             yield f"{one.name}={brief(one.default)}" if one.default else one.name
+
+
+def _listing(module: Module, owner: str) -> list[str]:
+    """Return what lists the names of the module, or the members of a class of it."""
+    if not _MENTIONED.search(module.content):
+        return []
+    return sorted(set(_of_class(module, owner) if owner else _of_module(module)))
 
 
 def _of_module(module: Module) -> Iterator[str]:
