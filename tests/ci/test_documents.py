@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_the_example_of_a_shared_definition_can_be_read() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_every_command_shown_is_one_the_command_line_takes(document: Path) -> None:
     commands = [line for block in blocks(document, "bash") for line in block.splitlines()]
-    shown = [re.sub(r" *[#|>].*", "", line).split()[1:] for line in commands if line.startswith("npu-overlays ")]
+    shown = [shlex.split(re.sub(r" *[#|>].*", "", line))[1:] for line in commands if line.startswith("npu-overlays ")]
     for arguments in shown:
         assert parser().parse_args(arguments).command
 
