@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shlex
@@ -175,6 +176,41 @@ def test_it_can_be_done_again_and_again_and_what_was_edited_is_kept(sample: Samp
     edit(folder / CORE, '"first " + name', '"second " + name')
     assert "changed  edited    src/lib/core.py:describe" in refresh(sample, folder, why="")
     assert "nothing to bring back" in refresh(sample, folder, why="")
+
+
+def test_what_lies_beside_in_the_work_tree_is_in_nobodys_way(sample: Sample, folder: Path) -> None:
+    """Caches of a test run, a repository in the repository, flags of git's index; and what .gitignore hides is told."""
+    for path in ("src/lib/__pycache__/core.cpython-311.pyc", "src/lib/.core.py.swp", ".pytest_cache/x"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(b"x")
+    git(sample, folder, "init", "--quiet", "src/lib/mine")
+    (folder / "src/lib/mine/own.py").write_text("OWN = 1\n", "utf-8")
+    git(sample, folder, "update-index", "--assume-unchanged", CORE)
+    with (folder / ".git/info/exclude").open("a", encoding="utf-8") as exclude:
+        exclude.write("*.log\n")
+    (folder / "src/lib/run.log").write_text("mine", "utf-8")
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    assert json.loads(refresh(sample, folder, "--json"))["passed_over"] == ["src/lib/run.log"]
+    assert "tree/src/lib/run.log" not in overlay(sample)
+    kept = git(sample, folder, "show", f"refs/npu-overlays/edited:{CORE}")
+    assert '"first " + name' in kept
+    for path in ("src/lib/mine/own.py", "src/lib/run.log", "src/lib/__pycache__/core.cpython-311.pyc"):
+        assert (folder / path).is_file()
+    assert git(sample, folder, "status", "--porcelain").split() == ["??", "src/lib/mine/"]
+
+
+def test_nothing_is_done_while_git_waits_for_somebody_to_go_on(sample: Sample, folder: Path) -> None:
+    git(sample, folder, "branch", "side")
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    git(sample, folder, "commit", "--quiet", "--all", "--message", "mine")
+    git(sample, folder, "checkout", "--quiet", "side")
+    edit(folder / CORE, 'return "upstream " + name', 'return "second " + name')
+    git(sample, folder, "commit", "--quiet", "--all", "--message", "theirs")
+    before = overlay(sample)
+    assert sample.environment.run("git", "-C", folder, "rebase", "overlay").code == 1
+    done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)
+    assert (done.code, "a rebase is under way" in done.err) == (2, True)
+    assert overlay(sample) == before
 
 
 def test_a_shared_definition_changes_for_all_targets_or_leaves_one_out(

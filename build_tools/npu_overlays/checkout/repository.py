@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from npu_overlays import git
@@ -22,6 +23,11 @@ _IMPORTED = "refs/npu-overlays/imported"
 _RELEASED = 315532800
 # What reaches the work tree is exactly what is committed, whatever attributes and settings say.
 _ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
+# What tools write as they go is none of the overlay's, also where upstream's .gitignore is not there to say so.
+_EXCLUDED = (
+    *("__pycache__/", "*.pyc", ".ruff_cache/", ".mypy_cache/", ".pytest_cache/", ".hypothesis/"),
+    *(".DS_Store", "._*", "Thumbs.db", "desktop.ini", ".directory", ".*.sw[a-px]", ".#*", ".~lock.*#"),
+)
 _LOCAL = {"core.autocrlf": "false", "core.fileMode": "true", "core.symlinks": "true", "core.safecrlf": "false"}
 
 
@@ -35,10 +41,10 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def git(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+    def git(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
         """Run git there and return its standard output; raises `OutputError` where it fails."""
         try:
-            return git.alone(*arguments, cwd=self.folder, stdin=stdin)
+            return git.alone(*arguments, cwd=self.folder, stdin=stdin, env=env)
         except ProcessError as error:
             what = f"git {arguments[0]} failed: {error.output}"
             raise OutputError(Problem(where=str(self.folder), what=what, fix="see what git says")) from error
@@ -46,6 +52,33 @@ class Repository:
     def line(self, *arguments: str) -> str:
         """Run git there and return the one line it prints."""
         return self.git(*arguments).decode().strip()
+
+    def files(self, *options: str) -> frozenset[str]:
+        """Return the files and links of the work tree that `git ls-files` lists with these options."""
+        raw = self.git("ls-files", "-z", *options)
+        names = {name.decode("utf-8", "surrogateescape") for name in raw.split(b"\0") if name}
+        return frozenset(name for name in names if (self.folder / name).is_symlink() or (self.folder / name).is_file())
+
+    def present(self) -> frozenset[str]:
+        """Return the files of the work tree that git has, or would take; of another repository in it, none."""
+        return self.files("--cached", "--others", "--exclude-standard")
+
+    def keep(self, ref: str) -> None:
+        """Keep the work tree as it is as a commit on top of the current one, and touch neither it nor the index."""
+        listed = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in sorted(self.present()))
+        with tempfile.TemporaryDirectory(prefix="npu-overlays-index-") as place:
+            own = {"GIT_INDEX_FILE": str(Path(place) / "index")}
+            self.git("update-index", "--add", "-z", "--stdin", stdin=listed, env=own)
+            tree = self.git("write-tree", env=own).decode().strip()
+        person = ("-c", "user.name=refresh", "-c", "user.email=refresh")
+        self.git("update-ref", ref, self.line(*person, "commit-tree", tree, "-p", "HEAD", "-m", "edited"))
+
+    def go_to(self, head: str) -> None:
+        """Make a commit the last of the overlay's branch, and the work tree what it holds."""
+        self.git("symbolic-ref", "HEAD", f"refs/heads/{BRANCH}")
+        self.git("update-ref", f"refs/heads/{BRANCH}", head)
+        self.git("read-tree", "--empty")  # with all that was said there of single files
+        self.git("reset", "--quiet", "--hard", head)
 
     def start(self, subject: Subject) -> str:
         """Make the repository in the folder, with upstream in it, and return upstream's commit."""
@@ -55,6 +88,7 @@ class Repository:
         info = self.folder / ".git" / "info"
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
+        (info / "exclude").write_text("".join(f"{name}\n" for name in _EXCLUDED), "utf-8")
         base = self._taken_over(subject) if subject.tree.source.kind == "git" else self._released(subject)
         self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
         return base

@@ -17,7 +17,7 @@ from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import find_named, select
-from npu_overlays.errors import Problem, UsageError
+from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
 from npu_overlays.refreshing.refresh import EDITED, Refreshed, bring_up_to_date, refresh
@@ -165,6 +165,9 @@ def _said(done: Refreshed) -> list[dict[str, str]]:
 def _report(console: Console, done: Refreshed, options: Options, name: str) -> None:
     for path in done.plan.layouts:
         console.notice(f"{path}: comments, blank lines, or the places of imports and additions come out otherwise")
+    if done.passed_over:
+        what = f"upstream's .gitignore names {listing(done.passed_over)}, passed over; to take it: git add --force"
+        console.notice(f"{name}: {what}")
     if not done.files:
         console.line(f"{name}: nothing to bring back from {done.checkout.folder}", style="green")
         return
@@ -196,6 +199,7 @@ def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
             for file in done.files
         ],
         "otherwise": done.plan.layouts,
+        "passed_over": list(done.passed_over),
     }
 
 

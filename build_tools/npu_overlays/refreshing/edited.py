@@ -9,6 +9,7 @@ from pathlib import Path
 from npu_overlays.checkout.folder import Checkout
 from npu_overlays.checkout.repository import Repository
 from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.overlay.inputs import is_ignored
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.tree import PatchedTree
 
@@ -42,15 +43,26 @@ def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tup
     return found
 
 
+def passed_over(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
+    """Return the files of a work tree that would be shipped, did upstream's .gitignore not name them.
+
+    Args:
+        checkout: the work tree.
+        overlay: its overlay.
+    """
+    ignored = Repository(checkout.folder).files("--others", "--ignored", "--exclude-standard")
+    wanted = (path for path in sorted(ignored) if overlay.pin.place(path))
+    return tuple(path for path in wanted if not is_ignored(checkout.folder / path, checkout.folder))
+
+
 def _differing(folder: Path, tree: PatchedTree) -> Iterator[Edited]:
-    raw = Repository(folder).git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    present = {name.decode("utf-8", "surrogateescape") for name in raw.split(b"\0") if name}
-    present = {name for name in present if (folder / name).is_symlink() or (folder / name).is_file()}
+    present = Repository(folder).present()
     for path in sorted({*present, *tree.paths()} - tree.upstream.links):
         file = folder / path
         content = file.read_bytes() if path in present and not file.is_symlink() else None
         executable = content is not None and bool(file.stat().st_mode & 0o100)
-        if file.is_symlink() or content != tree.after(path) or (content and executable != tree.is_executable(path)):
+        other_mode = content is not None and executable != tree.is_executable(path)
+        if file.is_symlink() or content != tree.after(path) or other_mode:
             yield Edited(path=path, content=content, executable=executable)
 
 

@@ -152,8 +152,7 @@ class Planner:
             plan.layouts.append(path)
             return
         derived = derive(deriving.Subject(path=path, upstream=before, operations=operations, now=now, wanted=bare))
-        if derived.before == bare:
-            self._refuse_foreign(path, operations)
+        self._refuse_foreign(path, derived.given_up)
         plan.operations += derived.changes
         plan.orders[path] = list(dict.fromkeys(name.partition(".")[0] for name in Module(path, bare).definitions))
         if derived.before is not None:
@@ -161,10 +160,10 @@ class Planner:
         if derived.result != bare:
             plan.layouts.append(path)
 
-    def _refuse_foreign(self, path: str, operations: tuple[Operation, ...]) -> None:
+    def _refuse_foreign(self, path: str, given_up: tuple[Operation, ...]) -> None:
         """Refuse a patch in place of operations that other pins are made of too."""
         own = self._subject.content.overlay.chain[-1].name
-        foreign = [one for one in operations if one.layer != own]
+        foreign = [one for one in given_up if one.layer != own]
         if foreign:
             what = f"was changed in what the layer {foreign[0].layer} puts there, in a way that no operation says"
             fix = f"change {foreign[0].where} by hand, or leave that text as it was"

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.checkout.folder import Checkout, digest_of, find_checkout, note
-from npu_overlays.checkout.repository import BRANCH, Repository
+from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import series
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.interrupts import held
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
-from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
-from npu_overlays.overlay.layers import BUNDLED_LAYERS
-from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
-from npu_overlays.refreshing.edited import Edited, edited_files
+from npu_overlays.refreshing.edited import Edited, edited_files, passed_over
 from npu_overlays.refreshing.meaning import same_program
+from npu_overlays.refreshing.placing import put_in_place, staged
 from npu_overlays.refreshing.planning import Plan, Planner
 from npu_overlays.refreshing.writing import LayerFile, Writer, layer_named
-from npu_overlays.reproducible import write_atomically
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
@@ -45,11 +39,13 @@ class Refreshed:
         plan: what of the overlay changes.
         files: the files of its layers that do.
         checkout: the work tree.
+        passed_over: files there that would be shipped, were they not what upstream's .gitignore names.
     """
 
     plan: Plan
     files: tuple[LayerFile, ...]
     checkout: Checkout
+    passed_over: tuple[str, ...] = ()
 
 
 def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_run: bool) -> Refreshed:
@@ -73,8 +69,9 @@ def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {len(edited)} files")
     plan = Planner(subject, marked).plan(edited)
+    ignored = passed_over(checkout, subject.content.overlay)
     if not plan:
-        return Refreshed(plan=plan, files=(), checkout=checkout)
+        return Refreshed(plan=plan, files=(), checkout=checkout, passed_over=ignored)
     reasons = explain(list(plan.unexplained()))
     patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
     patched = apply_part(patches, subject.tree, absent=subject.absent)
@@ -82,14 +79,15 @@ def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_
     step("proving that this gives what was edited")
     _prove(subject, files, edited, marked)
     if not dry_run:
-        _write(files)
-    return Refreshed(plan=plan, files=files, checkout=checkout)
+        Repository(checkout.folder).keep(EDITED)
+        put_in_place(files)
+    return Refreshed(plan=plan, files=files, checkout=checkout, passed_over=ignored)
 
 
 def _prove(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> None:
     """Raise `MergeError` where the changed overlay is not right, or does not give what was edited."""
     with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
-        overlay = _staged(Path(place), subject.content.overlay, files)
+        overlay = staged(Path(place), subject.content.overlay, files)
         content = written_out(load_content(overlay, subject.version), subject.tree)
         applied = apply_overlay(content, subject.tree, absent=subject.absent)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
@@ -98,34 +96,6 @@ def _prove(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited
         what = "what was derived gives another file than was edited"
         fix = "make a smaller change, or write this one into the overlay by hand; nothing was written"
         raise MergeError([Problem(where=path, what=what, fix=fix) for path in wrong])
-
-
-def _staged(place: Path, overlay: Overlay, files: Sequence[LayerFile]) -> Overlay:
-    """Return the overlay, read from a copy in which its layers lie as they do in an sdist."""
-    folders: dict[str, Path] = {}
-    *layers, own = overlay.chain
-    folders[own.name] = place / overlay.folder.name
-    _copy(own, folders[own.name])
-    (folders[own.name] / BUNDLED / BUNDLED_LAYERS).mkdir(parents=True, exist_ok=True)
-    for number, layer in enumerate(layers):
-        folders[layer.name] = folders[own.name] / BUNDLED / BUNDLED_LAYERS / str(number) / layer.folder.name
-        _copy(layer, folders[layer.name])
-    for file in files:
-        _put(folders[file.layer.name] / file.path, file)
-    return load_overlay(folders[own.name])
-
-
-def _copy(layer: Layer, folder: Path) -> None:
-    shutil.copytree(layer.folder, folder, ignore=shutil.ignore_patterns(".git", "wheels", BUNDLED))
-
-
-def _put(path: Path, file: LayerFile) -> None:
-    if file.content is None:
-        path.unlink(missing_ok=True)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(file.content)
-    path.chmod(0o755 if file.executable else 0o644)
 
 
 def _otherwise(tree: PatchedTree, edited: Sequence[Edited]) -> list[str]:
@@ -148,27 +118,8 @@ def _besides(tree: PatchedTree, marked: PatchedTree, edited: Sequence[Edited]) -
     return sorted(path for path in paths if tree.after(path) != marked.after(path))
 
 
-def _write(files: Sequence[LayerFile]) -> None:
-    with held("the overlay was refreshed"):
-        for file in files:
-            path = file.layer.folder / file.path
-            if file.content is None:
-                path.unlink(missing_ok=True)
-                _without_empty_folders(path.parent, file.layer.folder)
-            else:
-                write_atomically(path, file.content)
-                path.chmod(0o755 if file.executable else 0o644)
-
-
-def _without_empty_folders(folder: Path, root: Path) -> None:
-    with suppress(OSError):  # something is in it
-        while folder != root:
-            folder.rmdir()
-            folder = folder.parent
-
-
 def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
-    """Make a checkout that of the overlay as it is now; what was edited stays as the commit `EDITED`.
+    """Make a checkout that of the overlay as it is now.
 
     Args:
         checkout: the work tree, of which the overlay as it is now gives the files.
@@ -178,17 +129,8 @@ def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
         OutputError: git cannot do it.
     """
     repository = Repository(checkout.folder)
-    repository.git("add", "--all")
-    tree = repository.line("write-tree")
     head = repository.commit(subject, checkout.base, series(subject).commits)
-    person = {"name": "user.name=refresh", "email": "user.email=refresh"}
-    kept = repository.line(
-        "-c", person["name"], "-c", person["email"], "commit-tree", tree, "-p", "HEAD", "-m", "edited"
-    )
-    repository.git("update-ref", EDITED, kept)
-    repository.git("symbolic-ref", "HEAD", f"refs/heads/{BRANCH}")
-    repository.git("update-ref", f"refs/heads/{BRANCH}", head)
-    repository.git("reset", "--quiet", "--hard", head)
+    repository.go_to(head)
     found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
     note(checkout.folder, found)
     return found

@@ -1,0 +1,77 @@
+"""Differing: what operations give of a module, and what is wanted of it → the symbols of which another is wanted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from npu_overlays.merging.actions.wrapping import private_name
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.refreshing.proposing import dedented_text, only, text_of
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.symbols import Module
+
+
+def text(module: Module, definition: Definition | None) -> str:
+    """Return a definition as it is written, at column 0; an empty text for none."""
+    return dedented_text(module, definition, comments=False) if definition else ""
+
+
+def says(definition: Definition | None) -> str:
+    """Return what a definition says, without comments and layout; an empty text for none."""
+    return ast.dump(definition.node) if definition else ""
+
+
+def differing(now: Module, wanted: Module, operations: Mapping[str, Operation]) -> Iterator[str]:
+    """Yield the symbols that differ, in the wanted order: of a class that stays, its members."""
+    private = {private_name(symbol) for symbol, one in operations.items() if one.action == "wrapped"}
+    private |= {private_name(symbol) for symbol in wanted.definitions}
+    private -= {symbol for symbol, one in operations.items()}
+    # A wrapper whose original is another now is none any more: both stand for themselves.
+    apart = {one: private_name(one) for one in operations if _is_apart(now, wanted, operations[one])}
+    private -= set(apart.values())
+    names = [*wanted.definitions, *(name for name in now.definitions if name not in wanted.definitions)]
+    whole: set[str] = set()
+    for name in names:
+        if name in private or any(name.startswith(f"{one}.") for one in whole):
+            continue
+        old, new = only(now, name), only(wanted, name)
+        if old is None and new is None:
+            continue
+        if old is None or new is None or not _goes_inside(old, new, operations):
+            whole.add(name)
+            if name in apart or _differs(now, wanted, old, new):
+                yield name
+
+
+def _is_apart(now: Module, wanted: Module, operation: Operation) -> bool:
+    """Return whether the original that a wrapper keeps is there, and another."""
+    if operation.action != "wrapped":
+        return False
+    old, new = (only(module, private_name(operation.symbol)) for module in (now, wanted))
+    return old is not None and new is not None and says(old) != says(new)
+
+
+def _goes_inside(old: Definition, new: Definition, operations: Mapping[str, Operation]) -> bool:
+    """Return whether a class is to be looked at member by member."""
+    if not isinstance(old.node, ast.ClassDef) or not isinstance(new.node, ast.ClassDef):
+        return False
+    if (known := operations.get(old.name)) is not None and known.action != "edited":
+        return False
+    if any(name.startswith(f"{old.name}.") for name in operations):
+        return True
+    return _frame(old.node) == _frame(new.node)
+
+
+def _frame(node: ast.ClassDef) -> tuple[object, ...]:
+    """Return what of a class no operation on a member says: its head, and statements that bind nothing."""
+    head = [ast.dump(one) for one in (*node.bases, *node.keywords, *node.decorator_list)]
+    bare = (ast.Expr, ast.If, ast.For, ast.With, ast.Try)
+    return head, [ast.dump(one) for one in node.body if isinstance(one, bare)]
+
+
+def _differs(now: Module, wanted: Module, old: Definition | None, new: Definition | None) -> bool:
+    if old is None or new is None:
+        kind = (old or new).kind if old or new else ""  # type: ignore[union-attr]  # one of them is there
+        return kind != "import" or new is None
+    return text_of(now, old) != text_of(wanted, new) and (says(old) != says(new) or text(now, old) != text(wanted, new))

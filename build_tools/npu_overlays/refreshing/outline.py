@@ -1,0 +1,191 @@
+"""Outlines: the statements of a body → what it comes to, wherever those stand whose places do not matter."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
+
+from npu_overlays.syntax.definitions import FUNCTIONS, bound_name, stored_names
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_NAMED = (*FUNCTIONS, ast.ClassDef)
+_VALUES = (ast.Assign, ast.AnnAssign)
+_BUILTIN = frozenset(dir(builtins))
+_PASS = ast.dump(ast.Pass())
+
+# What stands in order, what stands anywhere, and what of that comes before what.
+Outline: TypeAlias = tuple[list[object], list[str], list[tuple[str, str]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Item:
+    """A statement, or one name that an import of a module binds.
+
+    Args:
+        text: what it says, as a canonical text.
+        said: the same, with what a class holds in an outline of its own.
+        free: whether it may stand anywhere, but for those it meets.
+        binds: the names it binds.
+        asks: the names it reads at once, not only when it is called.
+        acts: whether it is there for what it does to something else.
+        field: whether it is a value of a class that may count its values in their order.
+    """
+
+    text: str
+    said: object
+    free: bool
+    binds: frozenset[str]
+    asks: frozenset[str] = frozenset()
+    acts: bool = False
+    field: bool = False
+
+    def meets(self, other: _Item) -> bool:
+        """Return whether it matters which of the two stands first."""
+        bound = self.binds & (other.binds | other.asks) or other.binds & self.asks
+        touched = (self.acts or other.acts) and self.asks & other.asks
+        return bool(bound or touched or (self.field and other.field))
+
+
+def outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> Outline:
+    """Return what the statements of a body come to.
+
+    What upstream's module does not define may stand anywhere, as an operation adds it where it has to; and its imports
+    may stand anywhere among those they stand among. But the order of two that bind or read one name counts, and of what
+    acts on something that the other reads; so does the order of the values of a class that may go by it.
+
+    Args:
+        nodes: the statements.
+        known: what upstream's module defines, by qualified name.
+        parent: the qualified name of the class they stand in, with a dot behind it.
+        fields: whether that class may go by the order of its values.
+    """
+    items = [item for node in nodes for item in _items(node, known, parent, fields=fields)]
+    numbers: Counter[str] = Counter()
+    names: list[str] = []
+    for item in items:
+        numbers[item.text] += 1
+        names.append(f"{item.text} {numbers[item.text]}")
+    pairs = [
+        (names[first], names[second])
+        for first, second in combinations(range(len(items)), 2)
+        if (items[first].free or items[second].free) and items[first].meets(items[second])
+    ]
+    return list(_in_order(items)), sorted(item.text for item in items if item.free), sorted(pairs)
+
+
+def _in_order(items: Sequence[_Item]) -> Iterator[object]:
+    """Yield what stands in order; imports that only others stand between are one."""
+    imports: list[_Item] = []
+    for item in items:
+        if item.free:
+            continue
+        if item.said is None:
+            imports.append(item)
+            continue
+        if imports:
+            yield _sorted(imports)
+            imports = []
+        yield item.said
+    if imports:
+        yield _sorted(imports)
+
+
+def _sorted(imports: Sequence[_Item]) -> list[str]:
+    """Return imports by the names they bind; of two that bind one, the first comes first."""
+    return [one.text for one in sorted(imports, key=lambda one: sorted(one.binds))]
+
+
+def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Iterator[_Item]:
+    if is_plain(node) and not parent:
+        for name, text in imported(node):
+            yield _Item(text=text, said=None, free=name not in known, binds=frozenset([name]))
+        return
+    names = list(names_of(node))
+    free = bool(names) and not known & {f"{parent}{name}" for name in names}
+    if isinstance(node, ast.ClassDef) and not free:
+        yield _class(node, known, parent)
+    elif not (parent and isinstance(node, ast.Pass)):  # which only holds a place
+        text = ast.dump(node)
+        yield _Item(
+            text=text,
+            said=text,
+            free=free,
+            binds=frozenset(name.partition(".")[0] for name in names) or frozenset(_bound_within(node)),
+            asks=frozenset(_asked(node)) - _BUILTIN,
+            acts=_acts(node),
+            field=fields and isinstance(node, _VALUES),
+        )
+
+
+def _class(node: ast.ClassDef, known: Set[str], parent: str) -> _Item:
+    """Return a class that upstream has, whose members are looked at one by one."""
+    head = [ast.dump(part) for part in (*node.bases, *node.keywords, *node.decorator_list)]
+    plain = not head or head == [ast.dump(ast.Name(id="object", ctx=ast.Load()))]
+    inner = outline(node.body, known, f"{parent}{node.name}.", fields=not plain)
+    return _Item(
+        text=f"class {node.name}",
+        said=(node.name, head, inner),
+        free=False,
+        binds=frozenset([node.name]),
+        asks=frozenset(_asked(node)) - _BUILTIN,
+    )
+
+
+def names_of(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a definition or an assignment binds."""
+    if isinstance(node, _NAMED):
+        yield node.name
+    else:
+        yield from stored_names(node)
+
+
+def is_plain(node: ast.stmt) -> bool:
+    """Return whether a statement of a module is an import that can stand elsewhere among the imports."""
+    future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    return isinstance(node, _IMPORTS) and not future and all(alias.name != "*" for alias in node.names)
+
+
+def imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield each name that an import binds, with the statement that binds it alone, as a merged import is written."""
+    if isinstance(node, _IMPORTS):
+        source = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            as_name = f" as {alias.asname}" if alias.asname else ""
+            yield bound_name(node, alias), f"{source}import {alias.name}{as_name}"
+
+
+def _asked(node: ast.AST) -> Iterator[str]:
+    """Yield the names that are read when a statement is reached: what functions do when they are called is left out."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    for name, value in ast.iter_fields(node):
+        if name == "body" and isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            continue
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, ast.AST):
+                yield from _asked(part)
+
+
+def _bound_within(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds which is neither a definition nor an assignment."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            yield part.id
+        elif isinstance(part, _NAMED):
+            yield part.name
+        elif isinstance(part, _IMPORTS):
+            yield from (bound_name(part, alias) for alias in part.names)
+
+
+def _acts(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        return not isinstance(node.value, ast.Constant)
+    if isinstance(node, _VALUES):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return not all(isinstance(one, ast.Name) for one in targets)
+    return not isinstance(node, (*_NAMED, *_IMPORTS))

@@ -1,0 +1,98 @@
+"""Placing: the changed files of layers → an overlay in a copy, to be tried, or the layers themselves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from npu_overlays.interrupts import held
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.layers import BUNDLED_LAYERS
+from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
+from npu_overlays.refreshing.writing import LayerFile
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+
+
+def staged(place: Path, overlay: Overlay, files: Sequence[LayerFile]) -> Overlay:
+    """Return an overlay with some files otherwise, read from a copy in which its layers lie as they do in an sdist.
+
+    Args:
+        place: an empty folder.
+        overlay: as it is.
+        files: what is to be otherwise.
+    """
+    folders: dict[str, Path] = {}
+    *layers, own = overlay.chain
+    folders[own.name] = place / overlay.folder.name
+    _copy(own, folders[own.name])
+    (folders[own.name] / BUNDLED / BUNDLED_LAYERS).mkdir(parents=True, exist_ok=True)
+    for number, layer in enumerate(layers):
+        folders[layer.name] = folders[own.name] / BUNDLED / BUNDLED_LAYERS / str(number) / layer.folder.name
+        _copy(layer, folders[layer.name])
+    for file in _in_order(files):
+        _put(folders[file.layer.name], file)
+    return load_overlay(folders[own.name])
+
+
+def _in_order(files: Sequence[LayerFile]) -> list[LayerFile]:
+    """Return files with those that go first: a folder of them may become a file."""
+    return sorted(files, key=lambda file: file.content is not None)
+
+
+def _copy(layer: Layer, folder: Path) -> None:
+    shutil.copytree(layer.folder, folder, ignore=shutil.ignore_patterns(".git", "wheels", BUNDLED))
+
+
+def _put(folder: Path, file: LayerFile) -> None:
+    path = folder / file.path
+    if file.content is None:
+        path.unlink(missing_ok=True)
+        _without_empty_folders(path.parent, folder)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(file.content)
+    path.chmod(0o755 if file.executable else 0o644)
+
+
+def put_in_place(files: Sequence[LayerFile]) -> None:
+    """Write the files of layers: all of them beside their places first, and then each into its own.
+
+    Raises:
+        OutputError: one cannot be written; as a rule none is then.
+    """
+    with ExitStack() as stack:
+        made = [(file, _beside(stack, file)) for file in _in_order(files)]
+        with held("the overlay was refreshed"):
+            for file, path in made:
+                _put_in_place(file, path)
+
+
+def _beside(stack: ExitStack, file: LayerFile) -> Path:
+    """Write a file into a scratch folder of its layer, and return it."""
+    with writing(file.layer.folder):
+        path = stack.enter_context(scratch(file.layer.folder)) / "file"
+        if file.content is not None:
+            path.write_bytes(file.content)
+            path.chmod(0o755 if file.executable else 0o644)
+    return path
+
+
+def _put_in_place(file: LayerFile, made: Path) -> None:
+    path = file.layer.folder / file.path
+    with writing(path):
+        if file.content is None:
+            path.unlink(missing_ok=True)
+            _without_empty_folders(path.parent, file.layer.folder)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.replace(path)
+
+
+def _without_empty_folders(folder: Path, root: Path) -> None:
+    with suppress(OSError):  # something is in it
+        while folder != root:
+            folder.rmdir()
+            folder = folder.parent

@@ -1,0 +1,150 @@
+"""One module that was edited: what is the same program, and which operations and patches give another."""
+
+from __future__ import annotations
+
+import pytest
+
+from npu_overlays.merging.merge import merge
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.refreshing.deriving import Derived, Subject, derive
+from npu_overlays.refreshing.meaning import same_program
+from npu_overlays.syntax.symbols import Module
+
+PATH = "lib/m.py"
+UPSTREAM = """\
+import os
+import sys
+from enum import Enum, auto
+
+LIMIT = 1
+TABLE = {"a": 1}
+
+
+class Color(Enum):
+    RED = auto()
+    BLUE = auto()
+
+
+class Plain:
+    speed = 1
+
+    def go(self):
+        return 1
+
+
+TABLE.update(b=2)
+
+
+@os.fspath
+def f(a):
+    return a
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("import os\nimport sys\n", "import sys\nimport os\n"),
+        ("import os\n", "import os\nimport json\n"),
+        ("LIMIT = 1\n", "LIMIT = 1\nNEW = 2\n"),
+        ("    speed = 1\n", "    more = 2\n    speed = 1\n"),
+        ("    def go(self):\n", "    def come(self): ...\n\n    def go(self):\n"),
+        ("class Plain:\n", "def new(): return TABLE\n\n\nclass Plain:\n"),
+    ],
+)
+def test_where_an_addition_or_an_import_stands_makes_no_difference(old: str, new: str) -> None:
+    wanted = UPSTREAM.replace(old, new)
+    added = "".join(line for line in new.splitlines(keepends=True) if line not in old)
+    owner = "\n\nTABLE.update" if added.startswith("    ") else ""
+    elsewhere = UPSTREAM.replace(owner, f"\n{added}{owner}") if owner else f"{UPSTREAM}{added}"
+    assert _same(wanted, elsewhere if added else UPSTREAM)
+    assert not added or not _same(wanted, UPSTREAM)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # Values of an enumeration count by their order, as fields of a dataclass do.
+        (
+            "    RED = auto()\n    GREEN = auto()\n    BLUE = auto()\n",
+            "    RED = auto()\n    BLUE = auto()\n    GREEN = auto()\n",
+        ),
+        # What is read here is changed below.
+        ('TABLE = {"a": 1}\nSIZE = len(TABLE)\n', 'TABLE = {"a": 1}\n@SIZE = len(TABLE)\n'),
+        ("LIMIT = 1\nLIMIT_2 = LIMIT\n", "LIMIT_2 = LIMIT\nLIMIT = 1\n"),
+        ("LIMIT = 1\nA = 1\nB = A\n", "LIMIT = 1\nB = A\nA = 1\n"),
+        ("LIMIT = 1\nA = 1\nA += 1\nA *= 3\n", "LIMIT = 1\nA = 1\nA *= 3\nA += 1\n"),
+        # The later import is what the name means; and one that stood at the end stood there for a reason.
+        ("import sys\nfrom a import x\nfrom b import x\n", "import sys\nfrom b import x\nfrom a import x\n"),
+        ("import sys\n", "@import sys\n"),
+    ],
+)
+def test_where_it_makes_a_difference_it_is_another_program(one: str, other: str) -> None:
+    def module(text: str) -> str:
+        at_the_end = "".join(line[1:] for line in text.splitlines(keepends=True) if line.startswith("@"))
+        here = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("@"))
+        first, last = one.splitlines(keepends=True)[0], one.splitlines(keepends=True)[-1]
+        replaced = f"{first}    BLUE = auto()\n" if "BLUE" in last else first
+        assert replaced in UPSTREAM
+        return UPSTREAM.replace(replaced, here) + at_the_end
+
+    assert module(one) != module(other)
+    assert not _same(module(one), module(other))
+
+
+OVERLAY = """\
+from npu_overlays.markers import added, replaced, upstream, wrapped
+
+LIMIT = replaced(5, why="Five.")
+
+
+@wrapped(why="Twice.")
+def f(a):
+    return upstream(upstream(a))
+
+
+@added(why="New.")
+def fresh(a):
+    return a
+"""
+
+
+def test_what_operations_cannot_say_becomes_a_patch_and_every_operation_stays() -> None:
+    found = _derived("    RED = auto()\n", "    RED = auto()\n    GREEN = auto()\n")
+    assert [one.symbol for one in found.changes] == []
+    assert found.before is not None
+    assert b"GREEN" in found.before
+    assert b"LIMIT = 1" in found.before
+    found = _derived('TABLE = {"a": 1}\n', 'ONE = 1\nTABLE = {"a": ONE}\n')
+    assert [one for one in found.changes if one.known] == []
+    assert found.before is None or b"LIMIT = 1" in found.before
+
+
+def test_one_operation_goes_where_a_statement_stands_in_what_it_puts_there() -> None:
+    found = _derived("def fresh(a):\n    return a\n", "def fresh(a):\n    return a\n\n\nfresh.known = True\n")
+    assert [(one.symbol, one.wanted) for one in found.changes if one.known] == [("fresh", None)]
+    assert [one.symbol for one in found.given_up] == ["fresh"]
+    assert found.before is not None
+    assert b"_upstream_f" not in found.before
+
+
+def test_an_original_that_is_changed_beside_its_wrapper_is_a_function_of_its_own() -> None:
+    found = _derived("def _upstream_f(a):\n    return a\n", "def _upstream_f(a):\n    return a + 1\n")
+    said = {one.symbol: one.wanted.action for one in found.changes if one.wanted}
+    assert said == {"f": "edited", "_upstream_f": "added"}
+    assert found.before is None
+    (known,) = (one.known for one in found.changes if one.known)
+    assert known.reason.why == "Twice."
+
+
+def _derived(old: str, new: str) -> Derived:
+    operations = read_operations("o/tree/lib/m.py", OVERLAY.encode(), layer="o", target=PATH)
+    now = merge(PATH, UPSTREAM.encode(), operations, distribution="")[0]
+    wanted = now.replace(old.encode(), new.encode())
+    assert wanted != now
+    return derive(Subject(path=PATH, upstream=UPSTREAM.encode(), operations=operations, now=now, wanted=wanted))
+
+
+def _same(one: str, other: str) -> bool:
+    known = Module(PATH, UPSTREAM.encode()).definitions.keys()
+    return same_program(one.encode(), other.encode(), known)
