@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 # The one folder that stands between a repository's root and its packages without being part of their names.
 _SOURCE_ROOT = "src/"
@@ -66,7 +67,7 @@ class Pin:
         """What is pinned, for locks and messages: the commit, or the digest of the one archive."""
         return self.commit or (f"sha256:{self.archives[0].sha256}" if self.archives else "")
 
-    @property
+    @cached_property
     def homes(self) -> tuple[tuple[str, str], ...]:
         """Each shipped folder or module of the repository, and its place in the wheel."""
         explicit = dict(self.imports)

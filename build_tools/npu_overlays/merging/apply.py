@@ -20,19 +20,19 @@ from npu_overlays.overlay.operations import Operation
 from npu_overlays.tree import PatchedTree, SourceTree
 
 
-def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str] = frozenset()) -> Applied:
-    """Apply everything an overlay says to the pinned source.
+def apply_overlay(content: Content, upstream: SourceTree, *, absent: frozenset[str] = frozenset()) -> Applied:
+    """Apply everything an overlay says to its pinned upstream.
 
     Args:
         content: the overlay.
-        source: upstream's files.
+        upstream: its files at the pin.
         absent: paths the commit holds and this source is known to lack; operations on them are
             listed as not applied instead of failing.
 
     Raises:
         MergeError: with everything that does not fit.
     """
-    walked = _walk(content, source, absent, notices=True)
+    walked = _walk(content, upstream, absent, notices=True)
     tree = walked.tree
     check(tree, content, walked.authorship, absent=absent)
     return Applied(
@@ -44,27 +44,27 @@ def apply_overlay(content: Content, source: SourceTree, *, absent: frozenset[str
 
 
 def apply_part(
-    content: Content, source: SourceTree, *, absent: frozenset[str] = frozenset(), notices: bool = True
+    content: Content, upstream: SourceTree, *, absent: frozenset[str] = frozenset(), notices: bool = True
 ) -> PatchedTree:
     """Apply a part of an overlay, which need not run by itself.
 
     Args:
         content: the part.
-        source: upstream's files.
+        upstream: its files at the pin.
         absent: as for `apply_overlay`.
         notices: whether comments mark the changed places, as in a wheel.
 
     Raises:
         MergeError: with everything that does not fit.
     """
-    return _walk(content, source, absent, notices=notices).tree
+    return _walk(content, upstream, absent, notices=notices).tree
 
 
 @dataclass(kw_only=True)
 class _Walk:
     """The tree so far, and the steps that made it."""
 
-    source: SourceTree
+    upstream: SourceTree
     changed: dict[str, bytes | None] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
     authorship: dict[str, Authorship] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _Walk:
 
     @property
     def tree(self) -> PatchedTree:
-        return PatchedTree(upstream=self.source, changed=dict(self.changed), executable=frozenset(self.executable))
+        return PatchedTree(upstream=self.upstream, changed=dict(self.changed), executable=frozenset(self.executable))
 
     def take(self, step: Step) -> None:
         self.steps.append(step)
@@ -83,9 +83,9 @@ class _Walk:
             self.authorship[path] = authorship.behind(earlier) if earlier else authorship
 
 
-def _walk(content: Content, source: SourceTree, absent: frozenset[str], *, notices: bool) -> _Walk:
+def _walk(content: Content, upstream: SourceTree, absent: frozenset[str], *, notices: bool) -> _Walk:
     """Return what every step made; raises `MergeError` with what does not fit in any of them."""
-    walked = _Walk(source=source)
+    walked = _Walk(upstream=upstream)
     problems: list[Problem] = []
     for step in _steps(content):
         try:
