@@ -101,7 +101,7 @@ def apply(patch: bytes, folder: Path, *options: str) -> None:
     Attributes and settings of the user's could make git ignore white space or convert line ends, and without a ceiling
     it would take a repository around the folder for its own.
     """
-    settings = (f"core.attributesFile={os.devnull}", "core.autocrlf=false", "core.fileMode=false")
+    settings = (f"core.attributesFile={os.devnull}", "core.autocrlf=false", "core.fileMode=true")
     ceiling = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
     alone("apply", "--whitespace=nowarn", *options, "-", cwd=folder, settings=settings, env=ceiling, stdin=patch)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,8 @@ def _patch(diff: bytes, header: str = HEADER) -> OverlayFile:
     return OverlayFile(layer="o", path="0.patch", file="o/patches/0.patch", content=header.encode() + diff)
 
 
-def _apply(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> dict[str, bytes | None]:
-    return apply_patch(read_patch(_patch(diff)), patched(upstream, {}), absent=frozenset())
+def _apply(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> Mapping[str, bytes | None]:
+    return apply_patch(read_patch(_patch(diff)), patched(upstream, {}), absent=frozenset()).changed
 
 
 def _refused(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> list[str]:
@@ -91,7 +92,8 @@ def test_moved_lines_are_found_but_changed_ones_are_not(environment: Environment
     assert _refused(diff, other) == [
         (
             "does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
-            " refresh it on the pinned commit (npu-overlays show names it)"
+            " only with fuzz, passing over lines around it, it would fit: see where it belongs, and refresh it on the"
+            " pinned commit (npu-overlays show names it)"
         )
     ]
 
@@ -129,12 +131,51 @@ def test_a_patch_without_a_diff_is_refused(content: bytes) -> None:
     [
         "old mode 100644\nnew mode 100755\n",
         "old mode 100755\nnew mode 100644\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1 +1 @@\n-a\n+b\n",
-        "new file mode 100755\nindex 0000000..1111111\n--- /dev/null\n+++ b/pkg/s\n@@ -0,0 +1 @@\n+#!/bin/sh\n",
     ],
 )
-def test_modes_are_not_lost_in_silence(lines: str) -> None:
-    with pytest.raises(MergeError, match="changes whether a file is executable, which is not carried over"):
+def test_a_mode_that_no_overlay_can_say_is_refused(lines: str) -> None:
+    with pytest.raises(MergeError, match="changes whether a file of upstream's is executable, which no overlay can"):
         read_patch(_patch(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode()))
+
+
+def test_a_new_file_is_executable_where_a_patch_says_so_and_a_renamed_one_stays_so() -> None:
+    new = b"new file mode 100755\nindex 0000000..1111111\n--- /dev/null\n+++ b/pkg/s\n@@ -0,0 +1 @@\n+#!/bin/sh\n"
+    made = apply_patch(read_patch(_patch(b"diff --git a/pkg/s b/pkg/s\n" + new)), patched({}, {}), absent=frozenset())
+    assert made.executable == {"pkg/s"}
+    moved = b"diff --git a/pkg/s b/pkg/t\nsimilarity index 100%\nrename from pkg/s\nrename to pkg/t\n"
+    tree = replace(patched({}, {"pkg/s": b"x\n"}), executable=frozenset(["pkg/s"]))
+    assert apply_patch(read_patch(_patch(moved)), tree, absent=frozenset()).executable == {"pkg/t"}
+
+
+HUNK = b"diff --git a/pkg/s b/pkg/s\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+C\n c\n"
+
+
+@pytest.mark.parametrize(
+    ("diff", "what"),
+    [
+        (HUNK.removesuffix(b" c\n"), "at line 1 of pkg/s is cut off: it has fewer lines than its head counts"),
+        (HUNK.replace(b"-b\n", b""), "at line 1 of pkg/s is cut off"),
+        (HUNK.replace(b"+C\n", b"") + HUNK.replace(b"pkg/s", b"pkg/t"), "at line 1 of pkg/s is cut off"),
+        (HUNK.replace(b"+C\n", b"+C\n+D\n"), "at line 1 of pkg/s has other lines than its head counts"),
+        (HUNK + b" d\n", "at line 1 of pkg/s goes on behind the lines that its head counts, which git leaves out"),
+        (HUNK.removesuffix(b"\n"), "ends in the middle of a line"),
+        (
+            HUNK.replace(b"--- a/pkg/s\n", b"Binary files a/pkg/s and b/pkg/s differ\n"),
+            "says that a binary file differs",
+        ),
+        (HUNK.replace(b"--- a", b"index 0000000..1111111 160000\n--- a"), "makes or changes a submodule"),
+    ],
+)
+def test_what_git_would_leave_out_or_cannot_read_is_refused_by_name(diff: bytes, what: str) -> None:
+    with pytest.raises(MergeError, match=what):
+        read_patch(_patch(diff))
+
+
+@pytest.mark.parametrize(
+    "tail", [b"", b"-- \n2.39.5\n\n", b"--\n2.39.5\n", b"--- a/pkg/t\n+++ b/pkg/t\n@@ -1 +1 @@\n-a\n+b\n"]
+)
+def test_what_may_follow_a_hunk_is_no_part_of_it(tail: bytes) -> None:
+    assert read_patch(_patch(HUNK + tail)).hunks[0].before == (b"a\n", b"b\n", b"c\n")
 
 
 def test_a_mode_inside_a_hunk_is_text(environment: Environment) -> None:
@@ -199,6 +240,12 @@ def test_all_mistakes_of_a_patch_are_reported_at_once() -> None:
         ("Subject: [PATCH] a long\n subject\n\tgoes on\n\nBody.\n", "a long subject goes on", "", ""),
         ("Just prose.\nMore of it.\n", "Just prose.", "", ""),
         ("From 1234 Mon\nFrom: A <a@b>\nDate: today\n\n---\nProse.\n", "Prose.", "", ""),
+        (
+            "commit 0123456789 (HEAD)\nAuthor: A <a@b>\nDate:   today\n\n    As git show has it.\n",
+            "As git show has it.",
+            "",
+            "",
+        ),
     ],
 )
 def test_the_reason_stands_above_the_first_diff(header: str, why: str, forwarded: str, drop_when: str) -> None:
@@ -278,9 +325,9 @@ def test_hunks_for_files_the_source_lacks_are_left_out(environment: Environment)
     patch = read_patch(_patch(git_diff(environment, UPSTREAM, after)))
     kept = {path: content for path, content in UPSTREAM.items() if path != "pkg/gone.yaml"}
     tree = patched(kept, {})
-    assert apply_patch(patch, tree, absent=frozenset({"pkg/gone.yaml"})) == {"pkg/a.py": b"x = 1\n"}
+    assert apply_patch(patch, tree, absent=frozenset({"pkg/gone.yaml"})).changed == {"pkg/a.py": b"x = 1\n"}
     all_absent = frozenset({"pkg/a.py", "pkg/gone.yaml"})
-    assert apply_patch(patch, patched({}, {}), absent=all_absent) == {}
+    assert apply_patch(patch, patched({}, {}), absent=all_absent).changed == {}
 
 
 def test_a_python_file_that_is_not_utf_8_can_be_patched(tmp_path: Path, environment: Environment) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays import git
@@ -15,8 +16,21 @@ from npu_overlays.proc import ProcessError
 from npu_overlays.tree import PatchedTree
 
 
-def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) -> dict[str, bytes | None]:
-    """Return the files a patch changes, with their new content; None where it deletes one.
+@dataclass(frozen=True, kw_only=True)
+class Patched:
+    """What a patch does.
+
+    Args:
+        changed: the files it changes, with their new content; None where it deletes one.
+        executable: those of them that it makes executable.
+    """
+
+    changed: Mapping[str, bytes | None]
+    executable: frozenset[str]
+
+
+def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) -> Patched:
+    """Apply a patch.
 
     Args:
         patch: the patch.
@@ -27,23 +41,37 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
         MergeError: where a hunk does not fit or fits more than once, the patch is already upstream, or it changes
             nothing.
     """
+    if problems := list(ambiguities(patch, tree)):
+        raise MergeError(problems)
+    return apply_as_git_does(patch, tree, absent=absent)
+
+
+def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str] = frozenset()) -> Patched:
+    """Apply a patch, like `apply_patch`, but where a hunk fits more than once, take the place that git would take."""
     paths = [path for path in patch.paths if path not in absent]
     before = {path: tree.after(path) for path in paths}
-    if problems := [problem for hunk in patch.hunks for problem in _ambiguous(patch, hunk, before.get(hunk.path))]:
-        raise MergeError(problems)
     with tempfile.TemporaryDirectory(prefix="npu-overlays-patch-") as folder:
         root = Path(folder)
         for path, content in before.items():
             if content is not None:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_bytes(content)
+                (root / path).chmod(0o755 if tree.is_executable(path) else 0o644)
         excluded = [f"--exclude={path}" for path in patch.paths if path in absent]
         _git_apply(patch, root, excluded)
         after = {path: (root / path).read_bytes() if (root / path).is_file() else None for path in paths}
+        modes = {path: (root / path).stat().st_mode for path, content in after.items() if content is not None}
     changed = {path: content for path, content in after.items() if content != before[path]}
     if not changed and len(absent & set(patch.paths)) < len(patch.paths):
         raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete it"))
-    return changed
+    executable = (path for path in changed if modes.get(path, 0) & 0o100 and not tree.is_executable(path))
+    return Patched(changed=changed, executable=frozenset(executable))
+
+
+def ambiguities(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
+    """Yield a problem for each hunk that fits in several places."""
+    for hunk in patch.hunks:
+        yield from _ambiguous(patch, hunk, tree.after(hunk.path))
 
 
 def _ambiguous(patch: PatchFile, hunk: Hunk, content: bytes | None) -> Iterator[Problem]:
@@ -82,4 +110,14 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str]) -> None:
             pass
         else:
             what, fix = "is already upstream", "delete it"
+        if _fits_with_fuzz(content, root, options):
+            fix = f"only with fuzz, passing over lines around it, it would fit: see where it belongs, and {fix}"
         raise MergeError(Problem(where=patch.source.file, what=what, fix=fix)) from error
+
+
+def _fits_with_fuzz(content: bytes, root: Path, options: Sequence[str]) -> bool:
+    try:
+        git.apply(content, root, *options, "-C1", "--check")
+    except ProcessError:
+        return False
+    return True

@@ -82,8 +82,8 @@ def patch_step(ground: Ground, file: OverlayFile) -> Step:
     """Return what a patch does; raises `MergeError` with why it does not fit."""
     patch = read_patch(file)
     ground.check_shipped(patch.paths, file.file)
-    changed = apply_patch(patch, ground.tree, absent=ground.absent)
-    before = {path: ground.tree.after(path) for path in changed}
+    made = apply_patch(patch, ground.tree, absent=ground.absent)
+    before = {path: ground.tree.after(path) for path in made.changed}
     patched = tuple(
         PatchedFile(
             patch=file.path,
@@ -95,13 +95,14 @@ def patch_step(ground: Ground, file: OverlayFile) -> Step:
             where=file.file,
             accept=patch.accept,
         )
-        for path, after in changed.items()
+        for path, after in made.changed.items()
     )
     return Step(
-        changed=changed,
+        changed=made.changed,
+        executable=made.executable,
         authorship={
             path: by_lines(before[path] or b"", after, file.file)
-            for path, after in changed.items()
+            for path, after in made.changed.items()
             if after is not None
         },
         patched=patched,

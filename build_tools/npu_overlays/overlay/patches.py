@@ -18,14 +18,19 @@ from npu_overlays.paths import unsafe
 _HEADER = re.compile(rb"^diff --git ", re.MULTILINE)
 _FIELD = re.compile(r"^(Why|Description|Forwarded|Drop-when):\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
-_NO_PROSE = re.compile(r"From[ :]|Date:|---|(?i:Since|Until|Accept):")
-_SYMLINK = re.compile(
-    rb"^(?:new file mode|new mode|old mode|deleted file mode) 120000|^index \S+ 120000$", re.MULTILINE
+# What mails, and `git show`, write above what a person wrote.
+_NO_PROSE = re.compile(
+    r"From[ :]|Date:|---|(?i:Since|Until|Accept):|commit [0-9a-f]{7,}|Author(Date)?:|Commit(Date)?:|Merge:"
 )
+_LINKS = {
+    what: re.compile(rb"^(?:new file mode|new mode|old mode|deleted file mode) %b|^index \S+ %b$" % (mode, mode), re.M)
+    for what, mode in (("symbolic link", b"120000"), ("submodule", b"160000"))
+}
 
 # Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
-_MODE = re.compile(rb"^(?:new file mode 100755|new mode 100[0-7]{3})$", re.MULTILINE)
+_MODE = re.compile(rb"^new mode 100[0-7]{3}$", re.MULTILINE)
+_BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +67,10 @@ def read_patch(file: OverlayFile) -> PatchFile:
     strip = 0 if strips == {0} else 1
     paths = _paths(listed, strip)
     header = file.content[: start.start()].decode("utf-8", errors="replace")
-    reason, accepted = _reason(header, file.bounds), _ACCEPT.findall(header)
+    reason, accepted = stated_reason(file.content, file.bounds), _ACCEPT.findall(header)
     mistakes = [
         *_content_mistakes(file.content),
+        *_hunk_mistakes(listed, strip),
         *_name_mistakes(strips, paths),
         *_reason_mistakes(reason),
         *faults(accepted),
@@ -86,11 +92,21 @@ def _content_mistakes(content: bytes) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, what to do) for what a wheel cannot hold, or no hunk can fit."""
     if re.search(rb"^(?:diff --git|@@) .*\r$", content, re.MULTILINE):
         yield "has CRLF line ends, with which no hunk can fit", "convert it to LF (git config core.autocrlf false)"
-    if _SYMLINK.search(content):
-        yield "makes or changes a symbolic link, which a wheel cannot hold", "leave that file out"
+    for what, pattern in _LINKS.items():
+        if pattern.search(content):
+            yield f"makes or changes a {what}, which a wheel cannot hold", "leave that file out"
     if _MODE.search(content):
-        what = "changes whether a file is executable, which is not carried over"
-        yield what, "put the file under tree/, which keeps modes, or take the mode's lines out"
+        what = "changes whether a file of upstream's is executable, which no overlay can say"
+        yield what, "take the lines with its modes out"
+    if _BINARY.search(content):
+        yield "says that a binary file differs, and not how", "make it with git diff --binary"
+    if content[-1:] != b"\n":
+        yield "ends in the middle of a line", "see that nothing is lost, and end it with a line end"
+
+
+def _hunk_mistakes(listed: list[Section], strip: int) -> Iterator[tuple[str, str]]:
+    fix = "export it again with git diff: the counts of a head cannot be kept by hand"
+    yield from ((what, fix) for section in listed for what in section.faults(strip))
 
 
 def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -111,8 +127,9 @@ def _reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
         yield meant
 
 
-def _reason(header: str, bounds: Bounds) -> Reason:
+def stated_reason(content: bytes, bounds: Bounds) -> Reason:
     """Return the reason in a patch's header: named fields, else the subject, else the first line of prose."""
+    header = _HEADER.split(content, maxsplit=1)[0].decode("utf-8", errors="replace")
     fields = {name.lower(): text.strip() for name, text in _FIELD.findall(header)}
     # A long subject goes on in lines that begin with white space.
     subject = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+(?:\n[ \t].+)*)", header, re.MULTILINE)

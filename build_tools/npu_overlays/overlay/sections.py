@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import permutations, zip_longest
 
 _HUNK = re.compile(rb"@@ -(?P<line>\d+)(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
 _NAME = re.compile(rb"(?:--- |\+\+\+ |rename (?:from|to) |copy (?:from|to) )(?P<name>.+)")
@@ -63,9 +63,18 @@ class Section:
 
     def expected(self, strip: int) -> Iterator[Hunk]:
         """Yield the hunks, with the path of the file as it was."""
-        path = self._path(self.sides[0], strip).decode("utf-8", errors="replace") if self.sides else ""
         for hunk in self.hunks:
-            yield Hunk(path=path, line=hunk.line, before=tuple(hunk.before), trailing=hunk.trailing)
+            yield Hunk(path=self._old(strip), line=hunk.line, before=tuple(hunk.before), trailing=hunk.trailing)
+
+    def faults(self, strip: int) -> Iterator[str]:
+        """Yield what is wrong with hunks: they have fewer lines than their heads count, or more."""
+        for hunk in self.hunks:
+            if hunk.fault:
+                yield f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
+
+    def _old(self, strip: int) -> str:
+        """Return the path of the file as it was."""
+        return self._path(self.sides[0], strip).decode("utf-8", errors="replace") if self.sides else ""
 
     def _halves(self) -> tuple[bytes, bytes]:
         """Return the two names of a header that names one path twice."""
@@ -86,8 +95,29 @@ class _Body:
     before: list[bytes] = field(default_factory=list)
     trailing: bool = False
     last: bytes = b""
+    ended: bool = False
+    surplus: bool = False
 
-    def take(self, line: bytes) -> None:
+    @property
+    def fault(self) -> str:
+        """What is wrong with it, or nothing."""
+        if any(self.left):
+            return f"{'has other' if min(self.left) < 0 else 'is cut off: it has fewer'} lines than its head counts"
+        return "goes on behind the lines that its head counts, which git leaves out" if self.surplus else ""
+
+    def offer(self, line: bytes, following: bytes) -> bool:
+        """Take in a line that belongs to the hunk, and return whether it does; the first that does not ends it."""
+        is_text = line[:1] in (b"", b" ", b"+", b"-")
+        if not self.ended and (line.startswith(b"\\") or (any(self.left) and min(self.left) >= 0 and is_text)):
+            self._take(line)
+            return True
+        if not self.ended and not any(self.left):
+            is_name = line.startswith(b"--- ") and following.startswith(b"+++ ")
+            self.surplus = line != b"" and is_text and not is_name and line.rstrip() != b"--"
+        self.ended = True
+        return False
+
+    def _take(self, line: bytes) -> None:
         """Take in one line: context, taken out, put in, or the remark that the last one has no line end."""
         self.last, last = line[:1] or b" ", self.last
         if self.last == b"\\":
@@ -103,11 +133,13 @@ class _Body:
 def sections(content: bytes) -> list[Section]:
     """Return what a patch says, file by file; what stands in its hunks is text."""
     found: list[Section] = []
-    for line in content.split(b"\n"):
+    # What stands behind the last line end is no line.
+    lines = content.removesuffix(b"\n").split(b"\n")
+    for line, following in zip_longest(lines, lines[1:], fillvalue=b""):
         body = found[-1].hunks[-1] if found and found[-1].hunks else None
-        if body and (any(body.left) or line.startswith(b"\\")):
-            body.take(line)
-        elif line.startswith(b"diff --git "):
+        if body and body.offer(line, following):
+            continue
+        if line.startswith(b"diff --git "):
             found.append(Section(header=line.removeprefix(b"diff --git ").rstrip(b"\r")))
         elif found and (hunk := _HUNK.match(line)):
             left = [int(hunk.group(name) or 1) for name in ("old", "new")]
