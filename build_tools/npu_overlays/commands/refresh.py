@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +11,9 @@ from typing import TYPE_CHECKING
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
-from npu_overlays.errors import Problem, UsageError, listing
+from npu_overlays.errors import listing
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
 from npu_overlays.refreshing.refresh import EDITED, Refreshed, bring_up_to_date, refresh
@@ -44,10 +40,6 @@ examples:
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "NPU has no bfloat16 here."
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --dry-run
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --into verl
-"""
-_ASKED = """\
-# Say for each of these why it is done, in one sentence for a user of the wheel,
-# behind its colon. Nothing is written where one is left empty.
 """
 
 
@@ -102,7 +94,7 @@ def _run(options: Options, console: Console) -> int:
             subject(overlay, choice),
             options.folder,
             into=options.into,
-            explain=lambda new: _reasons(options, new),
+            explain=lambda new: reasons(new, options.why, ask=not options.json),
             dry_run=options.dry_run,
         )
         if done.files and not options.dry_run:
@@ -112,33 +104,6 @@ def _run(options: Options, console: Console) -> int:
     else:
         _report(console, done, options, overlay.name)
     return 0
-
-
-def _reasons(options: Options, new: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-    """Return the reason of each thing that is new; raises `UsageError` where one is missing."""
-    if options.why or not new:
-        return dict.fromkeys(new, options.why)
-    names = [f"{action} {target}" for action, target in new]
-    answers = _asked(names) if sys.stdin is not None and sys.stdin.isatty() and not options.json else {}
-    if missing := [name for name in names if not answers.get(name)]:
-        fix = 'say why: --why "one sentence for a user of the wheel"'
-        raise UsageError([Problem(where=name, what="is new and has no reason", fix=fix) for name in missing])
-    return {one: answers[name] for one, name in zip(new, names, strict=True)}
-
-
-def _asked(names: Sequence[str]) -> dict[str, str]:
-    """Return the reasons that a person writes in their editor, by what they are asked for."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="npu-overlays-why-") as place:
-        file = Path(place) / "reasons.txt"
-        file.write_text(_ASKED + "".join(f"\n{name}: " for name in names) + "\n", "utf-8")
-        try:
-            subprocess.run([*shlex.split(editor), str(file)], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            fix = 'set EDITOR, or give the reason with --why "…"'
-            raise UsageError(Problem(where=editor, what=f"no editor: {error}", fix=fix)) from error
-        lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return {name: line[len(name) + 1 :].strip() for line in lines for name in names if line.startswith(f"{name}:")}
 
 
 def _said(done: Refreshed) -> list[dict[str, str]]:

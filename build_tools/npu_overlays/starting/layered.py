@@ -23,13 +23,13 @@ class Layered:
     """What a new overlay is put on top of.
 
     Args:
-        entries: its layers, as a configuration names them.
+        entries: its layers, as a configuration names them; None where it is to say nothing of them.
         settings: the keys of what these say.
         repository: which these say, or empty.
         base: the overlay whose pin it takes over, or None.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Entry, ...] | None = None
     settings: frozenset[str] = frozenset()
     repository: str = ""
     base: Overlay | None = None
@@ -67,7 +67,8 @@ def read_layered(names: Iterable[str], project: str, parent: Path) -> Layered:
     settings = frozenset(key for one in found for key in one.values)
     repositories = [one.values.get("upstream", {}).get("repository", "") for one in found]
     return Layered(
-        entries=tuple(_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries),
+        entries=tuple(_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries)
+        or None,
         settings=settings,
         repository=next(filter(None, reversed(repositories)), ""),
         base=bases[0] if bases else None,

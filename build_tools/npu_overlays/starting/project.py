@@ -44,7 +44,7 @@ class Start:
 
     Args:
         pin: what is pinned; without packages where the layers say these.
-        layers: what it is made of, as it is written there; empty to say nothing of it.
+        layers: what it is made of, as it is written there; None to say nothing of it.
         suffix: empty where the layers say it.
         label: tells overlays on one pin apart, or empty.
         license_files: upstream's licence files; None where the layers say them.
@@ -52,7 +52,7 @@ class Start:
     """
 
     pin: Pin
-    layers: tuple[str | Mapping[str, str], ...] = ()
+    layers: tuple[str | Mapping[str, str], ...] | None = None
     suffix: str = ""
     label: str = ""
     license_files: tuple[str, ...] | None = None
@@ -98,9 +98,8 @@ def configuration(start: Start) -> str:
     if start.suffix:
         lines.append(f"suffix = {json.dumps(start.suffix)}  # the wheel is called {pin.project}-{start.suffix}")
     lines += [f"label = {json.dumps(start.label)}  # part of the version"] if start.label else []
-    lines += (
-        [f"layers = {_layers(start)}  # what it is made of, lowest first; then what lies here"] if start.layers else []
-    )
+    if start.layers is not None:
+        lines.append(f"layers = {_layers(start.layers)}  # what it is made of, lowest first; then what lies here")
     lines += [f"packages = {_packages(pin)}  # what of upstream is shipped"] if pin.packages else []
     lines += [f"license-files = {_list(start.license_files)}"] if start.license_files is not None else []
     lines += [f"not-built = {_list(start.not_built)}"] if start.not_built else []
@@ -133,10 +132,10 @@ def ignored(folder: Path) -> str:
     return "" if any((parent / ".git").exists() for parent in folder.parents) else _IGNORED
 
 
-def _layers(start: Start) -> str:
+def _layers(layers: Iterable[str | Mapping[str, str]]) -> str:
     entries = (
         json.dumps(one) if isinstance(one, str) else f"{{ distribution = {json.dumps(one['distribution'])} }}"
-        for one in start.layers
+        for one in layers
     )
     return f"[{', '.join(entries)}]"
 

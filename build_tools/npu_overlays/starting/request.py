@@ -21,7 +21,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGITS = re.compile(r"[0-9a-f]{4,40}")
 # What `git check-ref-format` takes.
 _TAG = re.compile(r"(?![-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))[^\x00-\x20\x7f ~^:?*\[\\]+")
-_OTHER = "name another folder, behind PROJECT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +40,7 @@ class Request:
         parent: the folder to write into.
         folder: the folder to write; None for one in `parent` that is called after what is pinned.
         choice: where upstream is to come from.
+        elsewhere: how the user chooses another place, where the folder is there already.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Request:
     parent: Path
     folder: Path | None = None
     choice: Choice
+    elsewhere: str = "name another folder, behind PROJECT"
 
     @property
     def project(self) -> str:
@@ -82,16 +83,16 @@ def faults(request: Request) -> Iterator[Problem]:
             fix = "a path inside the repository, e.g. src/lib, or python/lib=lib"
             yield Problem(where="--package", what=f"`{path}` cannot be shipped as `{name or path}`", fix=fix)
     if request.folder:
-        yield from presence(request.folder)
+        yield from presence(request.folder, request.elsewhere)
 
 
-def presence(folder: Path) -> Iterator[Problem]:
-    """Yield a problem where a folder holds something already, which would be written over."""
+def presence(folder: Path, fix: str) -> Iterator[Problem]:
+    """Yield a problem, with what to do, where a folder holds something already, which would be written over."""
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
-            yield Problem(where=str(folder), what="is there already, and not empty", fix=_OTHER)
+            yield Problem(where=str(folder), what="is there already, and not empty", fix=fix)
     elif folder.exists() or folder.is_symlink():
-        yield Problem(where=str(folder), what="is there already", fix=_OTHER)
+        yield Problem(where=str(folder), what="is there already", fix=fix)
 
 
 def _word_faults(request: Request) -> list[Problem]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
@@ -14,7 +17,7 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.starting.example import Example, find_example
 from npu_overlays.starting.layered import Layered
 from npu_overlays.starting.pinning import start_of
-from npu_overlays.starting.project import Start, comment, configuration, ignored, readme, staged, write_files
+from npu_overlays.starting.project import comment, configuration, ignored, readme, staged, write_files
 from npu_overlays.starting.request import Request, presence
 from npu_overlays.tree import SourceTree
 
@@ -27,12 +30,30 @@ class Started:
     files: tuple[str, ...]
 
 
-def write_overlay(request: Request, layered: Layered) -> Started:
-    """Write a new overlay.
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A new overlay that is not in its place yet.
+
+    Args:
+        stage: the folder that will take that place.
+        overlay: what it is to be, there.
+        tree: its upstream.
+        files: the files it has so far.
+    """
+
+    stage: Path
+    overlay: Overlay
+    tree: SourceTree
+    files: Mapping[str, str]
+
+
+@contextmanager
+def begun(request: Request, layered: Layered) -> Iterator[Begun]:
+    """Give a new overlay that changes nothing, for as long as something may be added to it; then it takes its place.
 
     Raises:
         OverlayError: upstream cannot be had, or no honest wheel can be made of it, or the folder is there already;
-            nothing is written then.
+            nothing is written then, nor where the block fails.
     """
     start = start_of(request, layered)
     # What a layer says of the commit's licences need not hold for a release.
@@ -40,7 +61,7 @@ def write_overlay(request: Request, layered: Layered) -> Started:
     start = replace(start, license_files=() if own_licences else None)
     label = f"-{request.label}" if request.label else ""
     folder = request.folder or request.parent / f"{request.project}@{start.pin.short}{label}"
-    if problems := list(presence(folder)):
+    if problems := list(presence(folder, request.elsewhere)):
         raise UsageError(problems)
     with staged(folder) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
@@ -48,10 +69,21 @@ def write_overlay(request: Request, layered: Layered) -> Started:
         tree = _tree(overlay, request)
         if own_licences:
             start = replace(start, license_files=tuple(path for path in licence_files(overlay, tree) if path in tree))
-        files = _files(start, overlay, _example(overlay, tree)) | _known(request, layered)
+        files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay), ".gitignore": ignored(folder)}
+        files = {name: content for name, content in files.items() if content}
         write_files(stage, files)
-        overlay = replace(load_overlay(stage), folder=folder)
-    return Started(overlay=overlay, files=tuple(files))
+        yield Begun(stage=stage, overlay=replace(load_overlay(stage), folder=folder), tree=tree, files=files)
+
+
+def write_overlay(request: Request, layered: Layered) -> Started:
+    """Write a new overlay with a first change to its upstream in a comment; raises `OverlayError` as `begun` does."""
+    with begun(request, layered) as new:
+        more = _known(request, layered)
+        if example := _example(new.overlay, new.tree):
+            first = comment(new.overlay.folder.name, example)
+            more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
+        write_files(new.stage, more)
+        return Started(overlay=new.overlay, files=tuple({**new.files, **more}))
 
 
 def _tree(overlay: Overlay, request: Request) -> SourceTree:
@@ -82,11 +114,3 @@ def _example(overlay: Overlay, tree: SourceTree) -> Example | None:
     paths = [path for path in tree.entries if path.endswith(".py") and overlay.pin.place(path)]
     paths.sort(key=lambda path: (path.count("/"), path))
     return find_example((path, tree.read(path)) for path in paths)
-
-
-def _files(start: Start, overlay: Overlay, example: Example | None) -> dict[str, str]:
-    text = configuration(start)
-    if example:
-        text = f"{text}\n{comment(overlay.folder.name, example)}"
-    files = {CONFIG_FILE: text, "README.md": readme(overlay), ".gitignore": ignored(overlay.folder)}
-    return {name: content for name, content in files.items() if content}

@@ -1,0 +1,54 @@
+"""Reasons: what is new in an overlay → why it is done, in a person's words."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from npu_overlays.errors import Problem, UsageError
+
+_ASKED = """\
+# Say for each of these why it is done, in one sentence for a user of the wheel,
+# behind its colon. Nothing is written where one is left empty.
+"""
+
+
+def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[tuple[str, str], str]:
+    """Return the reason of each thing that is new.
+
+    Args:
+        new: what is done, and to what.
+        why: the reason of all of it; empty where none was given.
+        ask: whether a person at the terminal may be asked for them.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    if why or not new:
+        return dict.fromkeys(new, why)
+    names = [f"{action} {target}" for action, target in new]
+    answers = _asked(names) if ask and sys.stdin is not None and sys.stdin.isatty() else {}
+    if missing := [name for name in names if not answers.get(name)]:
+        fix = 'say why: --why "one sentence for a user of the wheel"'
+        raise UsageError([Problem(where=name, what="is new and has no reason", fix=fix) for name in missing])
+    return {one: answers[name] for one, name in zip(new, names, strict=True)}
+
+
+def _asked(names: Sequence[str]) -> dict[str, str]:
+    """Return the reasons that a person writes in their editor, by what they are asked for."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-why-") as place:
+        file = Path(place) / "reasons.txt"
+        file.write_text(_ASKED + "".join(f"\n{name}: " for name in names) + "\n", "utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            fix = 'set EDITOR, or give the reason with --why "…"'
+            raise UsageError(Problem(where=editor, what=f"no editor: {error}", fix=fix)) from error
+        lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return {name: line[len(name) + 1 :].strip() for line in lines for name in names if line.startswith(f"{name}:")}
