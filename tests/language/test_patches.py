@@ -191,6 +191,18 @@ def test_a_patch_in_crlf_is_refused_and_one_of_a_crlf_file_is_not(environment: E
         _apply(diff.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
 
 
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_patch_whose_lines_were_converted_is_told_so(environment: Environment, lost: bool) -> None:
+    ends = (b"\r\n", b"\n") if lost else (b"\n", b"\r\n")
+    before = {"pkg/x.yaml": LINES.replace(b"\n", ends[0])}
+    diff = git_diff(environment, before, {"pkg/x.yaml": before["pkg/x.yaml"].replace(b"10", b"ten")})
+    head, mark, body = diff.partition(b" @@")
+    context, newline, rest = body.partition(b"\n")
+    body = context + newline + rest.replace(*ends)
+    (message,) = _refused(head + mark + body, before)
+    assert "pkg/x.yaml has other line ends (CRLF, LF) than the patch" in message
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "pkg/../../outside", "pkg//a", "./a", "pkg/./a", "a\\b"])
 def test_paths_that_leave_the_repository_are_refused(path: str) -> None:
     diff = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n".encode()
@@ -279,6 +291,13 @@ def test_patches_are_applied_in_name_order_and_before_merges(tmp_path: Path, env
         ("f", "wrapped", "w"),
         ("g", "edited", "e"),
     ]
+
+
+def test_a_patch_says_of_classes_with_members_that_they_came_and_went(tmp_path: Path, environment: Environment) -> None:
+    upstream = {"pkg/a.py": b"class Old:\n    x = 1\n\n\nY = 1\n"}
+    after = {"pkg/a.py": b"class New:\n    z = 1\n\n\nY = 1\n", "pkg/b.py": b"class B:\n    def b(self): ...\n"}
+    applied = apply_files(tmp_path, upstream, {"patches/1.patch": b"Why: w\n" + git_diff(environment, upstream, after)})
+    assert {"Old", "Old.x", "New", "New.z", "B", "B.b"} <= {one.symbol for one in declarations(applied)}
 
 
 def test_a_patch_under_a_wrapper_is_refused_because_the_original_is_not_upstreams(

@@ -63,6 +63,7 @@ def declarations(applied: Applied) -> tuple[Declared, ...]:
     by_patches = [(one, change) for one in applied.patched for change in _differing(one)]
     if problems := list(lost_changes(applied, by_patches)):
         raise MergeError(problems)
+    by_patches += [(one, change) for one in applied.patched for change in _whole_classes(one)]
     return (*(declared_by(one, change) for one, change in by_patches), *applied.declared)
 
 
@@ -70,6 +71,14 @@ def _differing(one: PatchedFile) -> Iterator[Change]:
     """Yield what a patch changes; where that is nothing, the file, so that it is said to be without effect."""
     difference = compare_file(one.path, one.before, one.after)
     yield from difference.symbols() if difference else [Change(action="replaced", kind="file", symbol="")]
+
+
+def _whole_classes(one: PatchedFile) -> Iterator[Change]:
+    """Yield the classes that came or went with members of theirs, which are changes of their own."""
+    difference = compare_file(one.path, one.before, one.after)
+    for entry in difference.class_changes if difference else ():
+        if entry.changes and entry.action != "updated":
+            yield Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
 
 
 def reconcile(

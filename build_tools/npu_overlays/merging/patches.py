@@ -58,7 +58,7 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
                 (root / path).write_bytes(content)
                 (root / path).chmod(0o755 if tree.is_executable(path) else 0o644)
         excluded = [f"--exclude={path}" for path in patch.paths if path in absent]
-        _git_apply(patch, root, excluded)
+        _git_apply(patch, root, excluded, before)
         after = {path: (root / path).read_bytes() if (root / path).is_file() else None for path in paths}
         modes = {path: (root / path).stat().st_mode for path, content in after.items() if content is not None}
     changed = {path: content for path, content in after.items() if content != before[path]}
@@ -98,7 +98,7 @@ def _places(hunk: Hunk, lines: list[bytes]) -> list[int]:
     ]
 
 
-def _git_apply(patch: PatchFile, root: Path, excluded: list[str]) -> None:
+def _git_apply(patch: PatchFile, root: Path, excluded: list[str], before: Mapping[str, bytes | None]) -> None:
     content, options = patch.source.content, (f"-p{patch.strip}", *excluded)
     try:
         git.apply(content, root, *options)
@@ -110,7 +110,9 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str]) -> None:
             pass
         else:
             what, fix = "is already upstream", "delete it"
-        if _fits_with_fuzz(content, root, options):
+        if other := _other_line_ends(patch, before):
+            fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
+        elif _fits_with_fuzz(content, root, options):
             fix = f"only with fuzz, passing over lines around it, it would fit: see where it belongs, and {fix}"
         raise MergeError(Problem(where=patch.source.file, what=what, fix=fix)) from error
 
@@ -121,3 +123,13 @@ def _fits_with_fuzz(content: bytes, root: Path, options: Sequence[str]) -> bool:
     except ProcessError:
         return False
     return True
+
+
+def _other_line_ends(patch: PatchFile, before: Mapping[str, bytes | None]) -> str:
+    """Return the first file of which the patch has the lines with other ends; empty where there is none."""
+    for hunk in patch.hunks:
+        lines, found = b"".join(hunk.before), before.get(hunk.path) or b""
+        bare = lines.replace(b"\r\n", b"\n")
+        if lines and lines not in found and bare in found.replace(b"\r\n", b"\n"):
+            return hunk.path
+    return ""
