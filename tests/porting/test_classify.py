@@ -48,7 +48,7 @@ def became(
     """Return what became of the one operation on pkg/engine.py."""
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
     trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
-    names = Names(names_of(content))
+    names = Names(names_of(content.operations))
     first, now = (revision_of(tree, names) for tree in trees)
     classifier = Classifier(content, contracts(content, trees[0]), first)
     known = Landed()
@@ -145,6 +145,81 @@ def test_what_an_edit_looks_for_went_to_another_method(tmp_path: Path) -> None:
     assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/engine.py:Engine.step")
 
 
+def test_what_an_edit_looks_for_stood_in_another_method_before(tmp_path: Path) -> None:
+    """It did not go there: it is gone from one of the two."""
+    twin = ENGINE + "\n        def again(self):\n            return os.sep\n"
+    found = of(tmp_path, EDIT, twin.replace("self.run(number, os.sep)", "self.run(number)"), before=twin)
+    assert (found.kind, found.proposal) == ("find gone", "")
+
+
+def test_an_import_is_not_renamed(tmp_path: Path) -> None:
+    """Any two names that one statement imports are alike."""
+    before = "from pkg.base import Alpha, Beta, Gamma\n" + text(ENGINE)
+    found = of(tmp_path, 'deleted("Gamma", why="x")', before.replace("Gamma", "Delta"), before=before)
+    assert (found.kind, found.proposal, found.to) == ("already gone", "drop", "")
+
+
+def test_a_member_stays_with_its_class(tmp_path: Path) -> None:
+    """One of the same name and parameters in another class that is new is not it, where its class moved."""
+    other = ENGINE.replace("class Engine", "class Motor")
+    moved = ENGINE.replace("self.run(number, os.sep)", "self.run(number, 1, 2, 3)")
+    files = {"pkg/engine.py": "import os\n", "pkg/a.py": other, "pkg/b.py": moved}
+    found = became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, files)
+    assert (found.kind, found.to) == ("moved", "pkg/b.py:Engine.start")
+
+
+def test_a_member_of_another_class_is_not_it(tmp_path: Path) -> None:
+    """Its body alone is alike: the class is another, and something else of that name moved there."""
+    body = ENGINE.partition("class Engine:")[2].partition("def stop")[0]
+    far = "\n".join(
+        f"        def other{number}(self):\n            return {number} + self.x[{number}]" for number in range(9)
+    )
+    found = became(
+        tmp_path,
+        {"pkg/engine.py": ENGINE},
+        WRAP,
+        {"pkg/engine.py": "import os\n", "pkg/new.py": f"    class Other:{body}\n{far}\n"},
+    )
+    assert (found.kind, found.proposal) == ("retired", "")
+    twins = ENGINE + ENGINE.replace("class Engine", "class Motor").replace("import os\n\n    LIMIT = 1\n", "")
+    moved = ENGINE.replace("class Engine", "class Motor")
+    found = became(tmp_path, {"pkg/engine.py": twins}, WRAP, {"pkg/engine.py": "import os\n", "pkg/new.py": moved})
+    assert (found.kind, found.proposal) == ("retired", "")
+
+
+def test_what_something_else_became_is_not_taken(tmp_path: Path) -> None:
+    """Two methods are gone, and one is new: it is what is more like it."""
+    loop = "            for number in range(times):\n                self.run(number, 2)\n"
+    before = f"{ENGINE}\n        def begin(self, times=1):\n{loop}"
+    after = before.replace("def begin(", "def first(").partition("def start")
+    after_text = after[0] + "def stop" + after[2].partition("def stop")[2]
+    assert "def first" in after_text
+    assert of(tmp_path, WRAP, after_text, before=before).kind == "retired"
+
+
+def test_little_code_under_another_name_must_be_the_same_and_the_only_such(tmp_path: Path) -> None:
+    before = "class Engine:\n    def start(self, times=1):\n        return self.x\n"
+    after = before.replace("def start", "def size")
+    assert of(tmp_path, WRAP, after, before=before).kind == "renamed"
+    assert of(tmp_path / "2", WRAP, after.replace("self.x", "self.y"), before=before).kind == "retired"
+    twin = "    def other(self):\n        return self.x\n"
+    assert of(tmp_path / "3", WRAP, after + twin, before=before + twin).kind == "retired"
+
+
+def test_a_wrapped_method_that_is_a_property_now(tmp_path: Path) -> None:
+    after = ENGINE.replace("def start", "@lru_cache\n        def _begin")
+    found = of(tmp_path, WRAP, after)
+    assert (found.kind, found.proposal) == ("renamed", "")
+    assert "its decorators" in found.evidence
+
+
+def test_a_replaced_function_renamed_with_another_body_is_for_a_person(tmp_path: Path) -> None:
+    overlay = START.format(mark='replaced(why="x")', body="return None")
+    found = of(tmp_path, overlay, ENGINE.replace("def start", "def _begin").replace("os.sep", "os.linesep"))
+    assert (found.kind, found.proposal) == ("renamed", "")
+    assert found.evidence.endswith("it does not fit there: its body changed")
+
+
 def test_a_find_that_is_gone_is_for_a_person(tmp_path: Path) -> None:
     found = of(tmp_path, EDIT, ENGINE.replace("os.sep", "os.linesep"))
     assert (found.kind, found.resolved) == ("find gone", False)
@@ -178,6 +253,73 @@ def test_deleted_and_gone(tmp_path: Path) -> None:
     assert (gone.kind, gone.proposal) == ("already gone", "drop")
 
 
+STOPS = 'class Engine:\n    deleted("stop", why="x")\n'
+
+
+def test_deleted_and_renamed(tmp_path: Path) -> None:
+    found = of(tmp_path, STOPS, ENGINE.replace("def stop", "def halt"))
+    assert (found.kind, found.proposal, found.to) == ("renamed", "retarget", "pkg/engine.py:Engine.halt")
+
+
+def test_deleted_and_used_under_another_name(tmp_path: Path) -> None:
+    """To delete it there, too, would break what uses it."""
+    after = ENGINE.replace("def stop", "def halt").replace("return self.state\n\n", "return self.halt()\n\n")
+    found = of(tmp_path, STOPS, after)
+    assert (found.kind, found.proposal) == ("already gone", "drop")
+    assert (
+        "`pkg/engine.py:Engine.halt` is like it (1.00), and stays: line 9 of pkg/engine.py names it" in found.evidence
+    )
+
+
+def test_deleted_and_another_under_another_name(tmp_path: Path) -> None:
+    found = of(tmp_path, STOPS, ENGINE.replace("def stop", "def halt").replace('"stopped"', '"gone"'))
+    assert (found.kind, found.proposal) == ("already gone", "drop")
+    assert "and stays: its body changed" in found.evidence
+
+
+def test_a_module_that_is_emptied_says_what_is_new_in_it(tmp_path: Path) -> None:
+    overlay = 'deleted("*", why="x")\n'
+    assert of(tmp_path, overlay, ENGINE.replace('"stopped"', '"gone"')).kind == "fits"
+    found = of(tmp_path, overlay, ENGINE + "\n    import sys\n    BOUND = 1\n    class New:\n        x = 1\n")
+    assert (found.kind, found.applies) == ("body changed", True)
+    assert found.evidence == "it deletes, too, what was not there before: `BOUND`, `New`"
+
+
+HELPED = """
+    class Engine:
+        @added(why="x")
+        def helper(self):
+            return self.more()
+
+        @added(why="x")
+        def more(self):
+            return 2
+
+        @wrapped(why="x")
+        def start(self, times=1):
+            return upstream(self, times) + self.helper()
+"""
+
+
+def test_a_helper_goes_with_what_uses_it(tmp_path: Path) -> None:
+    found = of(tmp_path, HELPED, "LIMIT = 1\n")
+    assert (found.kind, found.proposal) == ("retired", "drop")
+    assert found.evidence == "pkg/engine.py has no class `Engine`, and `Engine.start` with it, for which it was added"
+    gone = became(tmp_path, {"pkg/engine.py": ENGINE}, HELPED, {"pkg/a.py": "a = 1\n"})
+    assert (gone.kind, gone.proposal) == ("retired", "drop")
+
+
+def test_a_helper_goes_where_its_class_went(tmp_path: Path) -> None:
+    found = became(tmp_path, {"pkg/engine.py": ENGINE}, HELPED, {"pkg/new.py": ENGINE})
+    assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/new.py:Engine.helper")
+
+
+def test_an_addition_that_nothing_else_uses_is_for_a_person(tmp_path: Path) -> None:
+    overlay = 'class Engine:\n    @added(why="x")\n    def helper(self):\n        return 2\n'
+    found = of(tmp_path, overlay, "LIMIT = 1\n")
+    assert (found.kind, found.proposal, found.evidence) == ("retired", "", "pkg/engine.py has no class `Engine`")
+
+
 def test_deleted_with_another_value(tmp_path: Path) -> None:
     found = of(tmp_path, DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 2"))
     assert (found.kind, found.proposal) == ("other value", "relock")
@@ -209,6 +351,10 @@ def test_what_was_forwarded_and_landed_is_proposed_even_where_it_applies(tmp_pat
     found = of(tmp_path, overlay, ENGINE, commit)
     assert (found.kind, found.applies, found.proposal) == ("absorbed", True, "drop")
     assert "2025-01-02" in found.evidence
+    assert "; it still applies; see that it came with its NPU part" in found.evidence
+    edit = EDIT.replace('why="x"', 'why="x", forwarded="https://example.invalid/a/pkg/pull/12"')
+    other = of(tmp_path / "2", edit, ENGINE.replace("os.sep", "os.linesep"), commit)
+    assert "; what stands there is not what it makes of it; see" in other.evidence
     revert = Commit(id="d" * 40, date="2025-01-03", subject='Revert "[engine] fix: start (#12)" (#13)')
     assert of(tmp_path, overlay, ENGINE, commit, revert).kind == "fits"
 

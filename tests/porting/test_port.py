@@ -146,7 +146,8 @@ def test_proposals_are_made_and_not_carried_out_unasked(moving: Moving) -> None:
 
 def test_all_in_one_run(moving: Moving) -> None:
     commit = moving.commit("much (#8)", {"src/lib/core.py": changed_core()})
-    found = moving.ported("--to", commit, "--accept", "all", "--accept", "scale")
+    # A kind that nothing is of is no mistake.
+    found = moving.ported("--to", commit, "--accept", "all", "--accept", "scale", "--accept", "left")
     assert found["finished"]
 
 

@@ -12,6 +12,7 @@ from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.loading import Loaded, Loader
+from npu_overlays.overlay.content import load_content
 from npu_overlays.pipeline import Prepared, prepare
 from npu_overlays.porting.drift import Drift, Walk, drift
 from npu_overlays.porting.history import Blobs, History
@@ -119,11 +120,11 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     past = History(repository=repository)
     commits = _every(past.commits(ids[first], ids[options.last]), options.step)
     # The history holds the pin, whatever a clone of the user's has checked out.
-    prepared = prepare(replace(loaded, clone=repository, mode="auto"))
-    changed = _changed(prepared) if options.patches else {}
+    changed = _changed(prepare(replace(loaded, clone=repository, mode="auto"))) if options.patches else {}
     step(f"walking {len(commits)} commits")
     walk = Walk(history=past, base=pin.commit, commits=commits, files=tuple(changed))
-    found = drift(prepared.content, loaded.lock.contracts, walk)
+    # As it is written, and not written out for the pin: what empties a module does so on every commit.
+    found = drift(load_content(loaded.overlay, loaded.lock.metadata.version), loaded.lock.contracts, walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
 
 

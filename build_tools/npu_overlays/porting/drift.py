@@ -118,7 +118,7 @@ def drift(content: Content, locked: Sequence[Contract], walk: Walk) -> Drift:
         walk: which commits.
     """
     commits = walk.commits
-    names = Names(names_of(content))
+    names = Names(names_of(content.operations))
     paths = {*(one.path for one in content.operations), *(one.path for one in content.edits), *walk.files}
     start = Commit(id=walk.base, date="", subject="")
     pin = content.overlay.pin

@@ -31,6 +31,7 @@ from npu_overlays.porting.revision import Names, revision_of
 from npu_overlays.porting.rows import Blame, Row, rows, with_reads
 from npu_overlays.porting.shipping import without_absent
 from npu_overlays.porting.target import Target, find_target
+from npu_overlays.porting.verdict import KINDS
 from npu_overlays.progress import step
 from npu_overlays.reads import Upstream, changed_reads
 from npu_overlays.reproducible import write_atomically
@@ -179,7 +180,7 @@ def _rows(
     old: Overlay, new: Overlay, trees: tuple[SourceTree, SourceTree], state: State, past: History | None
 ) -> list[Row]:
     content = load_content(new, state.version)
-    lock, names = load_lock(old), Names(names_of(content))
+    lock, names = load_lock(old), Names(names_of(content.operations))
     base, now = (revision_of(tree, names) for tree in trees)
     landed = Landed()
     first, last = old.pin.commit, new.pin.commit
@@ -264,8 +265,7 @@ def _kept_edits(port: Port, dropped: Iterable[str], longer: Mapping[int, Row]) -
 
 
 def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> None:
-    kinds = {row.verdict.kind for row in port.rows}
-    known = {"all", *kinds, *(kind.replace(" ", "-") for kind in kinds)}
+    known = {"all", *KINDS, *(kind.replace(" ", "-") for kind in KINDS)}
     known |= {name for row in port.rows for name in _names(row)}
     wrong = [f"--accept {one}" for one in decisions.accept if one not in known]
     wrong += [f"--drop {name}" for name in drops if name not in known]
