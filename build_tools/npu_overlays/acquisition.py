@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Iterable
+from email.parser import HeaderParser
 from pathlib import Path
 
 from npu_overlays import source
@@ -18,6 +19,10 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
+
+# Layouts of metadata in which nothing says what of an sdist's is so in every wheel.
+_SILENT = ("", "1.0", "1.1", "1.2", "2.0", "2.1")
+_ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
 def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTree:
@@ -93,18 +98,38 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
 
 
 def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
-    """Return the metadata of a source tree, by upstream's own backend for git; raises `SourceError`.
+    """Return the metadata of upstream's own wheel; raises `SourceError`.
 
-    For git this runs upstream's build backend in an isolated environment,
-    which is set up from the user's package index.
+    For git, and for an sdist that does not tell them for certain, this runs upstream's build backend in an isolated
+    environment, which is set up from the user's package index.
     """
     readme = next((path for path in tree.entries if path.lower() in ("readme.md", "readme.rst", "readme.txt")), "")
     entry_points = tree.entry_points if tree.wheel else sdist_entry_points(tree)
-    if tree.metadata and entry_points is not None:
+    if _tells(tree) and entry_points is not None:
         return parse_metadata(tree.metadata, entry_points, readme=readme or "README.md")
     step("asking upstream's build backend for its metadata")
     text, built = _run_backend(tree)
     return parse_metadata(text, built, readme=readme)
+
+
+def released_version(tree: SourceTree) -> str:
+    """Return upstream's version: every archive tells it, for git its backend does; raises `SourceError`."""
+    if tree.metadata:
+        return str(HeaderParser().parsestr(tree.metadata)["Version"])
+    return upstream_metadata(tree).version
+
+
+def _tells(tree: SourceTree) -> bool:
+    """Return whether the metadata of an archive are those of the wheel that upstream's backend would make of it.
+
+    Those of an sdist are from version 2.2 on, where they do not list what an installer acts upon as dynamic. Older ones
+    may lack every requirement.
+    """
+    if tree.wheel or not tree.metadata:
+        return bool(tree.metadata)
+    said = HeaderParser().parsestr(tree.metadata)
+    dynamic = {str(name).strip().lower() for name in said.get_all("Dynamic", [])}
+    return str(said["Metadata-Version"] or "").strip() not in _SILENT and not dynamic & _ACTED_UPON
 
 
 def sdist_entry_points(tree: SourceTree) -> str | None:

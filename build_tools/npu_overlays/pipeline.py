@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
+from npu_overlays.acquisition import acquire, check_shape, released_version
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
@@ -121,7 +121,7 @@ def subject(overlay: Overlay, choice: Choice) -> Subject:
     tree, archive = _within_commit(overlay, lock, tree) if lock else (tree, None)
     version = lock.metadata.version if lock else ""
     if not lock and needs_version(overlay):
-        version = upstream_metadata(tree).version
+        version = released_version(tree)
     content = written_out(load_content(overlay, version), tree)
     absent = frozenset(archive.missing if archive else ())
     return Subject(content=content, tree=tree, absent=absent, version=version)

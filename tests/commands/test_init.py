@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from support.environment import Done, Environment
-from support.upstreams import METADATA, Upstream, make_upstream
+from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
-from support.wheels import members, write_wheel
+from support.wheels import members, metadata, write_wheel
 
 ROOT = Path(__file__).parents[2]
 DEMO = {
@@ -78,10 +78,12 @@ def build(environment: Environment, folder: Path) -> Path:
     return out
 
 
-def write_sdist(folder: Path, name: str, version: str, files: Mapping[str, bytes]) -> Path:
-    """Write an sdist and return it."""
+def write_sdist(
+    folder: Path, name: str, version: str, files: Mapping[str, bytes], *, headers: str = "Metadata-Version: 2.2\n"
+) -> Path:
+    """Write an sdist and return it; `headers` is what its metadata say beside name and version."""
     folder.mkdir(exist_ok=True)
-    info = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+    info = f"{headers}Name: {name}\nVersion: {version}\n".encode()
     path = folder / f"{name}-{version}.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for place, content in {"PKG-INFO": info, **files}.items():
@@ -213,6 +215,27 @@ def test_an_sdist_and_a_single_module_will_do(environment: Environment) -> None:
     config = (folder / "pyproject.toml").read_text()
     assert 'packages = ["src/two"]' in config
     assert "A first change" not in config  # there is no function
+
+
+@pytest.mark.parametrize(
+    ("headers", "required"),
+    [
+        ("Metadata-Version: 2.1\n", ["other>=2"]),  # says nothing of requirements, which it has
+        ("Metadata-Version: 2.4\nDynamic: requires-dist\nRequires-Dist: other>=1\n", ["other>=2"]),
+        ("Metadata-Version: 2.4\nDynamic: summary\nRequires-Dist: other>=1\n", ["other>=1"]),
+    ],
+)
+def test_what_an_sdist_does_not_say_for_certain_its_backend_is_asked(
+    environment: Environment, headers: str, required: list[str]
+) -> None:
+    told = {METADATA: b"Metadata-Version: 2.4\nName: one\nVersion: 2.0\nRequires-Dist: other>=2\n"}
+    files = {**BACKEND_FILES, **told, "one.py": b"", "one.egg-info/SOURCES.txt": b""}
+    write_sdist(environment.folder / "index", "one", "2.0", files, headers=headers)
+    folder = started(environment, "one", "--suffix", "acme", "--package", "one.py")
+    environment.ok("lock", folder)
+    environment.ok("build", folder, "--out", environment.folder / "out")
+    (wheel,) = (environment.folder / "out").glob("one_acme-*.whl")
+    assert [text for text in metadata(wheel).get_all("Requires-Dist", []) if "one==" not in text] == required
 
 
 def test_the_release_that_is_named_is_pinned_in_the_folder_that_is_named(environment: Environment) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from support.environment import Environment
 
-# Upstream's own backend: what it says of itself lies beside it, so that asking it needs no index.
 _BACKEND = b"""\
 import pathlib
 
@@ -28,6 +27,8 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     return info.name
 """
 _BUILD_SYSTEM = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["packaging"]\n'
+# Upstream's own backend: what it says of itself lies beside it, so that asking it needs no index.
+BACKEND_FILES = {"pyproject.toml": _BUILD_SYSTEM, "packaging/backend.py": _BACKEND}
 METADATA = "packaging/METADATA"
 ENTRY_POINTS = "packaging/entry_points.txt"
 
@@ -90,5 +91,5 @@ def make_upstream(path: Path, environment: Environment, files: Mapping[str, byte
     Where `files` name no build system, a backend is added that answers with ``packaging/METADATA``.
     """
     made = make_repository(path, environment.variables)
-    own = {} if "pyproject.toml" in files else {"pyproject.toml": _BUILD_SYSTEM, "packaging/backend.py": _BACKEND}
+    own = {} if "pyproject.toml" in files else BACKEND_FILES
     return made, made.commit({**own, **files})

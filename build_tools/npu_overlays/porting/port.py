@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays import source
-from npu_overlays.acquisition import acquire, upstream_metadata
+from npu_overlays.acquisition import acquire, released_version
 from npu_overlays.choice import Choice, clone_variable
 from npu_overlays.derivation import derive_lock
 from npu_overlays.errors import ConfigError, OverlayError, Problem, UsageError
@@ -121,7 +121,7 @@ def start(old: Overlay, to: str, choice: Choice) -> tuple[Overlay, tuple[str, ..
     _check_absent(place(old, target.pin))
     tree = _tree(target.pin, target, choice)
     ported, notes = without_absent(replace(old, pin=target.pin), tree)
-    state = State(origin=old.folder.name, to=to, version=upstream_metadata(tree).version)
+    state = State(origin=old.folder.name, to=to, version=released_version(tree))
     new = begin(old, ported, state)
     return new, tuple(f"{new.name}: {note}" for note in (*target.notes, *notes))
 
