@@ -26,7 +26,7 @@ _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
 def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTree:
-    """Return the pinned upstream tree of an overlay, its symbolic links inside the packages refused.
+    """Return the pinned upstream tree of an overlay; raises `OverlayError` where its packages cannot be shipped.
 
     Args:
         overlay: the overlay.
@@ -34,11 +34,11 @@ def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTr
         clone: a clone of the user's to take the commit from, or None.
     """
     tree = source.acquire(overlay.pin, mode=mode, local=clone, progress=step)
-    links = [path for path in tree.links if overlay.pin.place(path)]
-    _check_shipped(overlay, tree)
-    if links:
+    # First: a package that is a submodule by now holds no files of the commit either.
+    if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
         raise MergeError(Problem(where=overlay.name, what=what, fix="a wheel cannot hold them; ship other packages"))
+    _check_shipped(overlay, tree)
     return tree
 
 

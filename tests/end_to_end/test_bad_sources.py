@@ -105,3 +105,16 @@ def test_symbolic_links_in_a_shipped_package_are_refused(sample: Sample) -> None
     )
     done = sample.environment.cli("lock", folder.name, "--overlays", sample.overlays)
     refused(sample, done, 5, "symbolic links or submodules: lib/link.py")
+
+
+def test_a_package_that_is_a_submodule_is_refused_as_one(sample: Sample) -> None:
+    upstream, _ = make_upstream(sample.folder / "linked", sample.environment, {METADATA: LIB_METADATA.encode()})
+    upstream.commit({"LICENSE": b"Free for all.\n"})
+    upstream.git("update-index", "--add", "--cacheinfo", f"160000,{'2' * 40},lib")
+    upstream.git("commit", "--quiet", "--message", "submodule")
+    commit = upstream.git("rev-parse", "HEAD")
+    folder = write_overlay(
+        sample.overlays, project="lib", commit=commit, repository=upstream.url, packages=["lib"], files={}
+    )
+    done = sample.environment.cli("lock", folder.name, "--overlays", sample.overlays)
+    refused(sample, done, 5, "symbolic links or submodules: lib")

@@ -269,6 +269,22 @@ def test_a_commit_with_none_of_the_packages_is_refused(moving: Moving) -> None:
     assert not (moving.root / f"lib@{commit[:7]}").exists()
 
 
+def test_a_package_that_became_a_submodule_is_shipped_no_more(moving: Moving) -> None:
+    config = moving.root / moving.name / "pyproject.toml"
+    config.write_text(config.read_text().replace('["src/lib"]', '["src/lib", "scripts"]'))
+    moving.sample.environment.ok("lock", moving.name)
+    git = moving.sample.environment.succeed
+    git("git", "-C", moving.clone, "rm", "-r", "--quiet", "scripts")
+    git("git", "-C", moving.clone, "update-index", "--add", "--cacheinfo", f"160000,{'2' * 40},scripts")
+    git("git", "-C", moving.clone, "commit", "--quiet", "--message", "elsewhere")
+    commit = git("git", "-C", moving.clone, "rev-parse", "HEAD").out.strip()
+    done = moving.port(moving.name, "--to", commit)
+    assert done.code == 0, done.err
+    assert f"commit {commit[:9]} holds no `scripts`, so packages of the new pin leaves it out" in done.err + done.out
+    new = tomllib.loads((moving.root / f"lib@{commit[:7]}/pyproject.toml").read_text())
+    assert new["tool"]["overlay"]["packages"] == ["src/lib"]
+
+
 def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     """It still applies, and would do something else, or nothing."""
     overlay = moving.root / "lib/tree/src/lib/core.py"

@@ -167,14 +167,14 @@ def test_hooks_of_the_user_do_not_run(old_server: tuple[Upstream, str, str], cac
     assert not (tmp_path / "ran").exists()
 
 
-def test_submodule_in_a_package_is_refused_and_elsewhere_listed(upstream: Upstream, cache: Path) -> None:
+def test_a_submodule_is_listed_and_no_file(upstream: Upstream, cache: Path) -> None:
     upstream.commit(FILES)
     upstream.git("update-index", "--add", "--cacheinfo", f"160000,{'2' * 40},third/party")
     upstream.git("commit", "--quiet", "--message", "submodule")
     commit = upstream.git("rev-parse", "HEAD")
-    assert acquire(pin(upstream, commit), cache=cache).links == {"third/party"}
-    with pytest.raises(SourceError, match="submodules lie in the shipped packages: third/party"):
-        acquire(pin(upstream, commit, packages=("pkg", "third")), cache=cache)
+    tree = acquire(pin(upstream, commit, packages=("pkg", "third")), cache=cache)
+    assert tree.links == {"third/party"}
+    assert "third/party" not in tree
 
 
 @pytest.mark.parametrize(

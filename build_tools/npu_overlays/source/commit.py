@@ -94,10 +94,6 @@ def _refuse(pin: Pin, listed: list[Listed]) -> None:
     if wrong:
         what = f"the commit holds paths that cannot be unpacked safely: {listing(wrong)}"
         raise SourceError(Problem(where=where(pin), what=what, fix="pin another commit"))
-    shipped = [item.path for item in listed if item.mode == "160000" and pin.place(item.path)]
-    if shipped:
-        what = f"submodules lie in the shipped packages: {listing(shipped)}"
-        raise SourceError(Problem(where=where(pin), what=what, fix="ship packages without submodules"))
 
 
 def _damaged(pin: Pin, cache: Path, said: str) -> SourceError:
