@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import shutil
+import sysconfig
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
-from npu_overlays.refreshing.writing import LayerFile
+from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
+
+
+def refuse_installed(files: Sequence[LayerFile]) -> None:
+    """Raise `UsageError` where files of a layer change that an installed distribution holds."""
+    roots = [Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")]
+    layers = {file.layer.folder: file.layer for file in files}
+    installed = [layer for layer in layers.values() if any(layer.folder.resolve().is_relative_to(one) for one in roots)]
+    what = "would have to be changed where it is installed"
+    fix = "change it where it is made, or leave out what it says (tool.overlay.drop) and say it in the pin"
+    if installed:
+        raise UsageError(Problem(where=f"{one.name} ({one.folder})", what=what, fix=fix) for one in installed)
 
 
 def staged(place: Path, overlay: Overlay, files: Sequence[LayerFile]) -> Overlay:

@@ -20,10 +20,11 @@ from npu_overlays.overlay.content import load_content
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 from npu_overlays.refreshing.edited import Edited, edited_files, passed_over
+from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.refreshing.placing import put_in_place, staged
+from npu_overlays.refreshing.placing import put_in_place, refuse_installed, staged
 from npu_overlays.refreshing.planning import Plan, Planner
-from npu_overlays.refreshing.writing import LayerFile, Writer, layer_named
+from npu_overlays.refreshing.writing import Writer, layer_named
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
@@ -76,6 +77,7 @@ def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_
     patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
     patched = apply_part(patches, subject.tree, absent=subject.absent)
     files = Writer(subject, layer, lambda action, target: reasons[action, target]).write(plan, patched)
+    refuse_installed(files)
     step("proving that this gives what was edited")
     _prove(subject, files, edited, marked)
     if not dry_run:

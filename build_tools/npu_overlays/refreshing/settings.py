@@ -14,7 +14,8 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
     """Return a settings file with a substitution behind all others."""
     document = tomlkit.parse(content)
     table = _holder(name, document)
-    entry = tomlkit.table()
+    listed = table.setdefault("edit", tomlkit.aot())
+    entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
     entry["paths"] = list(edit.paths)
     entry["find"] = _text(edit.find)
     entry["replace"] = _text(edit.replace)
@@ -23,10 +24,6 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
     entry["why"] = edit.why
     if edit.accept:
         entry["accept"] = [str(one) for one in edit.accept]
-    if "edit" not in table:
-        table.append("edit", tomlkit.aot())
-    listed = table["edit"]
-    assert isinstance(listed, AoT)  # noqa: S101  # the settings were read
     listed.append(entry)
     return _dumped(document)
 
@@ -47,7 +44,8 @@ def with_change(
         The text, and where other paths share the substitution, the one that is then to be put in for this path.
     """
     document = tomlkit.parse(content)
-    listed = _holder(name, document)["edit"]
+    holder = _holder(name, document)
+    listed = holder["edit"]
     for number, entry in enumerate(listed):
         if entry["find"] == edit.find and entry["replace"] == edit.replace and list(entry["paths"]) == list(edit.paths):
             if len(edit.paths) > 1:
@@ -59,6 +57,8 @@ def with_change(
                 return _dumped(document), None if replacement is None else new
             if replacement is None:
                 del listed[number]
+                if not listed:
+                    del holder["edit"]
             else:
                 entry["replace"] = _text(replacement)
             return _dumped(document), None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from npu_overlays.errors import Problem, UsageError
+from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.project import Layer, TextEdit
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.deriving import Change
+from npu_overlays.refreshing.files import LayerFile, LayerFiles
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
 from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
@@ -20,32 +21,6 @@ from npu_overlays.syntax.texts import renamed
 from npu_overlays.tree import PatchedTree
 
 Why = Callable[[str, str], str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerFile:
-    """A file of a layer as it is to be; None where it goes."""
-
-    layer: Layer
-    path: str
-    content: bytes | None
-    executable: bool = False
-
-
-@dataclass(kw_only=True)
-class _Files:
-    """The files of layers, as they are by now."""
-
-    changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
-
-    def read(self, layer: Layer, path: str) -> bytes | None:
-        if known := self.changed.get((layer.name, path)):
-            return known.content
-        file = layer.folder / path
-        return file.read_bytes() if file.is_file() else None
-
-    def write(self, layer: Layer, path: str, content: bytes | None, *, executable: bool = False) -> None:
-        self.changed[layer.name, path] = LayerFile(layer=layer, path=path, content=content, executable=executable)
 
 
 class Writer:
@@ -62,7 +37,7 @@ class Writer:
         self._layers = {layer.name: layer for layer in subject.content.overlay.chain}
         self._into = into
         self._why = why
-        self._files = _Files()
+        self._files = LayerFiles()
 
     def write(self, plan: Plan, patched: PatchedTree) -> tuple[LayerFile, ...]:
         """Return the files to write; `patched` is upstream with the overlay's patches alone."""
@@ -88,7 +63,7 @@ class Writer:
             if known is None:
                 (change,) = group
                 operation = self._explained(change)
-                new.setdefault((self._into.name, operation.path), []).append(operation)
+                new.setdefault((self._layer_of(operation), operation.path), []).append(operation)
                 continue
             kept, moved = self._shared(known, group)
             written.setdefault(known.file, []).append(kept)
@@ -101,6 +76,15 @@ class Writer:
             self._rewrite(layer, path, entries, own, plan.orders.get(target, []))
         for (name, target), own in new.items():
             self._rewrite(self._layers[name], f"tree/{target}", [], own, plan.orders.get(target, []))
+
+    def _layer_of(self, new: Operation) -> str:
+        """Return the name of the layer for something new: an original that left its wrapper stays beside it."""
+        wrapped = (
+            one.layer
+            for one in self._subject.content.operations
+            if (one.action, one.path, private_name(one.symbol)) == ("wrapped", new.path, new.symbol)
+        )
+        return next(wrapped, self._into.name)
 
     def _rewrite(
         self, layer: Layer, path: str, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]

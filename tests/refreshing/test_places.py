@@ -1,0 +1,46 @@
+"""Where a refresh writes what it derived: into settings as they are written, and into no installed layer."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+import tomllib
+
+from npu_overlays.errors import UsageError
+from npu_overlays.overlay.project import Layer, TextEdit
+from npu_overlays.refreshing.files import LayerFile
+from npu_overlays.refreshing.placing import refuse_installed
+from npu_overlays.refreshing.settings import with_change, with_new
+
+EDIT = TextEdit(paths=("a.yaml",), find="a: 1", replace="a: 2", count=1, why="Two.")
+LAYER = 'project = "lib"\n\n[upstream]\nrepository = "r"\n'
+
+
+@pytest.mark.parametrize(
+    "listed", ["", "edit = []\n", 'edit = [{ paths = ["b"], find = "x", replace = "y", why = "w" }]\n']
+)
+def test_a_substitution_goes_behind_the_others_however_these_are_written(listed: str) -> None:
+    before = tomllib.loads(listed + LAYER).get("edit", [])
+    text = with_new(
+        "layer.toml", listed + LAYER, TextEdit(paths=("a",), find="p:\n  q\n", replace="", count=1, why="w")
+    )
+    new = {"paths": ["a"], "find": "p:\n  q\n", "replace": "", "why": "w"}
+    assert tomllib.loads(text)["edit"] == [*before, new]
+    assert tomllib.loads(text)["upstream"] == {"repository": "r"}
+
+
+def test_with_the_last_substitution_goes_the_list() -> None:
+    text = with_new("layer.toml", LAYER, EDIT)
+    text, split = with_change("layer.toml", text, EDIT, "a.yaml", None)
+    assert (tomllib.loads(text), split) == (tomllib.loads(LAYER), None)
+
+
+def test_an_installed_layer_is_not_changed() -> None:
+    here = LayerFile(layer=Layer(name="here", folder=Path("/nowhere")), path="tree/a.py", content=b"")
+    refuse_installed([here])
+    folder = Path(sysconfig.get_path("purelib")) / "acme"
+    there = LayerFile(layer=Layer(name="acme", folder=folder), path="tree/a.py", content=b"")
+    with pytest.raises(UsageError, match=r"acme.*would have to be changed where it is installed"):
+        refuse_installed([here, there])
