@@ -24,7 +24,7 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
 from npu_overlays.progress import step
 from npu_overlays.reads import Read, Upstream, kept, readers, readings, recorded, unmet
-from npu_overlays.tree import SourceTree
+from npu_overlays.tree import Source, SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,18 +36,31 @@ class DerivedLock:
     notices: tuple[str, ...]
 
 
-def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """Upstream's metadata, and the source that was asked for them."""
+
+    source: Source
+    metadata: UpstreamMetadata
+
+
+def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> DerivedLock:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
     Where git has the commit, every pinned archive is compared with it: a file
     that differs is an error, missing and extra ones are recorded. Where only an
     archive is at hand, what an earlier lock knows of the commit is kept, its
     metadata too: a wheel says less (no requirement by URL gets into an index).
+
+    Args:
+        overlay: the overlay.
+        choice: where upstream is to come from.
+        told: upstream's metadata, where they were asked for already.
     """
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
-    metadata = _metadata(tree, known)
+    metadata = told.metadata if told and told.source == tree.source else _metadata(tree, known)
     content = written_out(load_content(overlay, metadata.version), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
@@ -69,11 +82,10 @@ def derive_lock(overlay: Overlay, choice: Choice) -> DerivedLock:
     )
     check_shape(overlay, tree, releases.values())
     carried = carried_over(content, lock, upstream, before=before)
-    told = standing(content, lock, upstream)
     # Of files that this source lacks, what was told before is kept.
-    told = sorted({*told, *(known.told if known and absent else ())})
+    notes = sorted({*standing(content, lock, upstream), *(known.told if known and absent else ())})
     notices = [*warnings(found, content.operations), *carried]
-    return DerivedLock(content=content, lock=replace(lock, told=tuple(told)), notices=tuple(notices))
+    return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
 
 
 def _before(overlay: Overlay) -> Lock | None:
@@ -106,7 +118,7 @@ def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[s
 
 def _reads(content: Content, upstream: Upstream, known: Lock | None) -> tuple[Read, ...]:
     """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
-    earlier = (known.reads if known else None) or ()
+    earlier = known.reads if known else ()
     return kept(recorded(readings(content, upstream)), earlier, readers(content), upstream.absent)
 
 

@@ -23,6 +23,7 @@ from .sample import Sample
         ("compared = true", "compered = true", "damaged"),
         ('symbol = "LIMIT"', "symbol = 1", "damaged"),
         ("[metadata.fields]", "[metadata.field]", "damaged"),
+        ("reads", "rides", "damaged"),
         ('commit = "', 'commit = "0', "made for 0"),
     ],
 )

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import OverlayError
-from npu_overlays.lock.carried import carried_over
-from npu_overlays.lock.lockfile import load_lock, write_lock
 from npu_overlays.reads import Read, Upstream, kept, readings, unmet
 
-from .locks import Locked, locked, told, write_locked
+from .locks import Locked, locked, told
 from .overlays import layer, load, mistakes, write
 from .pairs import source_tree, text
 
@@ -275,22 +273,6 @@ def test_what_is_no_symbol_is_refused(tmp_path: Path, depends: str) -> None:
     (mistake,) = mistakes(caught.value)
     assert "`depends` holds" in mistake
     assert 'depends=["path/of/file.py:Class.method"]' in mistake
-
-
-def test_a_lock_from_before_reads_were_recorded_is_named(tmp_path: Path) -> None:
-    root = tmp_path / "o"
-    layer(root, {**LAYER, "tree/pkg/model.py": MLP})
-    write_locked(root, "base", UPSTREAM, "1.0")
-    made = locked(root, write(root, {}, name="new"), UPSTREAM, "1.1")
-    base = root / "pkg@1111111"
-    lock = load_lock(replace(made.content.overlay, folder=base, pin=replace(made.content.overlay.pin, commit="1" * 40)))
-    write_lock(base, replace(lock, reads=None))
-    assert carried_over(*made) == [
-        (
-            "pkg@2222222: what its operations read at pkg@1111111 is not known: run `npu-overlays lock pkg@1111111`, "
-            "then `npu-overlays lock pkg@2222222`"
-        )
-    ]
 
 
 def test_what_a_source_lacks_is_kept_from_the_lock_before() -> None:

@@ -373,6 +373,33 @@ def test_references(forwarded: str, expected: tuple[str, ...]) -> None:
     assert references(forwarded, "https://github.com/volcengine/pkg.git") == expected
 
 
+ADDS = """
+[[tool.overlay.edit]]
+paths = ["pkg/a.yaml"]
+find = "limit: 1\\n"
+replace = "limit: 1\\n# The NPU's.\\nsizes: null\\n"
+why = "x"
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "kind", "proposal", "evidence"),
+    [
+        (b"limit: 1\n", "fits", "", ""),
+        (b"limit: 1\nsizes: null\n", "absorbed", "drop", "upstream has `sizes` now, as it adds it"),
+        (b"limit: 1\nsizes: [1]\n", "taken", "", "upstream has `sizes` now, and other than it adds it"),
+    ],
+)
+def test_a_substitution_that_adds_a_key(tmp_path: Path, after: bytes, kind: str, proposal: str, evidence: str) -> None:
+    """What it looks for stands there; in YAML, of two keys the last one counts."""
+    name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / name / "pyproject.toml"
+    config.write_text(config.read_text() + ADDS)
+    base, now = (revision_of(source_tree({"pkg/a.yaml": one}), Names(())) for one in (b"limit: 1\n", after))
+    ((_, found),) = Texts(base).edits(load(tmp_path / "o", name).edits, now)
+    assert (found.kind, found.proposal, found.evidence) == (kind, proposal, evidence)
+
+
 SETTINGS = '[[tool.overlay.edit]]\npaths = ["pkg/a.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "x"\n'
 
 

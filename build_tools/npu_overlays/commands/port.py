@@ -14,8 +14,10 @@ from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.porting.beginning import Begun, find_unfinished, start
+from npu_overlays.porting.deciding import Decisions, decide
 from npu_overlays.porting.folder import abort, origin_of
-from npu_overlays.porting.port import Decisions, Port, decide, evaluate, examine, find_unfinished, start
+from npu_overlays.porting.port import Port, evaluate, examine
 from npu_overlays.porting.rows import Row
 from npu_overlays.porting.verdict import KINDS, MEANINGS
 from npu_overlays.progress import about
@@ -119,10 +121,11 @@ def _run(options: Options, console: Console) -> int:
         if options.show:
             folder = find_named(selection.root, name).folder
             return _show(examine(folder, origin_of(folder), selection.choice), options.show, console)
-        folder, notes = _begun(options) if options.to else (_unfinished(selection), ())
-        port = evaluate(folder, selection.choice, notes)
+        begun = _begun(options) if options.to else None
+        folder = begun.overlay.folder if begun else _unfinished(selection)
+        port = evaluate(folder, selection.choice, begun)
         if decide(port, options.decisions):
-            port = evaluate(folder, selection.choice, notes)
+            port = evaluate(folder, selection.choice, begun)
     if options.json:
         console.json(port.as_json())
     else:
@@ -130,10 +133,9 @@ def _run(options: Options, console: Console) -> int:
     return 0 if port.is_finished else MergeError.exit_code
 
 
-def _begun(options: Options) -> tuple[Path, tuple[str, ...]]:
+def _begun(options: Options) -> Begun:
     old = find_named(options.selection.root, options.selection.names[0])
-    overlay, notes = start(old, options.to, options.selection.choice)
-    return overlay.folder, notes
+    return start(old, options.to, options.selection.choice)
 
 
 def _unfinished(selection: Selection) -> Path:

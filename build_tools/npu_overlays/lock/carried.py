@@ -51,7 +51,7 @@ def carried_over(
     """
     first = not (content.overlay.folder / LOCK_FILE).is_file()
     written = written_for(content.overlay, lock, before, lock_of, first=first)
-    return [*written.notices, *_unread(content, written), *_told(content, lock, upstream, written)]
+    return [*written.notices, *_told(content, lock, upstream, written)]
 
 
 def standing(content: Content, lock: Lock, upstream: Upstream) -> list[str]:
@@ -87,17 +87,6 @@ def _told(content: Content, lock: Lock, upstream: Upstream, written: Written) ->
     return notices
 
 
-def _unread(content: Content, written: Written) -> Iterator[str]:
-    """Yield the pins of which it is not known what was read there."""
-    name = content.overlay.name
-    pins = [pin for layer, bounds in readers(content).values() for pin in written.at(layer, bounds)[:1]]
-    for pin in dict.fromkeys(pin.name for pin in pins if pin.lock.reads is None):
-        yield (
-            f"{name}: what its operations read at {pin} is not known: run "
-            f"`npu-overlays lock {pin}`, then `npu-overlays lock {name}`"
-        )
-
-
 def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterator[str]:
     """Yield what is not the same of all that is read, each by what was read where it was written."""
     groups: dict[str, tuple[Earlier, list[str]]] = {}
@@ -105,7 +94,7 @@ def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterato
         for pin in written.at(layer, bounds)[:1]:
             groups.setdefault(pin.name, (pin, []))[1].append(reader)
     for pin, those in groups.values():
-        before = [read.read_by(those) for read in pin.lock.reads or ()]
+        before = [read.read_by(those) for read in pin.lock.reads]
         for one in changed_reads(before, upstream, content):
             yield f"{content.overlay.name}: look at {one.shown_places()}: since {pin.name} upstream changed {one}"
 

@@ -47,7 +47,7 @@ class Lock:
         told: what whoever locked was told of other pins.
         archives: by file name, how each pinned one compares with the commit.
         contracts: what the operations depend on.
-        reads: what else the overlay reads; None where the lock was made before that was recorded.
+        reads: what else the overlay reads.
     """
 
     commit: str
@@ -55,7 +55,7 @@ class Lock:
     told: tuple[str, ...] = ()
     archives: Mapping[str, ArchiveRecord] = field(default_factory=dict)
     contracts: tuple[Contract, ...] = ()
-    reads: tuple[Read, ...] | None = None
+    reads: tuple[Read, ...] = ()
 
 
 def load_lock(overlay: Overlay) -> Lock:
@@ -119,7 +119,7 @@ def _from_values(values: Mapping[str, Any]) -> Lock:
         contracts=tuple(
             Contract(**{key: _text(value) for key, value in entry.items()}) for entry in values.get("contracts", [])
         ),
-        reads=tuple(map(_read, values["reads"])) if "reads" in values else None,
+        reads=tuple(map(_read, values["reads"])),
     )
 
 
@@ -142,7 +142,7 @@ def render_lock(lock: Lock) -> str:
     """Return the text of a lock file; equal locks have equal texts."""
     archives = {name: asdict(record) for name, record in sorted(lock.archives.items())}
     contracts = [_filled(entry) for entry in sorted(lock.contracts, key=lambda entry: entry.place)]
-    reads = sorted(lock.reads or (), key=lambda read: read.key)
+    reads = [_filled(read) for read in sorted(lock.reads, key=lambda read: read.key)]
     values = {
         "lock-version": LOCK_VERSION,
         "commit": lock.commit,
@@ -150,7 +150,8 @@ def render_lock(lock: Lock) -> str:
         "metadata": {key: value for key, value in asdict(lock.metadata).items() if value or key != "entry_points"},
         "archives": archives,
         "contracts": contracts,
-    } | ({"reads": [_filled(read) for read in reads]} if lock.reads is not None else {})
+        "reads": reads,
+    }
     return _HEADER + tomli_w.dumps(values, multiline_strings=False)
 
 

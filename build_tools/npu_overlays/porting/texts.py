@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.patches import apply_patch
+from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
 from npu_overlays.porting.revision import Revision, tree_of
 from npu_overlays.porting.verdict import Verdict
@@ -51,15 +53,35 @@ def _substituted(edits: list[SourcedEdit], content: bytes, before: bytes) -> Ite
         find, replace = edit.find.encode(), edit.replace.encode()
         count = content.count(find)
         if count == edit.count:
+            put = content.replace(find, replace)
+            if twice := _repeated(sourced.path, content, put):
+                yield _taken(edit, twice, content)
+                continue
             yield Verdict(kind="fits", applies=True)
             # The next one is looked for in what this one leaves, there as here.
-            content, before = content.replace(find, replace), before.replace(find, replace)
+            content, before = put, before.replace(find, replace)
         elif count == 0 and replace.strip() and replace in content:
             yield Verdict(kind="absorbed", proposal="drop", evidence="what it looks for is gone, what it puts is there")
         elif count > edit.count:
             yield _ambiguous(edit.count, count, _lead(find, before, content) if edit.count == 1 else b"")
         else:
             yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+
+
+def _repeated(path: str, before: bytes, after: bytes) -> list[str]:
+    """Return the keys that a substitution would repeat in YAML: of two, the last one counts, or none can be read."""
+    texts = (one.decode(errors="replace") for one in (before, after))
+    return repeated_keys(*texts) if path.endswith(ENDINGS) else []
+
+
+def _taken(edit: TextEdit, twice: list[str], content: bytes) -> Verdict:
+    """Return that upstream has keys that an edit adds: all of what it adds, line by line, or something else."""
+    there, found = set(map(str.strip, content.decode(errors="replace").splitlines())), set(edit.find.splitlines())
+    added = [line.strip() for line in edit.replace.splitlines() if line not in found]
+    named = ", ".join(f"`{key}`" for key in twice)
+    if all(line in there for line in added if line and not line.startswith("#")):
+        return Verdict(kind="absorbed", proposal="drop", evidence=f"upstream has {named} now, as it adds it")
+    return Verdict(kind="taken", evidence=f"upstream has {named} now, and other than it adds it")
 
 
 def _ambiguous(expected: int, count: int, lead: bytes) -> Verdict:

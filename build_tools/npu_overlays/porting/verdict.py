@@ -37,7 +37,7 @@ MEANINGS: dict[Kind, str] = {
     "absorbed": "upstream seems to do it itself now",
     "left": "the package it is in left the repository",
     "retired": "its file or class is gone, and nothing like it was found",
-    "taken": "upstream has another definition under the name it adds",
+    "taken": "upstream has another definition, file or key under the name it adds",
     "ambiguous": "its target is there more than once, or under a condition",
     "find gone": "a text it looks for does not occur as often as it says",
     "does not fit": "it cannot be applied, for the reason given",

@@ -50,8 +50,12 @@ def chains_in_text(text: str) -> Iterator[Chain]:
 
 def local_names(node: ast.AST) -> frozenset[str]:
     """Return every name that a function, or one inside it, binds by itself."""
-    found = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
-    found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    found: set[str] = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.arg):
+            found.add(one.arg)
+        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+            found.add(one.id)
     return frozenset(found)
 
 

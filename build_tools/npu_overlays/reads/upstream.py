@@ -146,8 +146,10 @@ class Upstream:
             found: dict[str, list[Value]] = {}
             methods = (one for node in owner.classes for one in node.body if isinstance(one, FUNCTIONS))
             for method in methods:
-                for name, node in _given(method, first_parameter(method)):
-                    found.setdefault(name, []).append(Value(node=node, local=local_names(method)))
+                given = list(_given(method, first_parameter(method)))
+                local = local_names(method) if given else frozenset()
+                for name, node in given:
+                    found.setdefault(name, []).append(Value(node=node, local=local))
             self._set[key] = found
         return self._set[key]
 
