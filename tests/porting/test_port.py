@@ -213,6 +213,77 @@ def test_abort_and_begin_again(moving: Moving) -> None:
     assert (moving.root / name).is_dir()
 
 
+def test_proposals_are_accepted_one_by_one_and_twice(moving: Moving) -> None:
+    """What moved into one file is stated there together, whether at once or one after the other."""
+    core = CORE.replace(b"def stop", b"def halt").replace(b"def scale", b"def scaled")
+    commit = moving.commit("rename", {"src/lib/core.py": core})
+    moving.ported("--to", commit, code=5)
+    name = f"lib@{commit[:7]}"
+    assert moving.port(name, "--continue", "--accept", "Engine.stop").code == 5
+    done = moving.port(name, "--continue", "--accept", "scale")
+    assert done.code == 0, done.out + done.err
+    diff = moving.sample.environment.ok("diff", name, "--upstream", f"lib={moving.clone}").out
+    assert '+        return "stopped at once"' in diff
+    assert "+    return value * 3" in diff
+
+
+def test_to_a_commit_that_a_clone_is_not_at(moving: Moving) -> None:
+    commit = moving.commit("notes", {"README.md": b"# lib\n\nMore.\n"})
+    moving.commit("more notes", {"src/lib/core.py": changed_core()})
+    assert moving.ported("--to", commit)["finished"]
+
+
+def test_abort_keeps_the_work_of_others(moving: Moving) -> None:
+    commit = moving.commit("much", {"src/lib/core.py": changed_core()})
+    moving.ported("--to", commit, code=5)
+    name, folder = f"lib@{commit[:7]}", moving.root / f"lib@{commit[:7]}"
+    assert moving.port(name, "--continue", "--accept", "renamed").code == 5
+    mine = folder / "tree/src/lib/mine.py"
+    mine.write_text("MINE = 1\n", "utf-8")
+    (folder / "tree/__pycache__").mkdir()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = moving.port(name, "--abort")
+    assert (done.code, "holds work of yours: tree/src/lib/mine.py" in done.err) == (2, True)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    mine.unlink()
+    config = (folder / "pyproject.toml").read_text()
+    (folder / "pyproject.toml").write_text(f"{config}# mine\n", "utf-8")
+    assert "holds work of yours: pyproject.toml" in moving.port(name, "--abort").err
+    (folder / "pyproject.toml").write_text(config, "utf-8")
+    assert moving.port(name, "--abort").code == 0
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("written", ["inline", "dotted", "among the others"])
+def test_settings_are_carried_over_however_they_are_written(moving: Moving, written: str) -> None:
+    """A text that reads as a setting stays what it is, comments stay, and own licences come along."""
+    folder = moving.root / moving.name
+    head, _, upstream = (folder / "pyproject.toml").read_text().partition("[tool.overlay.upstream]\n")
+    values = tomllib.loads(upstream)
+    edit = (
+        '\n# Why.\n[[tool.overlay.edit]]\npaths = ["src/lib/notes.txt"]\nfind = "one\\n"\n'
+        'replace = """\nrevision = 7\n[tool.overlay.upstream]\n"""\nwhy = "w"\n'
+    )
+    dropped = 'drop = [{ name = "src/lib/extra.py", why = "w" }]\n'
+    text = {
+        "inline": f'upstream = {{ repository = "{values["repository"]}", commit = "{values["commit"]}" }}\n{edit}',
+        "dotted": f'upstream.repository = "{values["repository"]}"\nupstream.commit = "{values["commit"]}"\n{edit}',
+        "among the others": f"{dropped}\n[tool.overlay.upstream]\n{upstream}{edit}",
+    }[written]
+    (folder / "pyproject.toml").write_text(head + text, "utf-8")
+    (folder / "NOTICE").write_text("Ours.\n", "utf-8")
+    moving.sample.environment.ok("lock", moving.name)
+    commit = moving.commit("much", {"src/lib/core.py": changed_core()})
+    assert moving.ported("--to", commit, "--accept", "all", "--accept", "absorbed")["finished"]
+    new = moving.root / f"lib@{commit[:7]}"
+    assert (new / "NOTICE").read_text() == "Ours.\n"
+    found = tomllib.loads((new / "pyproject.toml").read_text())["tool"]["overlay"]
+    assert found["upstream"] == {**values, "commit": commit}
+    assert [one["replace"] for one in found["edit"]] == ["revision = 7\n[tool.overlay.upstream]\n"]
+    assert "# Why.\n[[tool.overlay.edit]]" in (new / "pyproject.toml").read_text()
+    assert any(one["name"].endswith("Engine.stop") for one in found["drop"])
+
+
 def test_to_a_release(moving: Moving) -> None:
     files = {path.removeprefix("src/"): content for path, content in LIB_FILES.items() if path.startswith("src/lib/")}
     files |= {"lib/core.py": changed_core(), "tests/__init__.py": b""}

@@ -52,7 +52,7 @@ def start(old: Overlay, to: str, choice: Choice) -> Begun:
     # A release tells its version by itself; who asks git's commit for that has all its metadata.
     told = None if tree.metadata else Told(source=tree.source, metadata=upstream_metadata(tree))
     version = told.metadata.version if told else released_version(tree)
-    new = begin(old, ported, State(origin=old.folder.name, to=to, version=version))
+    new = begin(old, ported, State(origin=old.folder.name, to=to, version=version), tree)
     return Begun(overlay=new, notes=tuple(f"{new.name}: {note}" for note in (*target.notes, *notes)), metadata=told)
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
-from npu_overlays.porting.folder import add_settings
+from npu_overlays.porting.folder import carry_out
 from npu_overlays.porting.port import Port
-from npu_overlays.porting.restating import Move, restated
+from npu_overlays.porting.restating import Move, obstacle_in, restated
 from npu_overlays.porting.rows import Row
 from npu_overlays.porting.verdict import KINDS
-from npu_overlays.reproducible import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +54,15 @@ def decide(port: Port, decisions: Decisions) -> bool:
     dropped |= {row.name: _why(port, row) for row in taken if row.verdict.proposal == "drop"}
     dropped |= {row.name: f"Stated anew in this pin, where upstream has it now: {row.verdict.to}." for row, _ in moves}
     dropped |= {row.name: f"Stated anew in this pin: {row.verdict.evidence}." for row in longer.values()}
-    for path, text in restated(move for _, move in moves).items():
-        file = port.new.folder / "tree" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, text.encode())
-    add_settings(port.new.folder, dropped, _kept_edits(port, dropped, longer))
+    texts = restated([move for _, move in moves], _stated(port, moves))
+    carry_out(port.new.folder, texts, dropped, _kept_edits(port, dropped, longer))
     return bool(dropped)
+
+
+def _stated(port: Port, moves: Iterable[tuple[Row, Move]]) -> dict[str, str]:
+    """Return what the pin's own merge modules say by now, by the path of the module that they change."""
+    files = {move.path: port.new.folder / "tree" / move.path for _, move in moves}
+    return {path: file.read_text("utf-8") for path, file in files.items() if file.is_file()}
 
 
 def _names(row: Row) -> tuple[str, str]:
@@ -104,7 +106,7 @@ def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> 
 def _obstacles(port: Port, moves: Iterable[tuple[Row, Move]]) -> Iterable[Problem]:
     for row, move in moves:
         there = port.new.folder / "tree" / move.path
-        why = move.obstacle or (f"{there} is there already" if there.exists() else "")
+        why = move.obstacle or (obstacle_in(there, move) if there.exists() else "")
         if why:
             fix = f"write it at {row.verdict.to} by hand, and --drop '{row.name}=…' or delete it where it stands"
             yield Problem(where=row.name, what=f"cannot be stated anew by itself: {why}", fix=fix)

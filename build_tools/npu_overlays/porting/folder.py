@@ -6,33 +6,33 @@ the layers serve other pins, for which they are right as they are.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 import tomlkit
 from packaging.version import Version
+from tomlkit.items import AoT
 
-from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.lock.lockfile import load_lock, stated_version
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.inputs import CONTENT_FOLDERS
+from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, is_ignored
 from npu_overlays.overlay.lookup import readable
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.tables import load_toml
 from npu_overlays.pin import Pin
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.starting.project import readme, staged
+from npu_overlays.tree import SourceTree
 
 # What an unfinished port remembers; it is gone when the port is through.
 STATE_FILE = ".port.json"
-_HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[\w.\"-]+)\s*\]?\]", re.MULTILINE)
-_UPSTREAM = "tool.overlay.upstream"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,13 @@ class State:
         origin: the folder of the overlay that is ported.
         to: what it is ported to, as the user named it.
         version: upstream's, there.
+        written: the sha256 of what the port wrote into its folder, by path.
     """
 
     origin: str
     to: str
     version: str
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 def place(old: Overlay, pin: Pin) -> Path:
@@ -55,13 +57,14 @@ def place(old: Overlay, pin: Pin) -> Path:
     return old.folder.parent / f"{pin.project}@{pin.short}{f'-{old.label}' if old.label else ''}"
 
 
-def begin(old: Overlay, wanted: Overlay, state: State) -> Overlay:
+def begin(old: Overlay, wanted: Overlay, state: State, tree: SourceTree) -> Overlay:
     """Write the folder of a port, whole or not at all, and return the overlay it holds.
 
     Args:
         old: the overlay that is ported.
         wanted: the same with its new pin, and with what is to be shipped there.
         state: what the port is to remember.
+        tree: upstream where it is ported to.
 
     Raises:
         OutputError: the folder is there already, or cannot be written.
@@ -72,11 +75,22 @@ def begin(old: Overlay, wanted: Overlay, state: State) -> Overlay:
         for name in CONTENT_FOLDERS:
             if (old.folder / name).is_dir():
                 shutil.copytree(old.folder / name, stage / name)
+        for name, content in _own_licences(old, tree):
+            (stage / name).write_bytes(content)
         (stage / CONFIG_FILE).write_text(_configuration(old, wanted), "utf-8")
-        (stage / STATE_FILE).write_text(json.dumps(vars(state), indent=2) + "\n", "utf-8")
+        (stage / STATE_FILE).write_bytes(_state(replace(state, written=_digests(stage))))
     overlay = load_overlay(folder)
     write_atomically(folder / "README.md", readme(overlay).encode())
+    write_atomically(folder / STATE_FILE, _state(replace(state, written=_digests(folder))))
     return overlay
+
+
+def _own_licences(old: Overlay, tree: SourceTree) -> Iterator[tuple[str, bytes]]:
+    """Yield the licence files beside a pin that are not upstream's own."""
+    for name in LICENCE_FILES:
+        file = old.folder / name
+        if file.is_file() and not (name in tree and tree.read(name) == file.read_bytes()):
+            yield name, file.read_bytes()
 
 
 def read_state(folder: Path) -> State:
@@ -88,7 +102,9 @@ def read_state(folder: Path) -> State:
         fix = "begin one: npu-overlays port OVERLAY --to REVISION"
         raise ConfigError(Problem(where=str(folder), what="holds no port that is under way", fix=fix)) from error
     except (ValueError, TypeError) as error:
-        raise ConfigError(Problem(where=str(file), what=f"damaged ({error})", fix="--abort, and begin anew")) from error
+        raise ConfigError(
+            Problem(where=str(file), what=f"damaged ({error})", fix=f"delete {folder}, and begin anew")
+        ) from error
 
 
 def origin_of(folder: Path) -> State:
@@ -116,8 +132,17 @@ def finish(folder: Path) -> None:
 
 
 def abort(folder: Path) -> None:
-    """Remove the folder of an unfinished port; raises `ConfigError` where it is none."""
-    read_state(folder)
+    """Remove the folder of an unfinished port.
+
+    Raises:
+        ConfigError: it is none.
+        UsageError: it holds what somebody else wrote; nothing is removed then.
+    """
+    if not (folder / STATE_FILE).is_file():
+        read_state(folder)
+    if foreign := _foreign(folder):
+        what, fix = f"holds work of yours: {listing(foreign)}", f"put it elsewhere, or delete all of it: rm -r {folder}"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix))
     # What marks it goes last, so that an abort that is killed can be repeated.
     for path in folder.iterdir():
         if path.name != STATE_FILE:
@@ -126,16 +151,76 @@ def abort(folder: Path) -> None:
     folder.rmdir()
 
 
-def add_settings(folder: Path, drops: Mapping[str, str], edits: Iterable[tuple[str, TextEdit]]) -> None:
+def _foreign(folder: Path) -> list[str]:
+    try:
+        written = read_state(folder).written
+    except ConfigError:
+        written = {}
+    return [path for path, digest in _digests(folder).items() if written.get(path) != digest]
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the sha256 of each file of a port that is not only what tools write as they go."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
+    kept = (path for path in files if path != folder / STATE_FILE and not is_ignored(path, folder))
+    return {
+        path.relative_to(folder).as_posix(): "" if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in kept
+    }
+
+
+def _state(state: State) -> bytes:
+    return (json.dumps(vars(state), indent=2) + "\n").encode()
+
+
+def carry_out(
+    folder: Path, texts: Mapping[str, str], drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]
+) -> None:
+    """Write into the folder of a port what was decided.
+
+    Args:
+        folder: of the port.
+        texts: merge modules, by the path of the module that they change.
+        drops: what the pin drops, by name with why.
+        edits: substitutions of its own, by path.
+    """
+    if not (texts or drops or edits):
+        return
+    foreign = set(_foreign(folder))
+    # What is stated anew is there before it is dropped where it stood: a port that is killed in between loses nothing.
+    for path, text in texts.items():
+        write_atomically(folder / "tree" / path, text.encode())
+    _add_settings(folder, drops, edits)
+    ours = {path: digest for path, digest in _digests(folder).items() if path not in foreign}
+    write_atomically(folder / STATE_FILE, _state(replace(read_state(folder), written=ours)))
+
+
+def _add_settings(folder: Path, drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]) -> None:
     """Add to a pin's configuration what it drops, by name with why, and substitutions of its own, by path."""
     file = folder / CONFIG_FILE
     known = {one["name"] for one in load_toml(file)["tool"]["overlay"].get("drop", [])}
     dropped = [{"name": name, "why": why} for name, why in drops.items() if name not in known]
     stated = [_edit(path, edit) for path, edit in edits]
-    overlay = {key: value for key, value in (("drop", dropped), ("edit", stated)) if value}
-    if overlay:
-        text = tomli_w.dumps({"tool": {"overlay": overlay}}, multiline_strings=True)
-        write_atomically(file, f"{file.read_text('utf-8').rstrip()}\n\n{text}".encode())
+    text = file.read_text("utf-8")
+    for key, entries in (("drop", dropped), ("edit", stated)):
+        text = _with_entries(text, key, entries)
+    if dropped or stated:
+        write_atomically(file, text.encode())
+
+
+def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a configuration with tables behind those of a list, however that is written."""
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    if not entries:
+        return text
+    if key in table and not isinstance(table[key], AoT):
+        for entry in entries:
+            inline = tomlkit.inline_table()
+            inline.update(entry)
+            table[key].append(inline)
+        return tomlkit.dumps(document)
+    return f"{text.rstrip()}\n\n{tomli_w.dumps({'tool': {'overlay': {key: entries}}}, multiline_strings=True)}"
 
 
 def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
@@ -145,24 +230,19 @@ def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
 
 def _configuration(old: Overlay, wanted: Overlay) -> str:
     """Return the old overlay's configuration with what is wanted now; all else in it stays as it is written."""
+    document = tomlkit.parse((old.folder / CONFIG_FILE).read_text("utf-8"))
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    upstream = table["upstream"]
     pin = wanted.pin
-    text = (old.folder / CONFIG_FILE).read_text("utf-8")
-    upstream = load_toml(old.folder / CONFIG_FILE)["tool"]["overlay"].get("upstream", {})
-    kept = {key: upstream[key] for key in ("repository", "mirrors") if key in upstream}
-    own: dict[str, Any] = {**kept, **({"commit": pin.commit} if pin.commit else {})}
-    own |= {"tag": pin.tag} if pin.tag else {}
-    own |= {"archive": [vars(archive) for archive in pin.archives]} if pin.archives else {}
-    pinned = tomli_w.dumps({"tool": {"overlay": {"upstream": own}}})
-    marks = list(_HEADER.finditer(text))
-    ends = [*(mark.start() for mark in marks[1:]), len(text)]
-    parts = [text[: marks[0].start()] if marks else text]
-    parts += [
-        text[mark.start() : end]
-        for mark, end in zip(marks, ends, strict=True)
-        if mark["name"] != _UPSTREAM and not mark["name"].startswith(f"{_UPSTREAM}.")
-    ]
-    kept_text = re.sub(r"(?m)^revision\s*=.*$", "revision = 1", "".join(parts)).rstrip()
-    return _shipping(f"{kept_text}\n\n{pinned}", old, wanted)
+    own = {"commit": pin.commit, "tag": pin.tag, "archive": [vars(one) for one in pin.archives]}
+    for key, value in own.items():
+        if value:
+            upstream[key] = value
+        elif key in upstream:
+            del upstream[key]
+    if "revision" in table:
+        table["revision"] = 1
+    return _shipping(tomlkit.dumps(document), old, wanted)
 
 
 def _shipping(text: str, old: Overlay, wanted: Overlay) -> str:

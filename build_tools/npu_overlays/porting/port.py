@@ -87,7 +87,10 @@ def evaluate(folder: Path, choice: Choice, begun: Begun | None = None) -> Port:
         OverlayError: there is none, or its overlay cannot be read.
     """
     port = examine(folder, read_state(folder), choice, begun.notes if begun else ())
-    return port if port.open else _locked(port, choice, begun.metadata if begun else None)
+    if port.open:
+        return port
+    choice, _ = _with_history(port.old, port.new, choice)
+    return _locked(port, choice, begun.metadata if begun else None)
 
 
 def examine(folder: Path, state: State, choice: Choice, notes: tuple[str, ...] = ()) -> Port:

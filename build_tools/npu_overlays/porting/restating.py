@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from npu_overlays.errors import MergeError
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
+from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
 _LONG = 90
+_MARKERS = "marker"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,22 +39,65 @@ class Move:
         return ""
 
 
-def restated(moves: Iterable[Move]) -> dict[str, str]:
-    """Return, by repository path, the text of a merge module for the moved operations on each file."""
+def restated(moves: Iterable[Move], known: Mapping[str, str]) -> dict[str, str]:
+    """Return, by repository path, the text of a merge module for the moved operations on each file.
+
+    Args:
+        moves: the operations.
+        known: the merge modules there are, by the same paths, to which `obstacle_in` knows no obstacle.
+    """
     by_path: dict[str, list[Move]] = {}
     for move in moves:
         by_path.setdefault(move.path, []).append(move)
-    return {path: _module(path, listed) for path, listed in by_path.items()}
+    return {path: _module(listed, known.get(path) or _blank(path)) for path, listed in by_path.items()}
 
 
-def _module(path: str, moves: list[Move]) -> str:
+def obstacle_in(file: Path, move: Move) -> str:
+    """Return why an operation cannot be stated in a file that is there, or an empty text."""
+    try:
+        module = Module(str(file), file.read_bytes())
+        imported = _imported(module)
+    except (MergeError, OSError):
+        return f"{file} is there already, and cannot be read"
+    if not any(source == _MARKERS for source in imported.values()):
+        return f"{file} is there already, and is no merge module"
+    if move.symbol in module.definitions:
+        return f"{file} says something of it already"
+    taken = [one.name for one in move.operation.imports if imported.get(one.name, one.statement) != one.statement]
+    taken += [one.name for one in move.operation.imports if one.name in module.definitions and one.name not in imported]
+    return f"{file} means something else by `{taken[0]}`" if taken else ""
+
+
+def _imported(module: Module) -> dict[str, str]:
+    """Return the names that a merge module imports, with the statement that binds each alone; for markers a word."""
+    found: dict[str, str] = {}
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE:
+            found |= {ast.unparse(alias): _MARKERS for alias in node.names}
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            source = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
+            found |= {bound_name(node, alias): f"{source}import {ast.unparse(alias)}" for alias in node.names}
+    return found
+
+
+def _blank(path: str) -> str:
+    return f'"""What changes in {path}: stated anew where upstream moved it."""\n\nfrom {MARKERS_MODULE} import *\n'
+
+
+def _module(moves: list[Move], text: str) -> str:
+    """Return a merge module with moved operations behind what it says, and what they import above that."""
+    module = Module("", text.encode())
+    known = _imported(module)
     markers: set[str] = {move.operation.action for move in moves}
     markers |= {_upstream(move.operation) for move in moves if move.operation.action == "wrapped"}
-    imports = dict.fromkeys(one.statement for move in moves for one in move.operation.imports)
-    lines = [f'"""What changes in {path}: stated anew where upstream moved it."""', ""]
-    lines += [*imports, *([""] if imports else []), f"from npu_overlays.markers import {', '.join(sorted(markers))}"]
-    blocks = [_nested(move) for move in moves]
-    return "\n".join(lines) + "\n\n\n" + "\n\n\n".join(blocks) + "\n"
+    markers |= {name for name, source in known.items() if source == _MARKERS} - {"*"}
+    needed = [one for move in moves for one in move.operation.imports if one.name not in known]
+    lines = list(dict.fromkeys(one.statement for one in needed))
+    lines += [*([""] if lines else []), f"from {MARKERS_MODULE} import {', '.join(sorted(markers))}"]
+    (node,) = [one for one in module.tree.body if isinstance(one, ast.ImportFrom) and one.module == MARKERS_MODULE]
+    start, end = module.span(node)
+    head, tail = (part.decode() for part in (module.content[:start], module.content[end:]))
+    return head + "\n".join(lines) + tail.rstrip() + "".join(f"\n\n\n{_nested(move)}" for move in moves) + "\n"
 
 
 def _upstream(one: Operation) -> str:
@@ -92,6 +142,8 @@ def _arguments(one: Operation) -> Iterator[str]:
     condition = "" if one.reason.drop_when == one.bounds.drop_when else one.reason.drop_when
     texts = {"why": one.reason.why, "forwarded": one.reason.forwarded, "drop_when": condition}
     yield from (f"{key}={_literal(text)}" for key, text in texts.items() if text)
+    if one.unproven:
+        yield f"unproven={_literal(one.unproven)}"
     if one.depends:
         yield f"depends=[{', '.join(map(_quoted, one.depends))}]"
 
