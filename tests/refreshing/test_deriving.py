@@ -137,6 +137,45 @@ def test_an_original_that_is_changed_beside_its_wrapper_is_a_function_of_its_own
     assert known.reason.why == "Twice."
 
 
+HOOKS = """\
+\"\"\"Hooks.\"\"\"
+
+import os
+
+from lib import other
+
+
+def hook(a):
+    return a
+
+
+other.Thing.go = hook
+"""
+
+
+def test_a_module_of_which_nothing_is_wanted_is_emptied() -> None:
+    found = _of_upstream(HOOKS, '"""Hooks."""\n\n# Nothing is left.\n')
+    assert [(one.symbol, one.wanted.action) for one in found.changes if one.wanted] == [("*", "deleted")]
+    assert found.before is None
+    # Its docstring is nothing that an operation takes away.
+    found = _of_upstream(HOOKS, "")
+    assert (found.changes, found.before) == ((), b"")
+
+
+def test_what_goes_with_its_members_is_said_in_one_way() -> None:
+    """The import could be deleted; what stands on it only a patch says, and of two each would undo the other."""
+    wanted = HOOKS.replace("\nfrom lib import other\n", "").replace("other.Thing.go = hook\n", "")
+    found = _of_upstream(HOOKS, wanted)
+    assert found.changes == ()
+    assert found.before == wanted.encode()
+
+
+def _of_upstream(upstream: str, wanted: str) -> Derived:
+    """Return what is derived where there is no operation yet."""
+    content = upstream.encode()
+    return derive(Subject(path=PATH, upstream=content, operations=(), now=content, wanted=wanted.encode()))
+
+
 def _derived(old: str, new: str) -> Derived:
     operations = read_operations("o/tree/lib/m.py", OVERLAY.encode(), layer="o", target=PATH)
     now = merge(PATH, UPSTREAM.encode(), operations, distribution="")[0]

@@ -37,7 +37,7 @@ def written_out(content: Content, tree: SourceTree) -> Content:
 def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
     """Yield one deletion for each name that a module binds; raises `MergeError` where that leaves something."""
     for number, statement in enumerate(module.tree.body):
-        if _does_nothing(statement, first=not number):
+        if does_nothing(statement, first=not number):
             continue
         names: list[str] = []
         for inner in _inner(statement):
@@ -57,7 +57,7 @@ def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
         yield statement
 
 
-def _does_nothing(statement: ast.stmt, *, first: bool) -> bool:
+def does_nothing(statement: ast.stmt, *, first: bool) -> bool:
     """Return whether a statement is the docstring, a ``pass``, or says only how the module is to be read."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"

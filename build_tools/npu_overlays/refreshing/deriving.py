@@ -6,15 +6,17 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from npu_overlays.changes.compare import compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.authorship import kept
+from npu_overlays.merging.emptying import does_nothing, each_deletion
 from npu_overlays.merging.merge import merged_module
 from npu_overlays.merging.results import MergedModule
-from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.overlay.operations import EVERYTHING, ImportedName, Operation
 from npu_overlays.refreshing.below import carried_below
 from npu_overlays.refreshing.differing import differing, says, text
 from npu_overlays.refreshing.meaning import plain_imports, same_program
-from npu_overlays.refreshing.proposing import Place, only
+from npu_overlays.refreshing.proposing import Place, new_operation, only
 from npu_overlays.syntax.symbols import Module
 
 
@@ -77,6 +79,8 @@ def derive(subject: Subject) -> Derived:
     """
     modules = [Module(subject.path, content) for content in (subject.upstream, subject.now, subject.wanted)]
     known = modules[0].definitions.keys()
+    if found := _emptied(subject, modules[0], modules[2]):
+        return found
     for changes in _fewer(_changes(subject, *modules)):
         if found := _given(subject, changes, known):
             return found
@@ -88,6 +92,24 @@ def derive(subject: Subject) -> Derived:
     return Derived(
         changes=tuple(gone), before=subject.wanted, result=subject.wanted, given_up=tuple(subject.operations)
     )
+
+
+def _emptied(subject: Subject, upstream: Module, wanted: Module) -> Derived | None:
+    """Return what empties a module, where nothing is wanted of it that does anything; else None."""
+    if subject.operations or not all(
+        does_nothing(one, first=not number) for number, one in enumerate(wanted.tree.body)
+    ):
+        return None
+    everything = new_operation(subject.path, EVERYTHING, "deleted", "attribute")
+    try:
+        deletions = list(each_deletion(everything, upstream))
+    except MergeError:
+        return None
+    merged = _merged(subject, deletions) if deletions else None
+    if merged is None or not same_program(merged.content, subject.wanted, upstream.definitions.keys()):
+        return None
+    change = Change(symbol=EVERYTHING, known=None, wanted=everything)
+    return Derived(changes=(change,), before=None, result=merged.content)
 
 
 def _fewer(changes: Sequence[Change]) -> Iterator[tuple[Change, ...]]:
@@ -111,9 +133,21 @@ def _given(subject: Subject, changes: tuple[Change, ...], known: Set[str]) -> De
         return Derived(changes=changes, before=None, result=merged.content)
     below = carried_below(subject.upstream, merged.content, merged.authorship, subject.wanted)
     above = _merged(subject, operations, below) if below is not None else None
-    if above is None or below is None or not same_program(above.content, subject.wanted, known):
+    if (
+        above is None
+        or below is None
+        or _are_rivals(subject, changes, below)
+        or not same_program(above.content, subject.wanted, known)
+    ):
         return None
     return Derived(changes=changes, before=below, result=above.content)
+
+
+def _are_rivals(subject: Subject, changes: Sequence[Change], below: bytes) -> bool:
+    """Return whether a patch would change members of what a change deletes: what it does would be said to be lost."""
+    deleted = tuple(f"{one.symbol}." for one in changes if one.wanted and one.wanted.action == "deleted")
+    difference = compare_file(subject.path, subject.upstream, below)
+    return difference is not None and any(one.symbol.startswith(deleted) for one in difference.symbols())
 
 
 def _merged(subject: Subject, operations: Sequence[Operation], upstream: bytes | None = None) -> MergedModule | None:

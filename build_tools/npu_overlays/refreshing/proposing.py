@@ -114,16 +114,14 @@ class Place:
             return dataclasses.replace(
                 self.known, action=action, kind=kind, text="", annotation="", edits=(), imports=imports
             )
-        return Operation(
-            action=action,
-            path=self.path,
-            symbol=self.symbol,
-            kind=kind,
-            imports=imports,
-            reason=Reason(why=""),
-            layer="",
-            where=NEW,
-        )
+        return dataclasses.replace(new_operation(self.path, self.symbol, action, kind), imports=imports)
+
+
+def new_operation(path: str, symbol: str, action: Action, kind: TargetKind) -> Operation:
+    """Return an operation that is nowhere written yet, and has no reason."""
+    return Operation(
+        action=action, path=path, symbol=symbol, kind=kind, reason=Reason(why=""), layer="", where=NEW, imports=()
+    )
 
 
 def only(module: Module, symbol: str) -> Definition | None:
