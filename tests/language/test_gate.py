@@ -498,6 +498,16 @@ def test_what_a_patch_takes_away_is_missed_too(gate: Gate) -> None:
     ]
 
 
+def test_of_several_patches_the_one_that_deletes_a_file_is_named(gate: Gate) -> None:
+    first = b"Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+    second = b"Why: w\n\ndiff --git a/pkg/m.py b/pkg/m.py\ndeleted file mode 100644\n"
+    second += b"--- a/pkg/m.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-y = 1\n"
+    upstream = {"a.py": "x = 1\n", "b.py": "import pkg.m\n", "m.py": "y = 1\n"}
+    assert gate(upstream, {"patches/0.patch": first, "patches/1.patch": second}) == [
+        f"o/patches/1.patch: `m` is taken away from pkg/m.py, but needed in pkg/b.py:1 (import pkg.m); {KEEP}"
+    ]
+
+
 def test_settings_that_name_what_is_deleted_are_found(gate: Gate) -> None:
     upstream = {
         "a.py": "def gone(): pass\nx = 1\n",

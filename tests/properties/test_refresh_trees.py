@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -195,7 +196,8 @@ def same(path: str, one: bytes, other: bytes) -> bool:
     return same_program(one, other, Module(path, UPSTREAM[path]).definitions.keys())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@pytest.mark.thorough
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.data())
 def test_a_tree_that_was_edited_twice_comes_of_the_overlay_or_is_refused(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:

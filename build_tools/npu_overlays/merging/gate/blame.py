@@ -9,6 +9,7 @@ from npu_overlays.errors import Problem, listing
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.patches import read_patch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class Blame:
 
     def __init__(self, content: Content, authorship: Mapping[str, Authorship]) -> None:
         self.overlay = content.overlay.name
+        self._content = content
         self._authorship = authorship
         self._files = {file.file for file in content.files}
         self._patches = {file.file for file in content.patches}
@@ -93,7 +95,9 @@ class Blame:
             if operation.symbol == name:
                 return Culprit(file=operation.file, lines=(operation.line,))
         wheres = {stretch.where for stretch in self._authorship[path].stretches} if path in self._authorship else set()
-        patches = sorted(wheres & self._patches) or sorted(self._patches)
+        patches = sorted(wheres & self._patches) or [
+            one.file for one in self._content.patches if path in read_patch(one).paths
+        ]
         if operations and not wheres & self._patches:
             return Culprit(file=operations[0].file)
         return Culprit(file=patches[0] if patches else f"{self.overlay}: {path}", kind="patch")
