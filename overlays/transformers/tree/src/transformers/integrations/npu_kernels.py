@@ -17,8 +17,13 @@ import functools
 import torch
 from torch import nn
 
+from ..activations import ACT2FN
+
 # What the fused operators take on Atlas A2 and A3; fp64 and integers stay with PyTorch's own operators.
 FUSED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+# What models compute SiLU with: torch's module, and from 4.57 on one of transformers' own, which the table names.
+_SILU_CLASSES = (nn.SiLU, type(ACT2FN["silu"]))
 
 # npu_rotary_mul in mode "half" is documented for these sizes only.
 _ROTARY_MAX_HEAD_DIM = 896
@@ -43,6 +48,11 @@ def autocast_enabled(device: torch.device) -> bool:
 def autocast_dtype(device: torch.device) -> torch.dtype:
     """Return the dtype autocast computes in on `device`."""
     return torch.get_autocast_dtype("npu") if device.type == "npu" else torch.get_autocast_gpu_dtype()
+
+
+def is_silu(activation: object) -> bool:
+    """Return whether an activation module is SiLU: an instance of the very classes, since heirs may do anything."""
+    return type(activation) in _SILU_CLASSES
 
 
 @functools.cache
@@ -106,7 +116,7 @@ def can_use_swiglu(hidden_states: torch.Tensor, activation: object) -> bool:
     """Return whether :func:`npu_swiglu` is what an MLP with this input and activation computes (SiLU, nothing else)."""
     return (
         on_npu(hidden_states)
-        and type(activation) is nn.SiLU
+        and is_silu(activation)
         and hidden_states.dtype in FUSED_DTYPES
         and hidden_states.numel() > 0
         and has_operator("npu_swiglu")

@@ -21,6 +21,7 @@ from .npu_kernels import (
     autocast_enabled,
     has_backward,
     has_operator,
+    is_silu,
     npu_swiglu,
     on_npu,
     operator_arguments,
@@ -252,7 +253,7 @@ class _Reorder(torch.autograd.Function):
 
 
 def _is_plain(expert: nn.Module, expert_class: type, dtype: torch.dtype) -> bool:
-    if type(expert) is not expert_class or type(expert.act_fn) is not nn.SiLU or _is_hooked(expert):
+    if type(expert) is not expert_class or not is_silu(expert.act_fn) or _is_hooked(expert):
         return False
     projections = (expert.gate_proj, expert.up_proj, expert.down_proj)
     return all(_is_plain_linear(projection, dtype) for projection in projections)
