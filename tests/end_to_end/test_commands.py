@@ -129,6 +129,24 @@ def test_check_warns_of_what_is_dangerous_until_it_is_accepted(sample: Sample) -
     assert record["dangers"][0]["accepted"] == "Says that it is patched."
 
 
+def test_check_holds_the_overlays_of_a_stack_against_each_other(sample: Sample) -> None:
+    """Each by itself is right; together, one asks for what the other does not have."""
+    run = sample.app_overlay / "tree/app/__init__.py"
+    edit(run, 'return "app:" + upstream()', "from lib.npu import MAKER\n\n    return MAKER + upstream()")
+    assert "as declared" in sample.environment.ok("check", sample.app_name).out
+    sample.environment.ok("check", sample.lib_name)
+    failed = sample.environment.cli("check", "--stack", "pair")
+    assert failed.code == 5
+    said = (
+        f"{sample.app_name}/tree/app/__init__.py:6: `from lib.npu import MAKER`: `lib.npu` of {sample.lib_name} has no"
+    )
+    assert f"error: {said} `MAKER`\n    fix: correct it, or have it there" in failed.err
+    assert failed.out.count("as declared") == 2
+    assert sample.environment.cli("check", "--all").code == 5
+    edit(run, "import MAKER", "import NAME as MAKER")
+    assert sample.environment.ok("check", "--stack", "pair").err.count("error") == 0
+
+
 def test_lock_is_up_to_date_right_after_locking(sample: Sample) -> None:
     done = sample.environment.ok("lock", "--check", "--overlays", sample.overlays)
     assert f"{sample.lib_name}: up to date, 9 contracts" in done.out

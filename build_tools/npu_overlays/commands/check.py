@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from npu_overlays.coherence.environment import Side
+from npu_overlays.coherence.found import incoherent
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, plural, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
@@ -39,6 +41,11 @@ known where its history is at hand, as after `port` or `drift`.
 So is what touches rewards, losses, advantages, seeds or checkpoints, swallows
 errors, draws random numbers, prints, or brings in a debugger, unless its
 author accepts that, with a reason.
+
+The overlays of a stack have to have what each asks of the others: modules and
+names it imports, keywords it calls with, what it gives another value to. What
+an overlay brings in or takes away is a mistake; what upstream's own code asks
+of another upstream that has it not, is named.
 
 examples:
   npu-overlays check verl@d62da49
@@ -83,6 +90,7 @@ def _run(options: Options, console: Console) -> int:
     met = {one.loaded.name: _due(one) for one in prepared}
     looked = {one.loaded.name: look(one.content, one.applied) for one in prepared}
     dangerous = warnings(looked.values())
+    stacks = [incoherent(sides) for sides in _stacks(prepared)]
     if options.json:
         console.json([{**one.record, "dangers": _as_json(looked[one.loaded.name])} for one in prepared])
     else:
@@ -92,8 +100,11 @@ def _run(options: Options, console: Console) -> int:
                 console.warning(problem)
         for problem in () if options.strict else dangerous:
             console.warning(problem)
+        for notice in dict.fromkeys(notice for stack in stacks for notice in stack.notices):
+            console.notice(notice)
     problems = [problem for those in met.values() for problem in those] if options.due else []
     problems += dangerous if options.strict else []
+    problems += [problem for stack in stacks for problem in stack.problems]
     errors += [MergeError(dict.fromkeys(problems))] if problems else []
     if errors:
         raise joined(errors)
@@ -107,6 +118,23 @@ def _tried(overlay: Overlay, loader: Loader) -> Prepared:
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
         raise MergeError(by_cause(problems))
     return prepared
+
+
+def _stacks(prepared: list[Prepared]) -> list[list[Side]]:
+    """Return the overlays that stacks put together, of those that are checked whole."""
+    known = {one.loaded.name: one for one in prepared}
+    together = {frozenset({one.loaded.name, *(other.name for other in one.loaded.partners)}) for one in prepared}
+    whole = sorted(sorted(names) for names in together if len(names) > 1 and names <= known.keys())
+    return [
+        [Side(content=one.content, applied=one.applied, absent=_absent(one)) for one in map(known.__getitem__, names)]
+        for names in whole
+    ]
+
+
+def _absent(prepared: Prepared) -> frozenset[str]:
+    """Return the paths that a pin has and its source lacks."""
+    record = prepared.loaded.lock.archives.get(prepared.tree.upstream.source.archive)
+    return frozenset(record.missing if record else ())
 
 
 def _as_json(looked: Looked) -> list[dict[str, object]]:
@@ -144,8 +172,7 @@ def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
         console.notice(notice)
     name = prepared.loaded.overlay.name
     tree, lock = prepared.tree.upstream, prepared.loaded.lock
-    record = lock.archives.get(tree.source.archive)
-    upstream = Upstream(prepared.content.overlay.pin, tree, frozenset(record.missing if record else ()))
+    upstream = Upstream(prepared.content.overlay.pin, tree, _absent(prepared))
     carried = carried_over(prepared.content, lock, upstream, lock_of=loader.lock)
     if news := [notice for notice in carried if lasting(notice) not in lock.told]:
         number = plural(len(news), "notice")

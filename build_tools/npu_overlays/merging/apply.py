@@ -40,6 +40,7 @@ def apply_overlay(content: Content, upstream: SourceTree, *, absent: frozenset[s
         declared=tuple(one for step in walked.steps for one in step.declared),
         patched=tuple(one for step in walked.steps for one in step.patched),
         not_applied=tuple(one for step in walked.steps for one in step.not_applied),
+        authorship=walked.authorship,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.acceptances import Acceptance
@@ -106,9 +107,11 @@ class Applied:
         declared: by operations and added files.
         patched: what each patch and each substitution did to each file, in the order in which they were applied.
         not_applied: operations on files this source lacks.
+        authorship: which bytes of each changed file are whose.
     """
 
     tree: PatchedTree
     declared: tuple[Declared, ...]
     patched: tuple[PatchedFile, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
+    authorship: Mapping[str, Authorship] = field(default_factory=dict, repr=False)

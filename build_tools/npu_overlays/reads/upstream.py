@@ -63,7 +63,8 @@ class Upstream:
         self.absent = absent
         places = {place: path for path in tree.entries if (place := pin.place(path))}
         self._pin, self._tree = pin, tree
-        self.shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources())
+        unseen = filter(None, map(pin.place, absent))
+        self.shipped = Shipped(places, [home for _, home in pin.homes], tree.read, Sources(), unseen)
         self._modules: dict[str, Module | None] = {}
         self._set: dict[tuple[str, str], dict[str, list[Value]]] = {}
         self._open: set[tuple[str, str]] = set()

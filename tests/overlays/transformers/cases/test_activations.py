@@ -22,7 +22,7 @@ class SiLUActivation(nn.Module):
     def forward(self, input):
         return nn.functional.silu(input)
 
-activations.ACT2FN["silu"] = SiLUActivation
+activations.ACT2CLS["silu"] = activations.ACT2FN["silu"] = SiLUActivation
 import tiny_models
 from transformers.integrations.npu_kernels import is_silu
 

@@ -17,13 +17,8 @@ import functools
 import torch
 from torch import nn
 
-from ..activations import ACT2FN
-
 # What the fused operators take on Atlas A2 and A3; fp64 and integers stay with PyTorch's own operators.
 FUSED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
-
-# What models compute SiLU with: torch's module, and from 4.57 on one of transformers' own, which the table names.
-_SILU_CLASSES = (nn.SiLU, type(ACT2FN["silu"]))
 
 # npu_rotary_mul in mode "half" is documented for these sizes only.
 _ROTARY_MAX_HEAD_DIM = 896
@@ -51,8 +46,10 @@ def autocast_dtype(device: torch.device) -> torch.dtype:
 
 
 def is_silu(activation: object) -> bool:
-    """Return whether an activation module is SiLU: an instance of the very classes, since heirs may do anything."""
-    return type(activation) in _SILU_CLASSES
+    """Return whether an activation module is SiLU: torch's, or from 4.57 on one of transformers' own, but no heir."""
+    from ..activations import ACT2CLS  # noqa: PLC0415  # from 4.57 on, it imports this module by way of the hub's kernels
+
+    return type(activation) in (nn.SiLU, ACT2CLS["silu"])
 
 
 @functools.cache

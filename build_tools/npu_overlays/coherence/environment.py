@@ -1,0 +1,88 @@
+"""Environment: the overlays of a stack → their packages as they lie beside one another once they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from npu_overlays.merging.gate.kin import Kin
+from npu_overlays.merging.results import Applied
+from npu_overlays.overlay.content import Content
+from npu_overlays.pin import Pin
+from npu_overlays.reads import Upstream
+from npu_overlays.tree import FileEntry, Source, SourceTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One overlay of a stack.
+
+    Args:
+        content: what it says.
+        applied: what applying it gave.
+        absent: paths that its pin has and the source at hand lacks.
+    """
+
+    content: Content
+    applied: Applied
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The overlay's name."""
+        return self.content.overlay.name
+
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """What it installs, as dotted names."""
+        pin = self.content.overlay.pin
+        return tuple(home.removesuffix(".py").replace("/", ".") for _, home in pin.homes)
+
+    def owns(self, module: str) -> bool:
+        """Return whether a dotted name is one of its modules, or would be."""
+        return any(module == home or module.startswith(f"{home}.") for home in self.homes)
+
+    def path_of(self, place: str) -> str:
+        """Return the repository path of a place of its before it was patched; empty where it has none there."""
+        pin = self.content.overlay.pin
+        return next((path for path in self.applied.tree.upstream.entries if pin.place(path) == place), "")
+
+    def places(self) -> dict[str, str]:
+        """Return by place in the environment the repository path of everything it installs."""
+        pin = self.content.overlay.pin
+        return {place: path for path in self.applied.tree.paths() if (place := pin.place(path))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """All that is installed: its modules and what stands in them, and its classes."""
+
+    modules: Upstream
+    kin: Kin
+
+
+def environment(sides: Iterable[Side], *, patched: bool) -> Environment:
+    """Return what can be imported where a stack is installed; its paths are those below ``site-packages``.
+
+    Args:
+        sides: the overlays.
+        patched: whether as they make it, or as upstream has it.
+    """
+    entries: dict[str, FileEntry] = {}
+    content: dict[str, bytes] = {}
+    homes: list[str] = []
+    absent: set[str] = set()
+    for side in sides:
+        pin, tree = side.content.overlay.pin, side.applied.tree
+        homes += [home for _, home in pin.homes]
+        absent |= {place for path in side.absent if (place := pin.place(path))}
+        for path in tree.paths() if patched else tree.upstream.entries:
+            place, text = pin.place(path), tree.after(path) if patched else tree.before(path)
+            if place and text is not None:
+                entries[place] = FileEntry(blob="")
+                content[place] = text
+    source = Source(kind="git", repository="", commit="")
+    # What lies at its place already keeps it.
+    pin = Pin(project="", packages=tuple(homes), imports=tuple((home, home) for home in homes))
+    modules = Upstream(pin, SourceTree(entries=entries, content=content, source=source), frozenset(absent))
+    return Environment(modules=modules, kin=Kin(modules.shipped))

@@ -1,0 +1,141 @@
+"""Found: the overlays of a stack → what one asks of another and does not get.
+
+What upstream's own code asks of another upstream that has it not, is told apart: nothing of ours made it so.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+
+from npu_overlays.coherence.environment import Environment, Side, environment
+from npu_overlays.coherence.needs import Need, needs
+from npu_overlays.errors import Problem, by_cause
+from npu_overlays.merging.gate.blame import Blame, Culprit, Report
+from npu_overlays.merging.gate.shipped import Sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incoherent:
+    """What does not fit in a stack.
+
+    Args:
+        problems: what overlays of it bring in, or break.
+        notices: what upstream's own modules ask of another upstream that does not have it.
+    """
+
+    problems: tuple[Problem, ...]
+    notices: tuple[str, ...]
+
+
+def incoherent(sides: Sequence[Side]) -> Incoherent:
+    """Return what the overlays of a stack ask of one another and do not get."""
+    before, after = environment(sides, patched=False), environment(sides, patched=True)
+    problems: list[Problem] = []
+    notices: list[str] = []
+    for asking, asked in permutations(sides, 2):
+        report = Report()
+        pair = _Pair(asking=asking, asked=asked, before=before, after=after)
+        notices += pair.examine(report)
+        problems += report.problems()
+    return Incoherent(problems=tuple(by_cause(problems)), notices=tuple(dict.fromkeys(notices)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pair:
+    """One overlay that asks, and one that is asked, among all that is installed before and after."""
+
+    asking: Side
+    asked: Side
+    before: Environment
+    after: Environment
+
+    def examine(self, report: Report) -> Iterator[str]:
+        """Report what the two overlays bring in or break; yield what is upstream's own."""
+        for place, path in sorted(self.asking.places().items()):
+            missing = list(self._missing(place, path))
+            known = set(needs(self.before, place, self.asked.owns)) if missing else ()
+            for need in missing:
+                line = getattr(need.node, "lineno", 1)
+                if need not in known:
+                    report.add(self._author(path, need), f"`{need.text}`: {self._lack(need)}", self._nearest(need))
+                elif need.holds(self.before):
+                    what = f"{self._lack(need)} any more, which {path}:{line} of {self.asking.name} needs ({need.text})"
+                    report.add(self._breaker(need), what, "keep it, or change that too")
+                else:
+                    yield f"{self.asking.name}: upstream's own {path}:{line} (`{need.text}`): {self._lack(need)}"
+
+    def _missing(self, place: str, path: str) -> Iterator[Need]:
+        """Yield what a module asks for and does not get; reading those that mention nothing would take long."""
+        content = self.asking.applied.tree.after(path) if path.endswith(".py") else None
+        if content is not None and self._mention.search(content):
+            found = (need for need in needs(self.after, place, self.asked.owns) if self._is_missing(path, need))
+            yield from dict.fromkeys(found)
+
+    @cached_property
+    def _mention(self) -> re.Pattern[bytes]:
+        """Finds an import of the other distribution, or a text that begins with its name."""
+        tops = "|".join(sorted({re.escape(home.partition(".")[0]) for home in self.asked.homes})).encode()
+        return re.compile(rb"(?:\bfrom|\bimport|,)\s+(?:%s)\b|[\"'](?:%s)[.\"']" % (tops, tops))
+
+    def _is_missing(self, path: str, need: Need) -> bool:
+        answer = need.holds(self.after)
+        if answer is None and need.kind == "name" and self._blame.wrote(path, self._offset(path, need)):
+            return not self._is_written(need)
+        return answer is False
+
+    def _is_written(self, need: Need) -> bool:
+        """Return whether a name stands anywhere in the other distribution, as one made at run time must too."""
+        name = (need.names or (need.module.rpartition(".")[2],))[-1].encode()
+        tree = self.asked.applied.tree
+        return any(name in (tree.after(path) or b"") for path in self.asked.places().values()) or bool(
+            self.asked.absent
+        )
+
+    @cached_property
+    def _blame(self) -> Blame:
+        return Blame(self.asking.content, self.asking.applied.authorship)
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources()
+
+    def _offset(self, path: str, need: Need) -> int:
+        return self._sources.offset(self.asking.applied.tree.after(path) or b"", need.node)
+
+    def _author(self, path: str, need: Need) -> Culprit:
+        """Return who wrote what asks for something, or took away what kept it from being asked."""
+        offset, words = self._offset(path, need), re.findall(r"\w+", need.text)
+        if not self._blame.wrote(path, offset):
+            return self._blame.taker(path, words[0])
+        names = [*(f"import {name}" for name in need.names), *need.names, *words]
+        return self._blame.author(path, offset, getattr(need.node, "lineno", 1), names)
+
+    def _breaker(self, need: Need) -> Culprit:
+        """Return what of the other overlay took something away."""
+        symbol = ".".join(need.names)
+        for operation in self.asked.content.operations:
+            if symbol and operation.symbol in (symbol, f"{symbol}.__init__", *need.names[:1]):
+                return Culprit(file=operation.file, lines=(operation.line,))
+        place = self.before.modules.shipped.modules.get(need.module, "")
+        return Blame(self.asked.content, self.asked.applied.authorship).taker(self.asked.path_of(place), symbol)
+
+    def _lack(self, need: Need) -> str:
+        """Return what is not there, in words."""
+        if need.keyword:
+            return f"`{'.'.join((need.module, *need.names))}` of {self.asked.name} takes no `{need.keyword}`"
+        if not need.names or self.after.modules.shipped.exists(need.module) is False:
+            return f"{self.asked.name} has no module `{need.module}`"
+        return f"`{'.'.join((need.module, *need.names[:-1]))}` of {self.asked.name} has no `{need.names[-1]}`"
+
+    def _nearest(self, need: Need) -> str:
+        known = (
+            self.after.modules.shipped.surface(need.module).bound if need.names else self.after.modules.shipped.modules
+        )
+        wanted = need.names[-1] if need.names else need.module
+        close = [] if need.keyword else difflib.get_close_matches(wanted, known, n=1)
+        return f"nearest: `{close[0]}`" if close else "correct it, or have it there"

@@ -1,0 +1,150 @@
+"""Needs: module → what it asks of another distribution of its stack: modules, names, keywords, what it assigns to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from npu_overlays.coherence.bindings import imported_names, texts, unsure_nodes
+from npu_overlays.coherence.callables import takes
+from npu_overlays.coherence.environment import Environment
+from npu_overlays.merging.gate.references import references
+from npu_overlays.merging.gate.shipped import Shipped, module_name
+from npu_overlays.reads import Upstream
+from npu_overlays.reads.upstream import Found
+
+_BY_NAME = "import_module"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """One thing that a module asks of another distribution.
+
+    Args:
+        kind: a module or a name of one; a keyword that a function or a class is called with; or something that it gives
+            another value to.
+        module: dotted name.
+        names: what of it, one after the other; empty for the module itself.
+        keyword: likewise.
+        text: how it is written.
+        node: where.
+    """
+
+    kind: Literal["name", "keyword", "assigned"]
+    module: str
+    names: tuple[str, ...]
+    keyword: str = ""
+    text: str
+    node: ast.AST = field(compare=False, repr=False)
+
+    def holds(self, there: Environment) -> bool | None:
+        """Return whether it is there; None where that cannot be told."""
+        shipped = there.modules.shipped
+        if self.kind == "name":
+            return shipped.offers(self.module, self.names[0]) if self.names else shipped.exists(self.module)
+        owner = self.names if self.kind == "keyword" else self.names[:-1]
+        found = _resolved(there.modules, self.module, owner)
+        if found is None:
+            return None
+        return takes(there.modules, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
+
+
+def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> Found | None:
+    """Return what names of a module mean one after the other; None where one of them is not known."""
+    found = there.named(module, names[0] if names else "")
+    if found is None or not names[1:]:
+        return found
+    inner = there.members(found, names[1:])
+    return inner[-1] if len(inner) == len(names) - 1 else None
+
+
+def needs(there: Environment, path: str, is_foreign: Callable[[str], bool]) -> Iterator[Need]:
+    """Yield what a module asks of other distributions, except where it counts with that not being there.
+
+    What stands below a test of a version is for another one, perhaps, and is passed over.
+
+    Args:
+        there: all that is installed.
+        path: of the module.
+        is_foreign: says whether a dotted name is another distribution's.
+    """
+    module, shipped = there.modules.module(path), there.modules.shipped
+    if module is None:
+        return
+    found = [one for one in references(module.tree, module_name(path), shipped) if is_foreign(one.module)]
+    if not found and _BY_NAME.encode() not in module.content:
+        return
+    reader = _Reader(shipped, path, module.tree, is_foreign)
+    for one in found:
+        if one.runs and one.node not in reader.unsure:
+            names = (one.name,) if one.name else ()
+            yield Need(kind="name", module=one.module, names=names, text=one.text, node=one.node)
+    for node in reader.nodes:
+        if node not in reader.unsure:
+            yield from reader.of(node)
+
+
+class _Reader:
+    """Reads what a module asks for beside what it imports."""
+
+    def __init__(self, shipped: Shipped, path: str, tree: ast.Module, is_foreign: Callable[[str], bool]) -> None:
+        self._is_foreign = is_foreign
+        self.nodes = list(ast.walk(tree))
+        self.unsure = unsure_nodes(tree)
+        own = module_name(path)
+        self._imported = imported_names(self.nodes, self.unsure, own, package=shipped.is_package(own))
+        self._texts = texts(tree)
+
+    def of(self, node: ast.AST) -> Iterator[Need]:
+        """Yield what one node asks for."""
+        if isinstance(node, ast.Call):
+            if module := self._dynamic(node):
+                yield Need(kind="name", module=module, names=(), text=ast.unparse(node), node=node)
+            yield from self._keywords(node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if (meant := self._meant(node)) and meant[1]:
+                text = f"{ast.unparse(node)} = …"
+                yield Need(kind="assigned", module=meant[0], names=meant[1], text=text, node=node)
+        elif isinstance(node, ast.Attribute) and (module := self._dynamic(node.value)):
+            yield Need(kind="name", module=module, names=(node.attr,), text=ast.unparse(node), node=node)
+
+    def _keywords(self, call: ast.Call) -> Iterator[Need]:
+        meant = self._meant(call.func)
+        for name in (one.arg for one in call.keywords) if meant and meant[1] else ():
+            if meant and name:
+                text = f"{ast.unparse(call.func)}({name}=…)"
+                yield Need(kind="keyword", module=meant[0], names=meant[1], keyword=name, text=text, node=call)
+
+    def _dynamic(self, node: ast.AST) -> str:
+        """Return the foreign module that ``importlib.import_module("…")`` gives; empty for anything else."""
+        named = node.func if isinstance(node, ast.Call) else None
+        leaf = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
+        if not isinstance(node, ast.Call) or leaf != _BY_NAME or len(node.args) != 1:
+            return ""
+        given = node.args[0]
+        text = given.value if isinstance(given, ast.Constant) else self._texts.get(getattr(given, "id", ""), "")
+        return text if isinstance(text, str) and self._is_foreign(text) else ""
+
+    def _meant(self, node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
+        """Return the foreign module that an expression leads to by what is imported, and the names behind it."""
+        names: list[str] = []
+        while isinstance(node, ast.Attribute):
+            names.insert(0, node.attr)
+            node = node.value
+        if dynamic := self._dynamic(node):
+            return dynamic, tuple(names)
+        known = self._imported.get(node.id) if isinstance(node, ast.Name) else None
+        if known is None or not self._is_foreign(known[0]):
+            return None
+        return known[0], tuple([known[1]] if known[1] else []) + tuple(names)
+
+
+def _has(there: Environment, owner: Found, name: str) -> bool | None:
+    """Return whether a module or a class has a name; None where that cannot be told."""
+    if not owner.symbol:
+        return there.modules.shipped.offers(module_name(owner.path), name)
+    if not owner.classes:
+        return None
+    return there.kin.has((owner.path, owner.symbol), name)

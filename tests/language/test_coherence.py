@@ -1,0 +1,195 @@
+"""Two overlays of one stack: what one asks of the other has to be there once both are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from npu_overlays.coherence.environment import Side
+from npu_overlays.coherence.found import Incoherent, incoherent
+from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.lookup import find_overlay
+from support.overlays import write_overlay
+
+from .overlays import MARKERS
+from .pairs import source_tree, text
+
+LIB = {
+    "src/lib/__init__.py": "__version__ = '1'\n",
+    "src/lib/core.py": """
+        class Base:
+            def forward(self, x, *, scale=1): return x
+        class Engine(Base):
+            def __init__(self, name, size=1): self.name = name
+        def attend(query, key, mask=None): return query
+        def anything(**kwargs): return kwargs
+        @register
+        def hidden(x): return x
+        def register(f): return f
+    """,
+    "src/lib/lazy.py": "def __getattr__(name): return NAMES[name]\nNAMES = {'Made': 1}\n",
+}
+APP = {
+    "app/__init__.py": "",
+    "app/run.py": """
+        from lib.core import Engine, attend
+        def start(x): return Engine("a", size=2).forward(attend(x, key=x, mask=None))
+        def patch(f): Engine.forward = f
+    """,
+}
+OLD = """
+    import lib
+    try:
+        from lib.gone import first
+    except ImportError:
+        first = None
+    if lib.__version__ > "2":
+        from lib.gone import second
+    from lib.gone import third
+    from lib.core import attend
+    def go(x): return attend(x, x, causal=True)
+"""
+
+
+def _side(
+    root: Path, project: str, upstream: Mapping[str, str], overlay: Mapping[str, str], absent: tuple[str, ...] = ()
+) -> Side:
+    files = {
+        f"tree/{path}": (MARKERS * (path in upstream) + text(content)).encode() for path, content in overlay.items()
+    }
+    package = "src/lib" if project == "lib" else project
+    folder = write_overlay(
+        root, project=project, commit="1" * 40, repository="https://example.invalid/x", packages=[package], files=files
+    )
+    content = load_content(find_overlay(root, folder.name), "1.0")
+    tree = source_tree({path: text(one).encode() for path, one in upstream.items()})
+    applied = apply_overlay(content, tree, absent=frozenset(absent))
+    return Side(content=content, applied=applied, absent=frozenset(absent))
+
+
+def _together(
+    root: Path, app: Mapping[str, str], lib: Mapping[str, str] = {}, old: str = "", absent: tuple[str, ...] = ()
+) -> Incoherent:
+    upstream = {**APP, **({"app/old.py": old} if old else {})}
+    return incoherent([_side(root, "lib", LIB, lib, absent), _side(root, "app", upstream, app)])
+
+
+def _told(found: Incoherent) -> list[str]:
+    return [f"{one.where.partition('/tree/')[2]}: {one.what}" for one in found.problems]
+
+
+def test_a_stack_that_fits_is_told_nothing_of(tmp_path: Path) -> None:
+    app = """
+        from lib import core
+        from lib.core import Engine as Motor, anything
+        @wrapped(why="w")
+        def start(x):
+            return upstream(core.attend(x, key=anything(free=1), mask=Motor("a", size=x)))
+    """
+    found = _together(tmp_path, {"app/run.py": app})
+    assert (found.problems, found.notices) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("from lib.core import at; return at(x)", "`from lib.core import at`: `lib.core` of {} has no `at`"),
+        ("from lib import cor; return cor", "`from lib import cor`: `lib` of {} has no `cor`"),
+        ("import lib.kore; return lib", "`import lib.kore`: {} has no module `lib.kore`"),
+        ("return core.atend(x)", "`core.atend`: `lib.core` of {} has no `atend`"),
+        ("return core.attend(x, x, causal=1)", "`core.attend(causal=…)`: `lib.core.attend` of {} takes no `causal`"),
+        ("return core.Engine('a', sise=1)", "`core.Engine(sise=…)`: `lib.core.Engine` of {} takes no `sise`"),
+        ("core.Engine.forwards = x", "`core.Engine.forwards = …`: `lib.core.Engine` of {} has no `forwards`"),
+        ("core.attends = x", "`core.attends = …`: `lib.core` of {} has no `attends`"),
+        (
+            "return importlib.import_module('lib.kore')",
+            "`importlib.import_module('lib.kore')`: {} has no module `lib.kore`",
+        ),
+        (
+            "return importlib.import_module(HOOK).set_up(x)",
+            "`importlib.import_module(HOOK).set_up`: `lib.core` of {} has no `set_up`",
+        ),
+        ("from lib.lazy import Mad3; return Mad3", "`from lib.lazy import Mad3`: `lib.lazy` of {} has no `Mad3`"),
+    ],
+)  # fmt: skip
+def test_what_an_overlay_asks_for_and_its_partner_lacks(tmp_path: Path, body: str, message: str) -> None:
+    app = "import importlib\nfrom lib import core\nHOOK = 'lib.core'\n\n\ndef use(x):\n    "
+    app += body.replace("; ", "\n    ") + "\n\n\ndef used(): return importlib, core\n"
+    first, *_ = _told(_together(tmp_path, {"app/own.py": app}))
+    assert first == f"app/own.py:7: {message.format('lib@1111111')}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n    from lib.gone import x\nexcept ImportError:\n    x = None",
+        "import lib\nif lib.__version__ >= '2':\n    from lib.gone import x",
+        "from lib.lazy import Made",
+        "from lib import core\nif hasattr(core, 'more'):\n    core.more(1)",
+        "from lib.core import hidden\nhidden(y=1)",
+        "from lib.core import attend as find\ndef find(**more): return more\nfind(y=1)",
+        "from lib.core import attend\nattend = print\nattend(y=1)",
+        "from library import core",
+    ],
+)
+def test_what_counts_with_not_being_there_or_cannot_be_told_is_let_be(tmp_path: Path, body: str) -> None:
+    assert _told(_together(tmp_path, {"app/own.py": f"{body}\n"})) == []
+
+
+def test_what_an_overlay_takes_away_that_its_partner_needs(tmp_path: Path) -> None:
+    """In the same file's own overlay nothing is wrong: nothing of lib's asks for it."""
+    lib = """
+        deleted("attend", why="d")
+        class Engine:
+            @edited(("name, size=1", "name"), why="e")
+            def __init__(self): ...
+    """
+    found = _together(tmp_path, {}, {"src/lib/core.py": lib})
+    first, second = _told(found)
+    assert first == (
+        "src/lib/core.py:2: `lib.core` of lib@1111111 has no `attend` any more, which app/run.py:1 of app@1111111 needs"
+        " (from lib.core import attend)"
+    )
+    assert second == (
+        "src/lib/core.py:5: `lib.core.Engine` of lib@1111111 takes no `size` any more, which app/run.py:2 of "
+        "app@1111111 needs (Engine(size=…))"
+    )
+
+
+def test_it_goes_both_ways(tmp_path: Path) -> None:
+    lib = {"src/lib/own.py": "def f():\n    from app.run import stop\n    return stop\n"}
+    assert _told(_together(tmp_path, {}, lib)) == [
+        "src/lib/own.py:2: `from app.run import stop`: `app.run` of app@1111111 has no `stop`"
+    ]
+
+
+def test_what_an_operation_asks_for_is_told_where_it_is_written(tmp_path: Path) -> None:
+    app = """
+        from lib.core import atend
+        @wrapped(why="w")
+        def start(x): return upstream(atend(x))
+    """
+    assert _told(_together(tmp_path, {"app/run.py": app})) == [
+        "app/run.py:2: `from lib.core import atend`: `lib.core` of lib@1111111 has no `atend`"
+    ]
+
+
+def test_what_upstreams_own_code_asks_of_another_upstream_in_vain_is_named_and_no_mistake(tmp_path: Path) -> None:
+    found = _together(tmp_path, {}, old=OLD)
+    assert found.problems == ()
+    assert found.notices == (
+        "app@1111111: upstream's own app/old.py:8 (`from lib.gone import third`): lib@1111111 has no module `lib.gone`",
+        (
+            "app@1111111: upstream's own app/old.py:10 (`attend(causal=…)`): `lib.core.attend` of lib@1111111"
+            " takes no `causal`"
+        ),
+    )
+
+
+def test_what_the_source_at_hand_lacks_may_be_there(tmp_path: Path) -> None:
+    app = {"app/own.py": "from lib.beside import x\n\nX = x\n"}
+    assert _told(_together(tmp_path / "1", app)) != []
+    assert _told(_together(tmp_path / "2", app, absent=("src/lib/beside.py",))) == []
