@@ -176,5 +176,5 @@ def file_reason(file: OverlayFile) -> str:
     for line in file.content.decode("utf-8", errors="replace").splitlines():
         text = line.strip().strip("\"'#").strip()
         if text and not text.startswith(("!", "-*-", "SPDX", "Copyright")):
-            return text
+            return text if text.isprintable() else "added file"  # else it is no text
     return "added file"

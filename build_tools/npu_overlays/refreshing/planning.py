@@ -128,7 +128,7 @@ class Planner:
         operations = tuple(each for each in content.operations if each.path == one.path)
         if added or (upstreams is None and one.path not in self._subject.tree):
             plan.files.append(FileChange(known=added, wanted=one))
-        elif one.path.endswith(".py") and upstreams is not None and one.content is not None:
+        elif one.path.endswith(".py") and one.content is not None and upstreams is not None and _is_utf8(upstreams):
             self._module(plan, one.path, one.content, operations)
         else:
             plan.operations += [Change(symbol=each.symbol, known=each, wanted=None) for each in operations]
@@ -203,3 +203,12 @@ class Planner:
             plan.edits.append(EditChange(path=one.path, known=None, find=find, replace=replace))
         for after in found.below:
             self._below(plan, one.path, after)
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Return whether operations can be made on a module; another encoding is for patches."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,36 @@
+"""Which way a file that was edited goes: into operations, a substitution, a patch, or nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from language.overlays import load, write
+from language.pairs import source_tree
+from npu_overlays.errors import MergeError
+from npu_overlays.merging.apply import apply_part
+from npu_overlays.pipeline import Subject
+from npu_overlays.refreshing.edited import Edited
+from npu_overlays.refreshing.planning import Plan, Planner
+
+LATIN = "# -*- coding: latin-1 -*-\nNAME = 'é'\n"
+
+
+def plan(root: Path, upstream: bytes, wanted: bytes) -> Plan:
+    content = load(root, write(root, {}))
+    subject = Subject(content=content, tree=source_tree({"pkg/m.py": upstream}), absent=frozenset(), version="1.0")
+    marked = apply_part(content, subject.tree, absent=frozenset())
+    return Planner(subject, marked).plan((Edited(path="pkg/m.py", content=wanted),))
+
+
+def test_a_module_in_another_encoding_is_patched(tmp_path: Path) -> None:
+    wanted = LATIN.replace("é", "è").encode("latin-1")
+    found = plan(tmp_path, LATIN.encode("latin-1"), wanted)
+    assert [(one.path, one.after) for one in found.patches] == [("pkg/m.py", wanted)]
+    assert not found.operations
+
+
+def test_a_module_that_is_saved_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MergeError, match="not UTF-8"):
+        plan(tmp_path, b"NAME = 1\n", LATIN.encode("latin-1"))
