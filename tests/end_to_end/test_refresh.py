@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -197,6 +198,21 @@ def test_what_lies_beside_in_the_work_tree_is_in_nobodys_way(sample: Sample, fol
     for path in ("src/lib/mine/own.py", "src/lib/run.log", "src/lib/__pycache__/core.cpython-311.pyc"):
         assert (folder / path).is_file()
     assert git(sample, folder, "status", "--porcelain").split() == ["??", "src/lib/mine/"]
+
+
+def test_one_that_was_killed_behind_its_writing_goes_on(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    """The overlay holds what was edited then, and the work tree is as it was left."""
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    refresh(sample, folder)
+    digest = git(sample, folder, "config", "npu-overlays.next").strip()
+    assert digest == git(sample, folder, "config", "npu-overlays.digest").strip()
+    git(sample, copy, "config", "npu-overlays.next", digest)
+    assert "nothing to bring back" in refresh(sample, copy, why="")
+    edit(copy / CORE, '"first " + name', '"second " + name')
+    assert "changed  edited    src/lib/core.py:describe" in refresh(sample, copy, why="")
+    gives(sample, copy, tmp_path, '"second " + name')
 
 
 def test_nothing_is_done_while_git_waits_for_somebody_to_go_on(sample: Sample, folder: Path) -> None:

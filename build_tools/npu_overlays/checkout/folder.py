@@ -28,6 +28,8 @@ _UNDER_WAY = {
 }
 # Under which names the repository's own configuration says what it was made of.
 _NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
+# The digest of what the overlay becomes by what was edited there.
+_NEXT = "npu-overlays.next"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,11 @@ def note(folder: Path, found: Checkout) -> None:
         repository.git("config", key, value)
 
 
+def note_next(folder: Path, digest: str) -> None:
+    """Write down what the overlay will be, once it holds what was edited: the work tree is not behind it then."""
+    Repository(folder).git("config", _NEXT, digest)
+
+
 def find_checkout(folder: Path, content: Content) -> Checkout:
     """Return the checkout in a folder.
 
@@ -120,14 +127,14 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
     overlay = content.overlay.name
     again = f"make one with `npu-overlays checkout {overlay} DIR`"
     known = _noted(folder)
-    if known.keys() != {_NAME, _DIGEST, _BASE, _HEAD}:
+    if known.keys() - {_NEXT} != {_NAME, _DIGEST, _BASE, _HEAD}:
         what = "is no checkout of an overlay" if folder.is_dir() else "there is no such folder"
         raise UsageError(Problem(where=str(folder), what=what, fix=again))
     found = Checkout(folder=folder, overlay=known[_NAME], digest=known[_DIGEST], base=known[_BASE], head=known[_HEAD])
     if found.overlay != overlay:
         what, fix = f"is a checkout of {found.overlay}, not of {overlay}", f"name {found.overlay}, or {again}"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
-    if found.digest != digest_of(content):
+    if digest_of(content) not in {found.digest, known.get(_NEXT)}:
         what = f"{overlay} was changed since this checkout was made"
         fix = f"{again}, and bring your changes there: git diff {found.head[:12]} gives them as a patch"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))

@@ -14,6 +14,7 @@ from npu_overlays.commands.options import Selection, add_json, add_one, folder, 
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
 from npu_overlays.errors import listing
+from npu_overlays.interrupts import undisguised
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
 from npu_overlays.refreshing.refresh import EDITED, Refreshed, bring_up_to_date, refresh
@@ -98,7 +99,9 @@ def _run(options: Options, console: Console) -> int:
             dry_run=options.dry_run,
         )
         if done.files and not options.dry_run:
-            bring_up_to_date(done.checkout, subject(find_named(options.selection.root, str(overlay.folder)), choice))
+            with undisguised("the overlay was refreshed, and the work tree is as you left it"):
+                now = subject(find_named(options.selection.root, str(overlay.folder)), choice)
+                bring_up_to_date(done.checkout, now)
     if options.json:
         console.json(_as_json(done, options))
     else:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
-from npu_overlays.checkout.folder import Checkout, digest_of, find_checkout, note
+from npu_overlays.checkout.folder import Checkout, digest_of, find_checkout, note, note_next
 from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import series
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.interrupts import held
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import load_content
@@ -79,25 +80,28 @@ def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_
     files = Writer(subject, layer, lambda action, target: reasons[action, target]).write(plan, patched)
     refuse_installed(files)
     step("proving that this gives what was edited")
-    _prove(subject, files, edited, marked)
+    digest = _proven(subject, files, edited, marked)
     if not dry_run:
         Repository(checkout.folder).keep(EDITED)
+        note_next(checkout.folder, digest)
         put_in_place(files)
     return Refreshed(plan=plan, files=files, checkout=checkout, passed_over=ignored)
 
 
-def _prove(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> None:
-    """Raise `MergeError` where the changed overlay is not right, or does not give what was edited."""
+def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> str:
+    """Return the changed overlay's digest; raises `MergeError` where it is not right, or gives not what was edited."""
     with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
         overlay = staged(Path(place), subject.content.overlay, files)
         content = written_out(load_content(overlay, subject.version), subject.tree)
         applied = apply_overlay(content, subject.tree, absent=subject.absent)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
         wrong = [*_otherwise(applied.tree, edited), *_besides(applied.tree, marked, edited)]
+        digest = digest_of(content)
     if wrong:
         what = "what was derived gives another file than was edited"
         fix = "make a smaller change, or write this one into the overlay by hand; nothing was written"
         raise MergeError([Problem(where=path, what=what, fix=fix) for path in wrong])
+    return digest
 
 
 def _otherwise(tree: PatchedTree, edited: Sequence[Edited]) -> list[str]:
@@ -132,7 +136,8 @@ def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
     """
     repository = Repository(checkout.folder)
     head = repository.commit(subject, checkout.base, series(subject).commits)
-    repository.go_to(head)
     found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
-    note(checkout.folder, found)
+    with held(f"{checkout.folder} is what the overlay gives"):
+        repository.go_to(head)
+        note(checkout.folder, found)
     return found
