@@ -66,6 +66,11 @@ def add_one(parser: argparse.ArgumentParser) -> None:
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive")
+    add_clones(parser)
+
+
+def add_clones(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names clones to take commits from."""
     parser.add_argument(
         "--upstream",
         action="append",
@@ -85,18 +90,18 @@ def read_selection(parsed: argparse.Namespace) -> Selection:
         stack=parsed.stack or "",
         all=parsed.all,
         clones=tuple(clones),
-        choice=_choice(parsed.source, clones),
+        choice=choice_of(parsed.source, clones),
     )
 
 
 def read_one(parsed: argparse.Namespace) -> Selection:
     """Return which one overlay is meant; raises `UsageError` where a variable asks for an unknown kind of source."""
     clones: dict[str, Path] = dict(parsed.upstream)
-    choice = _choice(parsed.source, clones)
+    choice = choice_of(parsed.source, clones)
     return Selection(root=parsed.overlays, names=(parsed.overlay,), clones=tuple(clones), choice=choice)
 
 
-def _choice(mode: Mode | None, clones: Mapping[str, Path]) -> Choice:
+def choice_of(mode: Mode | None, clones: Mapping[str, Path]) -> Choice:
     """Return where upstreams are to come from: as the options say, else the variables that stand for them."""
     variables = {name: value for name, value in os.environ.items() if name != SOURCE_VARIABLE or not mode}
     choice = choice_from(variables)

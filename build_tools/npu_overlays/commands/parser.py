@@ -29,6 +29,7 @@ examples, with the overlays of verl and transformers:
   npu-overlays checkout verl@d62da49 DIR      as a git work tree, to edit there
   npu-overlays lock verl@d62da49              after writing an operation
   npu-overlays init attrs --suffix acme       a new overlay, of any project
+  npu-overlays import-patches ../verl_npu     overlays of a folder of patches
   npu-overlays summary wheels/verl_npu-*.whl  what a wheel says of itself
 
 exit codes:
@@ -63,6 +64,7 @@ _COMMANDS = {
     "summary": "summary",
     "verify-wheel": "verify_wheel",
     "init": "init",
+    "import-patches": "import_patches",
     "drift": "drift",
     "port": "port",
     "cache": "cache",

@@ -22,11 +22,10 @@ from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 from npu_overlays.refreshing.edited import Edited, edited_files, passed_over
 from npu_overlays.refreshing.files import LayerFile
-from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.refreshing.placing import put_in_place, refuse_installed, staged
 from npu_overlays.refreshing.planning import Plan, Planner
+from npu_overlays.refreshing.proving import unlike
 from npu_overlays.refreshing.writing import Writer, layer_named
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 EDITED = "refs/npu-overlays/edited"
@@ -95,33 +94,13 @@ def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edite
         content = written_out(load_content(overlay, subject.version), subject.tree)
         applied = apply_overlay(content, subject.tree, absent=subject.absent)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
-        wrong = [*_otherwise(applied.tree, edited), *_besides(applied.tree, marked, edited)]
+        wrong = unlike(applied.tree, edited, besides=marked)
         digest = digest_of(content)
     if wrong:
         what = "what was derived gives another file than was edited"
         fix = "make a smaller change, or write this one into the overlay by hand; nothing was written"
         raise MergeError([Problem(where=path, what=what, fix=fix) for path in wrong])
     return digest
-
-
-def _otherwise(tree: PatchedTree, edited: Sequence[Edited]) -> list[str]:
-    return [one.path for one in edited if not _same(tree, one)]
-
-
-def _same(tree: PatchedTree, one: Edited) -> bool:
-    after = tree.after(one.path)
-    if after == one.content:
-        return True
-    before = tree.before(one.path)
-    if after is None or one.content is None or before is None or not one.path.endswith(".py"):
-        return False
-    return same_program(after, one.content, Module(one.path, before).definitions.keys())
-
-
-def _besides(tree: PatchedTree, marked: PatchedTree, edited: Sequence[Edited]) -> list[str]:
-    """Return the files that are otherwise although nobody edited them."""
-    paths = {*tree.changed, *marked.changed} - {one.path for one in edited}
-    return sorted(path for path in paths if tree.after(path) != marked.after(path))
 
 
 def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:

@@ -25,7 +25,7 @@ class Text:
         edits: the substitutions, in the order in which they are made.
         now: what they give.
         wanted: what is wanted; None where it is to go.
-        patched: whether a patch changes it already.
+        patched: whether a patch is to change it: one does already, or no substitution may.
     """
 
     before: bytes | None

@@ -1,0 +1,198 @@
+"""Forming: patches that were applied → the files of an overlay that give the same tree, as patches or as operations."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from npu_overlays.acquisition import upstream_metadata
+from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.reconcile import declarations, reconcile
+from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.merging.apply import apply_overlay, apply_part
+from npu_overlays.merging.emptying import written_out
+from npu_overlays.migrating.applying import Taken, explained
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.operations import ACTIONS
+from npu_overlays.overlay.patches import stated_reason
+from npu_overlays.overlay.sections import sections
+from npu_overlays.pipeline import Subject
+from npu_overlays.refreshing.edited import Edited
+from npu_overlays.refreshing.patching import patch_between, with_section
+from npu_overlays.refreshing.planning import Plan, Planner
+from npu_overlays.refreshing.proving import unlike
+from npu_overlays.refreshing.writing import Writer, layer_named
+from npu_overlays.starting.writing import Begun
+from npu_overlays.tree import PatchedTree
+
+Kind = Literal["patches", "operations"]
+Why = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A file of an overlay."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proven:
+    """What was seen of a form: it gives the same tree.
+
+    Args:
+        otherwise: modules that are the same program, with other comments, blank lines or places of imports.
+        unsound: what a build refuses in that tree.
+    """
+
+    otherwise: tuple[str, ...]
+    unsound: tuple[Problem, ...]
+
+
+class Former:
+    """Makes the files of an overlay.
+
+    Args:
+        new: the overlay, which changes nothing yet.
+        taken: the patches, applied one after the other.
+    """
+
+    def __init__(self, new: Begun, taken: Sequence[Taken]) -> None:
+        self._new = new
+        self._taken = taken
+        self._upstream = PatchedTree(upstream=new.tree)
+        self._wanted = taken[-1].after if taken else self._upstream
+        self._plan: Plan | None = None
+
+    def files(self, kind: Kind, why: Why) -> tuple[Written, ...]:
+        """Return the files of one form; raises `MergeError` where there are none.
+
+        Args:
+            kind: which.
+            why: returns the reason of something that has none, given what is done, and to what.
+        """
+        return tuple(self._patches(why) if kind == "patches" else self._operations(why))
+
+    def unexplained(self, kind: Kind) -> Iterator[tuple[str, str]]:
+        """Yield what needs a reason: what is done, and to what."""
+        if kind == "patches":
+            yield from (("patch", one.file.path) for one in self._taken if not _stated(one))
+        else:
+            stated = self._stated()
+            for action, target in self.plan.unexplained():
+                if target.partition(":")[0] not in stated:
+                    yield action, target
+
+    def counts(self) -> dict[str, int]:
+        """Return how many there are of each thing that the form as operations says."""
+        plan = self.plan
+        counted: dict[str, int] = {
+            action: sum(one.wanted.action == action for one in plan.operations if one.wanted) for action in ACTIONS
+        }
+        counted |= {"files": len(plan.files), "edits": len(plan.edits), "patches": len(plan.patches)}
+        return {name: number for name, number in counted.items() if number}
+
+    def prove(self, files: Iterable[Written]) -> Proven:
+        """See that files give the tree that the patches give; raises `OverlayError` where they do not."""
+        with tempfile.TemporaryDirectory(prefix="npu-overlays-import-") as place:
+            folder = Path(place) / "overlay"
+            shutil.copytree(self._new.stage, folder)
+            content = write(folder, files, self._new)
+            tree = apply_part(content, self._new.tree, notices=False)
+            if wrong := [*unlike(tree, self.edited, besides=self._upstream), *self._modes(tree)]:
+                fix = "make smaller patches, or report this"
+                raise MergeError([Problem(where=path, what="would come out otherwise", fix=fix) for path in wrong])
+            otherwise = tuple(path for path in tree.changed if tree.after(path) != self._wanted.after(path))
+            return Proven(otherwise=otherwise, unsound=_unsound(content, self._new))
+
+    @property
+    def edited(self) -> tuple[Edited, ...]:
+        """The files that the patches change, as they leave them."""
+        wanted = self._wanted
+        changed = (path for path in sorted(wanted.changed) if wanted.after(path) != wanted.before(path))
+        return tuple(
+            Edited(path=path, content=wanted.after(path), executable=wanted.is_executable(path)) for path in changed
+        )
+
+    @property
+    def plan(self) -> Plan:
+        """What the form as operations is made of; raises `MergeError` where nothing gives a file."""
+        if self._plan is None:
+            self._plan = Planner(self._subject(), self._upstream).plan(self.edited)
+        return self._plan
+
+    def _subject(self) -> Subject:
+        content = load_content(load_overlay(self._new.stage), "")
+        return Subject(content=content, tree=self._new.tree, absent=frozenset())
+
+    def _patches(self, why: Why) -> Iterator[Written]:
+        for one in self._taken:
+            file = one.file if _stated(one) else explained(one.file, why("patch", one.file.path))
+            for path in sorted(one.ambiguous):
+                file = replace(file, content=_widened(replace(one, file=file), path))
+            yield Written(path=f"patches/{file.path}", content=file.content)
+
+    def _operations(self, why: Why) -> Iterator[Written]:
+        stated = self._stated()
+        subject = self._subject()
+        writer = Writer(
+            subject,
+            layer_named(subject, ""),
+            lambda action, target: stated.get(target.partition(":")[0]) or why(action, target),
+        )
+        for file in writer.write(self.plan, self._upstream):
+            if file.content is not None:
+                yield Written(path=file.path, content=file.content, executable=file.executable)
+
+    def _stated(self) -> dict[str, str]:
+        """Return the reasons that patches give themselves, by the paths they change."""
+        found: dict[str, list[str]] = {}
+        for one in self._taken:
+            if why := _stated(one):
+                for path in one.patch.paths:
+                    found.setdefault(path, []).append(why)
+        return {path: " ".join(dict.fromkeys(reasons)) for path, reasons in found.items()}
+
+    def _modes(self, tree: PatchedTree) -> list[str]:
+        known = (path for path in tree.paths() if path in self._wanted.changed)
+        return [path for path in known if tree.is_executable(path) != self._wanted.is_executable(path)]
+
+
+def write(folder: Path, files: Iterable[Written], new: Begun) -> Content:
+    """Write files of an overlay into its folder, and return all that it says then; raises `OverlayError`."""
+    for file in files:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+        path.chmod(0o755 if file.executable else 0o644)
+    overlay = load_overlay(folder)
+    version = upstream_metadata(new.tree).version if needs_version(overlay) else ""
+    return written_out(load_content(overlay, version), new.tree)
+
+
+def _unsound(content: Content, new: Begun) -> tuple[Problem, ...]:
+    try:
+        applied = apply_overlay(content, new.tree)
+        reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
+    except OverlayError as error:
+        return error.problems
+    return ()
+
+
+def _stated(one: Taken) -> str:
+    return stated_reason(one.file.content, one.file.bounds).why
+
+
+def _widened(one: Taken, path: str) -> bytes:
+    """Return a patch of which the part about a path has as much context as makes it fit in one place only."""
+    parts = [set(section.paths(one.patch.strip)) for section in sections(one.file.content)]
+    names = {name.decode() for part in parts if path.encode() in part for name in part if name}
+    diffs = (patch_between(one.before, name, one.after.after(name)) for name in sorted(names))
+    return with_section(one.file, path, b"".join(diffs)) or one.file.content

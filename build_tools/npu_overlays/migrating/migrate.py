@@ -1,0 +1,218 @@
+"""Migrate: a folder of patches → overlays that give the same trees, and where its hand-written summary is wrong."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.migrating.applying import Taken, check_same, given_by_git, read_patches, take
+from npu_overlays.migrating.comparing import Comparison, Done, compare
+from npu_overlays.migrating.forming import Former, Kind, Proven, Written, write
+from npu_overlays.migrating.layout import Layout, PatchSet, chosen, read_layout
+from npu_overlays.migrating.ledger import Ledger, read_ledger
+from npu_overlays.migrating.pinning import Pinned, pin
+from npu_overlays.overlay.patches import PatchFile
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.pipeline import joined
+from npu_overlays.progress import about, step
+from npu_overlays.starting.request import Request, presence
+from npu_overlays.starting.writing import Begun, begun
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT")
+_New = tuple[PatchSet, Begun]
+Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was asked for.
+
+    Args:
+        folder: of the patches.
+        summary: the hand-written summary, or None.
+        only: the sets that are meant; empty for all.
+        kind: the form in which the patches are kept.
+        request: what the user says of the new overlays.
+        root: the folder of overlays.
+        explain: returns the reasons of all that has none, given what is done, and to what.
+        dry_run: whether to write nothing.
+    """
+
+    folder: Path
+    summary: Path | None
+    only: tuple[str, ...]
+    kind: Kind
+    request: Request
+    root: Path
+    explain: Explain
+    dry_run: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migrated:
+    """One set of patches, and the overlay that gives what they give.
+
+    Args:
+        patches: the set.
+        overlay: the overlay.
+        files: those of its files that the patches became.
+        proven: what was seen of either form, or why it cannot be had.
+        counts: how many there are of each thing that the form as operations says.
+        widened: the patches that were given more context, as a hunk of theirs fits in several places.
+    """
+
+    patches: PatchSet
+    overlay: Overlay
+    files: tuple[Written, ...]
+    proven: Mapping[Kind, Proven | OverlayError]
+    counts: Mapping[str, int]
+    widened: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """All that was done: the overlays, the files that were passed over, and how the summary compares."""
+
+    migrated: tuple[Migrated, ...]
+    passed_over: tuple[Path, ...]
+    comparison: Comparison | None
+
+
+def migrate(asked: Asked) -> Outcome:
+    """Write an overlay for each set of patches.
+
+    Raises:
+        OverlayError: with everything that is wrong with any of them; nothing is written then.
+    """
+    layout, ledger, read, pinned = _read(asked)
+    with ExitStack() as stack:
+        parent = Path(stack.enter_context(tempfile.TemporaryDirectory())) if asked.dry_run else asked.request.parent
+        news = _all(pinned, lambda one: _begun(stack, one, parent, asked.request.parent))
+        _refuse_twins([new.overlay.folder for _, new in news], asked.request.elsewhere)
+        works = _all(list(zip(news, read, strict=True)), lambda one: _tried(*one, asked.kind))
+        reasons = asked.explain([_named(work, *one) for work in works for one in work.former.unexplained(asked.kind)])
+        migrated = _all(works, lambda work: _written(work, asked.kind, reasons))
+    comparison = compare(ledger, [_done(work) for work in works], whole=not asked.only) if ledger else None
+    return Outcome(migrated=tuple(migrated), passed_over=layout.passed_over, comparison=comparison)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """A set of patches that was applied, and both forms of it that were tried."""
+
+    patches: PatchSet
+    new: Begun
+    taken: tuple[Taken, ...]
+    former: Former
+    proven: Mapping[Kind, Proven | OverlayError]
+
+
+def _all(items: Iterable[ItemT], work: Callable[[ItemT], T]) -> list[T]:
+    """Return what work gave for each item; raises `OverlayError` with the problems of all."""
+    done: list[T] = []
+    errors: list[OverlayError] = []
+    for item in items:
+        try:
+            done.append(work(item))
+        except OverlayError as error:
+            errors.append(error)
+    if errors:
+        raise joined(errors)
+    return done
+
+
+def _read(asked: Asked) -> tuple[Layout, Ledger | None, list[list[PatchFile]], tuple[Pinned, ...]]:
+    """Return all that can be known without upstream; raises `OverlayError` with everything that is wrong there."""
+    layout = read_layout(asked.folder)
+    sets = chosen(layout.sets, asked.only)
+    errors: list[OverlayError] = []
+    ledger: Ledger | None = None
+    read: list[list[PatchFile]] = []
+    pinned: tuple[Pinned, ...] = ()
+    try:
+        ledger = read_ledger(asked.summary) if asked.summary else None
+    except OverlayError as error:
+        errors.append(error)
+    try:
+        read = _all(sets, lambda one: read_patches(one.patches))
+    except OverlayError as error:
+        errors.append(error)
+    if not (asked.summary and ledger is None):  # it says which commits are meant
+        try:
+            pinned = pin(sets, ledger, asked.request, asked.root)
+        except OverlayError as error:
+            errors.append(error)
+    if errors:
+        raise joined(errors)
+    return layout, ledger, read, pinned
+
+
+def _begun(stack: ExitStack, one: Pinned, parent: Path, final: Path) -> _New:
+    with about(one.patches.name):
+        new = stack.enter_context(begun(replace(one.request, parent=parent), one.layered))
+    if problems := list(presence(final / new.overlay.folder.name, one.request.elsewhere)) if parent != final else []:
+        raise UsageError(problems)
+    return one.patches, replace(new, overlay=replace(new.overlay, folder=final / new.overlay.folder.name))
+
+
+def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
+    """Refuse two sets that are for one commit: each would be the same overlay."""
+    twins = [folder for folder in dict.fromkeys(folders) if folders.count(folder) > 1]
+    if twins:
+        what = "is what the overlays of several folders of patches would be called"
+        fix = f"import one at a time, with --only; then {fix}"
+        raise UsageError([Problem(where=folder.name, what=what, fix=fix) for folder in twins])
+
+
+def _tried(new: _New, read: Sequence[PatchFile], kind: Kind) -> _Work:
+    """Apply patches, and try both forms; raises `OverlayError` where the form that is asked for cannot be had."""
+    patches, begun_ = new
+    with about(patches.name):
+        step("applying the patches")
+        taken = take(read, begun_.tree, begun_.overlay.pin)
+        step("comparing with what git makes of it")
+        check_same(taken[-1].after, given_by_git(read, begun_.tree), str(patches.folder))
+        former = Former(begun_, taken)
+        kinds: tuple[Kind, ...] = ("patches", "operations")
+        proven = {one: _proven(former, one) for one in kinds}
+    outcome = proven[kind]
+    if isinstance(outcome, OverlayError):
+        raise outcome
+    return _Work(patches=patches, new=begun_, taken=taken, former=former, proven=proven)
+
+
+def _proven(former: Former, kind: Kind) -> Proven | OverlayError:
+    step(f"proving that the same is given as {kind}")
+    try:
+        return former.prove(former.files(kind, lambda _action, _target: "Not said yet."))
+    except OverlayError as error:
+        return error
+
+
+def _named(work: _Work, action: str, target: str) -> tuple[str, str]:
+    """Return what has no reason yet, so that it is told from the same of another set."""
+    return action, f"{work.patches.name}/{target}"
+
+
+def _written(work: _Work, kind: Kind, reasons: Mapping[tuple[str, str], str]) -> Migrated:
+    files = work.former.files(kind, lambda action, target: reasons[_named(work, action, target)])
+    write(work.new.stage, files, work.new)
+    usable = not isinstance(work.proven["operations"], OverlayError)
+    return Migrated(
+        patches=work.patches,
+        overlay=work.new.overlay,
+        files=files,
+        proven=work.proven,
+        counts=work.former.counts() if usable else {},
+        widened=tuple(one.file.path for one in work.taken if one.ambiguous),
+    )
+
+
+def _done(work: _Work) -> Done:
+    return Done(patches=work.patches, changes={one.file.path: tuple(one.changes()) for one in work.taken})

@@ -1,0 +1,154 @@
+"""Pinning: a set of patches, what a summary says of it, and the overlays at hand → what its overlay is to be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from npu_overlays import source
+from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.migrating.layout import PatchSet
+from npu_overlays.migrating.ledger import Ledger
+from npu_overlays.overlay.lookup import readable
+from npu_overlays.overlay.project import LAYER_FILE, Overlay
+from npu_overlays.pin import Pin
+from npu_overlays.progress import step
+from npu_overlays.source.histories import history
+from npu_overlays.starting.layered import Layered
+from npu_overlays.starting.request import Request, faults
+
+_ID = re.compile(r"[0-9a-f]{40}")
+_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pinned:
+    """A set of patches, and the overlay that is to take them."""
+
+    patches: PatchSet
+    request: Request
+
+    @property
+    def layered(self) -> Layered:
+        """What it is put on top of: nothing, though a layer of the project lies beside it."""
+        beside = self.request.parent / self.patches.project / LAYER_FILE
+        return Layered(entries=() if beside.is_file() else None)
+
+
+def pin(sets: Sequence[PatchSet], ledger: Ledger | None, asked: Request, root: Path) -> tuple[Pinned, ...]:
+    """Return what the overlay of each set is to be.
+
+    What the user does not say is taken from the overlays of the same project in `root`: where its repository is, what
+    of it is shipped, and what the wheel is called.
+
+    Args:
+        sets: the patches.
+        ledger: a summary, which names the commits of their folders.
+        asked: what the user says of all of them.
+        root: the folder of overlays, where there is one.
+
+    Raises:
+        OverlayError: with everything that is missing or wrong.
+    """
+    problems = list(_for_one_project(sets, asked))
+    found: list[Pinned] = []
+    for one in sets:
+        try:
+            request = _request(one, ledger, asked, root)
+        except OverlayError as error:
+            problems += error.problems
+        else:
+            mistakes = list(_missing(one, request)) or list(_faults(one, request))
+            problems += [problem for problem in mistakes if problem not in problems]
+            found.append(Pinned(patches=one, request=request))
+    if problems:
+        raise UsageError(problems)
+    return tuple(found)
+
+
+def _for_one_project(sets: Sequence[PatchSet], asked: Request) -> Iterator[Problem]:
+    projects = sorted({one.project for one in sets})
+    given = [name for name, value in (("--repository", asked.repository), ("--package", asked.packages)) if value]
+    if len(projects) > 1 and given:
+        what = f"is of one project, and there are patches of {', '.join(projects)}"
+        yield Problem(where=", ".join(given), what=what, fix=f"import one at a time: --only {projects[0]}")
+
+
+def _request(one: PatchSet, ledger: Ledger | None, asked: Request, root: Path) -> Request:
+    version = ledger.version(one.project, one.revision) if ledger else None
+    revision = version.revision if version else one.revision
+    known = readable(root, one.project)
+    same = next((other for other in known if _is_pinned(other, revision)), None)
+    base = same or next(iter(known), None)
+    request = replace(
+        asked,
+        name=one.project,
+        repository=asked.repository or (base.pin.repository if base else ""),
+        suffix=asked.suffix or (base.suffix if base else ""),
+        packages=asked.packages or (_packages(base.pin) if base else ()),
+        not_built=asked.not_built or (same.not_built if same else ()),
+    )
+    if same and same.pin.commit:
+        return replace(request, commit=same.pin.commit)
+    if _SHORT_ID.fullmatch(revision) and not _ID.fullmatch(revision):
+        return replace(request, commit=_whole(one, revision, request))
+    return _by_name(request, revision)
+
+
+def _is_pinned(overlay: Overlay, revision: str) -> bool:
+    commit = overlay.pin.commit
+    return bool(commit) and (
+        commit == revision or (bool(_SHORT_ID.fullmatch(revision)) and commit.startswith(revision))
+    )
+
+
+def _packages(known: Pin) -> tuple[tuple[str, str], ...]:
+    imports = dict(known.imports)
+    return tuple((path, imports.get(path, "").removesuffix(".py").replace("/", ".")) for path in known.packages)
+
+
+def _whole(one: PatchSet, revision: str, request: Request) -> str:
+    """Return the whole id of a commit of which a folder's name is the beginning; raises `OverlayError`."""
+    clone = request.choice.clone(one.project)
+    if not (request.repository or clone):
+        return revision
+    step(f"{one.name}: looking for the commit")
+    pin = Pin(project=one.project, repository=request.repository, packages=())
+    cache = source.cache_root().absolute()
+    return history(pin, [revision], clone=clone, cache=cache, progress=step)[1][revision]
+
+
+def _by_name(request: Request, revision: str) -> Request:
+    """Return a request for a commit or a tag, or where the name is a version, for a release."""
+    bare = revision.removeprefix("v")
+    release = "." in bare and _is_version(bare)
+    if release and (bare == revision or not request.repository):
+        return replace(request, release=bare, repository="")
+    return replace(request, commit=revision)
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def _faults(one: PatchSet, request: Request) -> Iterator[Problem]:
+    """Yield what is wrong with a request; what the folder's name says is told of that."""
+    for problem in faults(request):
+        named = problem.where in ("PROJECT", "--commit", "--release")
+        yield replace(problem, where=one.name) if named else problem
+
+
+def _missing(one: PatchSet, request: Request) -> Iterator[Problem]:
+    if not request.suffix:
+        yield Problem(where="--suffix", what="missing", fix="--suffix acme, say: the wheel is called PROJECT-acme")
+    if request.commit and not request.repository:
+        fix = f"--repository URL --only {one.project}"
+        yield Problem(where=one.name, what="is a commit, and where git has it is not known", fix=fix)

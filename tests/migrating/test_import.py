@@ -1,0 +1,275 @@
+"""`import-patches`, run: whatever a folder of patches holds is given by an overlay, or refused by name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from support.overlays import write_layer
+
+from .conftest import FILES, REPEATED, Team, files
+
+CORE = "src/lib/core.py"
+STOP = ('return "stopped"', 'return "stopped at once"')
+SCALE = ("value * 2", "value * 3")
+FORMS = ("patches", "operations")
+
+
+def everything(team: Team) -> None:
+    """Put patches that change, add, delete and rename files of every kind."""
+    team.edit(CORE, *STOP, "a_core.patch", "Why: Stops at once.\n\n")
+    team.edit(CORE, *SCALE, "core.patch")
+    after = {
+        "src/lib/crlf.yaml": b"a: 1\r\nb: 2\r\n",
+        "src/lib/notes.txt": b"one\ntwo\nthree\nfour",
+        "src/lib/old.py": None,
+        "src/lib/new.py": b'"""New."""\n\n\nclass New:\n    size = 1\n\n    def go(self):\n        return self.size\n',
+        "src/lib/new.sh": b"#!/bin/sh\n",
+        "src/lib/renamed.sh": FILES["src/lib/run.sh"] + b"echo again\n",
+        "src/lib/run.sh": None,
+        "src/lib/table.bin": bytes(range(255, -1, -1)),
+    }
+    diff = team.diff(after, "--binary", "--find-renames=40%")
+    assert b"rename from src/lib/run.sh" in diff
+    assert b"new file mode 100755" in diff
+    assert b"No newline at end of file" in diff
+    team.put("files.patch", diff)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whatever_patches_do_the_overlay_gives_it(team: Team, tmp_path: Path, form: str) -> None:
+    everything(team)
+    report = team.imported("--as", form)
+    (found,) = report["overlays"]
+    assert found["overlay"] == f"lib@{team.commit[:7]}"
+    assert found["commit"] == team.commit
+    assert all(found["forms"][each]["same"] and not found["forms"][each]["problems"] for each in FORMS)
+    given, expected = team.given(found["overlay"], tmp_path / "given"), team.expected()
+    if form == "operations":
+        core = [ast.dump(ast.parse(tree.pop(CORE)[0])) for tree in (given, expected)]
+        assert core[0] == core[1]
+    assert given == expected
+
+
+def test_patches_are_kept_with_their_names_and_reasons(team: Team) -> None:
+    everything(team)
+    (found,) = team.imported()["overlays"]
+    assert found["files"] == ["patches/a_core.patch", "patches/core.patch", "patches/files.patch"]
+    folder = Path(found["folder"])
+    assert (folder / "patches/a_core.patch").read_bytes().startswith(b"Why: Stops at once.\n\ndiff --git")
+    assert (folder / "patches/core.patch").read_bytes().startswith(b"Why: As the plugin did.\n\ndiff --git")
+
+
+def test_operations_are_what_the_patches_do_to_each_symbol(team: Team) -> None:
+    everything(team)
+    report = team.imported("--as", "operations")
+    (found,) = report["overlays"]
+    folder = Path(found["folder"])
+    text = (folder / f"tree/{CORE}").read_text("utf-8")
+    assert "@edited" in text
+    assert text.count('why="Stops at once. ') == 0  # another patch of that file gives none
+    assert (folder / "tree/src/lib/new.py").read_text("utf-8").startswith('"""New."""')
+    assert (folder / "tree/src/lib/new.sh").stat().st_mode & 0o100
+    assert {"files": 3, "edited": 2}.items() <= found["operations"].items()
+
+
+def test_a_patch_that_says_why_says_it_of_its_operations(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch", "From 1234\nSubject: [PATCH] Stops at once.\n\n")
+    (found,) = team.imported("--as", "operations", why="")["overlays"]
+    assert 'why="Stops at once."' in (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("patches", "patch lib/{}/a.patch"), ("operations", "edited lib/{}/" + CORE)]
+)
+def test_what_gives_no_reason_needs_one(team: Team, form: str, name: str) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    said = team.refused("--as", form, code=2, why="")
+    assert name.format(team.commit[:9]) in said
+    assert "is new and has no reason" in said
+
+
+def test_everything_that_cannot_be_taken_over_is_refused_by_name_at_once(team: Team) -> None:
+    team.edit(CORE, *STOP, "0-good.patch")
+    fitting = team.diff({CORE: FILES[CORE].replace(b"value * 2", b"value * 3")})
+    team.put("1-fuzz.patch", fitting.replace(b" \n def scale", b" # c\n def scale"))
+    team.put("2-twice.patch", fitting)
+    team.put("3-twice.patch", fitting)
+    team.put("5-tests.patch", team.diff({"tests/test_core.py": b"def test_more(): ...\n"}))
+    team.put("6-gone.patch", fitting.replace(b"core.py", b"nowhere.py"))
+    said = team.refused(code=5)
+    assert "1-fuzz.patch: does not apply" in said
+    assert "only with fuzz" in said
+    assert "2-twice.patch: was not tried: it changes what 1-fuzz.patch does, which does not fit" in said
+    assert "5-tests.patch: changes what is not shipped (src/lib are): tests/test_core.py" in said
+    assert "6-gone.patch: does not apply" in said
+    assert "0-good.patch" not in said
+
+
+def test_what_no_overlay_can_hold_is_refused_by_name_at_once(team: Team) -> None:
+    fitting = team.diff({CORE: FILES[CORE].replace(b"value * 2", b"value * 3")})
+    team.put("cut.patch", fitting.rpartition(b"\n ")[0] + b"\n")
+    team.put("crlf.patch", fitting.replace(b"\n", b"\r\n"))
+    link = b"new file mode 120000\n--- /dev/null\n+++ b/src/lib/l\n@@ -0,0 +1 @@\n+t\n"
+    team.put("link.patch", b"diff --git a/src/lib/l b/src/lib/l\n" + link)
+    team.put("mode.patch", b"diff --git a/src/lib/run.sh b/src/lib/run.sh\nold mode 100755\nnew mode 100644\n")
+    team.put("empty.patch", b"")
+    team.put("plain.patch", fitting.partition(b"\n")[2])
+    said = team.refused(code=5)
+    for name, what in {
+        "cut": "is cut off", "crlf": "has CRLF line ends", "link": "makes or changes a symbolic link",
+        "mode": "which no overlay can say", "empty": "holds no `diff --git`", "plain": "holds no `diff --git`",
+    }.items():  # fmt: skip
+        assert f"{name}.patch: " in said
+        assert what in said
+
+
+def test_a_last_line_end_is_put_there_and_a_hunk_gets_the_context_it_needs(team: Team, tmp_path: Path) -> None:
+    changed = REPEATED.splitlines(keepends=True)
+    changed[5] = b"  size: 2\n"
+    team.put("items.patch", team.diff({"src/lib/items.yaml": b"".join(changed)}, "-U1"))
+    team.put("notes.patch", team.diff({"src/lib/crlf.yaml": b"a: 2\r\nb: 1\r\n"}).removesuffix(b"\n"))
+    (found,) = team.imported()["overlays"]
+    assert (found["mended"], found["widened"]) == (["notes.patch"], ["items.patch"])
+    assert team.given(found["overlay"], tmp_path / "given") == team.expected()
+    said = team.run("--why", "w", "--label", "again")
+    assert "notes.patch ended in the middle of a line, and was given its end" in said.err
+    assert "items.patch has hunks that fit in several places" in said.err
+
+
+def test_what_a_build_would_refuse_is_written_and_said(team: Team) -> None:
+    team.edit(CORE, "return value * 2", "return undefined_name * 2", "a.patch")
+    (found,) = team.imported(code=5)["overlays"]
+    assert "undefined_name" in found["problems"][0]["what"]
+    assert found["forms"]["patches"]["same"]
+    assert Path(found["folder"]).is_dir()
+
+
+def test_what_no_substitution_may_do_is_a_patch_among_the_operations(team: Team, tmp_path: Path) -> None:
+    team.put("a.patch", team.diff({"src/lib/crlf.yaml": b"a: 1\r\nb: 1\r\na: 2\r\n"}))
+    (found,) = team.imported("--as", "operations")["overlays"]
+    assert found["operations"] == {"patches": 1}
+    assert team.given(found["overlay"], tmp_path / "given") == team.expected()
+
+
+def test_a_dry_run_writes_nothing(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    report = team.imported("--dry-run")
+    assert not report["written"]
+    assert list(team.overlays.iterdir()) == []
+    assert report["overlays"][0]["folder"] == str(team.overlays / f"lib@{team.commit[:7]}")
+
+
+def test_each_state_of_each_project_is_an_overlay_or_those_that_are_named(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    newer = team.upstream.commit({"src/lib/more.txt": b"more\n"})
+    team.put("b.patch", team.diff({"src/lib/more.txt": b"much more\n"}), place=f"lib/{newer}")
+    names = [f"lib@{newer[:7]}", f"lib@{team.commit[:7]}"]
+    assert sorted(one["overlay"] for one in team.imported("--dry-run")["overlays"]) == sorted(names)
+    only = team.imported("--only", f"lib/{newer}")
+    assert [one["overlay"] for one in only["overlays"]] == names[:1]
+    said = team.refused("--only", "lib/nothing", "--only", "other", code=2)
+    assert "--only lib/nothing: there are no such patches" in said
+    assert "--only other: there are no such patches" in said
+
+
+def test_what_is_wrong_in_one_set_leaves_nothing_of_the_others(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    newer = team.upstream.commit({"src/lib/more.txt": b"more\n"})
+    team.put("b.patch", team.diff({"src/lib/more.txt": b"much\n"}).replace(b"-more", b"-less"), place=f"lib/{newer}")
+    assert "b.patch: does not apply" in team.refused(code=5)
+
+
+def test_two_folders_for_one_commit_are_refused(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    team.put("a.patch", team.diff({CORE: FILES[CORE] + b"X = 1\n"}), place="lib/v1.2.3")
+    said = team.refused(code=2)
+    assert f"lib@{team.commit[:7]}: is what the overlays of several folders of patches would be called" in said
+
+
+def test_a_tag_is_a_commit(team: Team) -> None:
+    team.put("a.patch", team.diff({CORE: FILES[CORE] + b"X = 1\n"}), place="lib/v1.2.3")
+    (found,) = team.imported()["overlays"]
+    assert found["commit"] == team.commit
+    assert 'tag = "v1.2.3"' in (Path(found["folder"]) / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("place", "what"), [("lib/main", "has no tag `main`"), ("lib/0123456", "not found in")])
+def test_what_names_no_commit_is_refused(team: Team, place: str, what: str) -> None:
+    team.put("a.patch", team.diff({CORE: FILES[CORE] + b"X = 1\n"}), place=place)
+    assert what in team.refused(code=4 if "main" in place else 2)
+
+
+def test_what_is_missing_is_said_at_once(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    done = team.environment.cli("import-patches", team.folder.parent, "--why", "w")
+    said = " ".join(done.err.split())
+    assert done.code == 2
+    assert "--suffix: missing" in said
+    assert f"lib/{team.commit[:9]}: is a commit, and where git has it is not known" in said
+
+
+def test_overlays_at_hand_say_what_is_not_said(team: Team) -> None:
+    """Of the same project: repository, packages and suffix; the layer beside has no part in it."""
+    team.edit(CORE, *STOP, "a.patch")
+    first = Path(team.imported("--label", "first")["overlays"][0]["folder"])
+    write_layer(team.overlays / "lib", project="lib", files={"tree/src/lib/x.py": b'"""X."""\n'})
+    command = ("import-patches", team.folder.parent, "--label", "second", "--why", "w", "--overlays", team.overlays)
+    team.environment.ok(*command)
+    texts = [
+        (team.overlays / f"lib@{team.commit[:7]}-{label}" / "pyproject.toml").read_text("utf-8")
+        for label in ("first", "second")
+    ]
+    assert texts[1].replace("second", "first").replace("layers = []", "").split() != []
+    assert "layers = []" in texts[1]
+    assert "layers = []" not in texts[0]
+    assert 'suffix = "npu"' in texts[1]
+    assert (first / "patches/a.patch").is_file()
+
+
+def test_an_overlay_that_is_there_already_is_not_written_over(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    team.imported()
+    for more in ((), ("--dry-run",)):
+        said = team.refused(*more, code=2)
+        assert "is there already, and not empty" in said
+        assert "tell it apart with --label WORD" in said
+
+
+def test_patches_of_a_release_are_for_its_archive(team: Team, tmp_path: Path) -> None:
+    from end_to_end.sample import write_archive  # noqa: PLC0415  # of one test
+
+    write_archive(tmp_path / "index")
+    diff = team.diff({CORE: FILES[CORE].replace(b"value * 2", b"value * 3")}).replace(b"src/lib", b"lib")
+    team.put("a.patch", diff, place="lib/1.2.3")
+    (found,) = team.imported("--not-built", "tests")["overlays"]
+    assert found["overlay"] == "lib@1.2.3"
+    assert [one["file"] for one in found["archives"]] == ["lib-1.2.3-py3-none-any.whl"]
+
+
+def test_the_report_is_for_people_too(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch")
+    (team.folder / "readme.txt").write_text("Read me.\n", "utf-8")
+    team.overlays.mkdir()
+    done = team.run("--why", "w")
+    assert done.code == 0
+    assert f"lib@{team.commit[:7]}: written, from 1 patch file of lib/{team.commit[:9]}" in done.out
+    assert "as patches     the same tree as git's, byte for byte (kept)" in done.out
+    assert "as operations  the same program in each module, the same bytes elsewhere: 1 edited" in done.out
+    assert f"next: npu-overlays lock lib@{team.commit[:7]}" in done.out
+    assert "readme.txt: is no *.patch, and was passed over" in done.err
+
+
+def test_a_form_that_cannot_be_had_is_said_of_the_other(team: Team) -> None:
+    """A module that is no Python can be patched, and no operation is on it."""
+    template = b"def {{ name }}():\n    return 1\n"
+    team.upstream.commit({"src/lib/template.py": template})
+    commit = team.upstream.git("rev-parse", "HEAD")
+    team.put("a.patch", team.diff({"src/lib/template.py": template.replace(b"1", b"2")}), place=f"lib/{commit}")
+    (found,) = team.imported()["overlays"]
+    assert found["forms"]["patches"]["same"]
+    assert not found["forms"]["operations"]["same"]
+    assert "template.py" in team.refused("--as", "operations", "--label", "other", code=5)
+    assert files(Path(found["folder"])) == {}
