@@ -368,3 +368,25 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert (start["kind"], start["applies"]) == ("reads changed", True)
     assert "core.py:OLD" in start["evidence"]
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
+
+
+def test_the_commit_of_what_landed_is_that_by_which_it_came(moving: Moving) -> None:
+    """Others may have changed its file before, and after."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    overlay.write_text(overlay.read_text().replace("https://example.invalid/pull/1", "#8"))
+    moving.sample.environment.ok("lock", moving.name)
+    moving.commit("before (#7)", {"src/lib/core.py": CORE.replace(b'return "upstream"', b'return "above"')})
+    landed = moving.commit("the NPU's part (#8)", {"src/lib/core.py": changed_core()})
+    moving.commit("after (#9)", {"src/lib/core.py": changed_core() + b"\n# more\n"})
+    found = moving.ported("--to", "main", code=5)
+    (start,) = (one for one in found["parts"] if one["target"].endswith("Engine.start"))
+    assert (start["kind"], start["commit"]["id"]) == ("absorbed", landed)
+
+
+def test_a_short_reason_is_written_as_a_long_one(moving: Moving) -> None:
+    commit = moving.commit("no obsolete", {"src/lib/core.py": changed_core()})
+    moving.ported("--to", commit, "--accept", "renamed", "--accept", "absorbed", code=5)
+    name = f"lib@{commit[:7]}"
+    assert moving.port(name, "--continue", "--drop", "Engine.obsolete=No.").code == 0
+    drops = tomllib.loads((moving.root / name / "pyproject.toml").read_text())["tool"]["overlay"]["drop"]
+    assert {"name": "src/lib/core.py:Engine.obsolete", "why": "No."} in drops

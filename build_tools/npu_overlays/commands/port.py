@@ -125,7 +125,7 @@ def _run(options: Options, console: Console) -> int:
         folder = begun.overlay.folder if begun else _unfinished(selection)
         port = evaluate(folder, selection.choice, begun)
         if decide(port, options.decisions):
-            port = evaluate(folder, selection.choice, begun)
+            port = evaluate(folder, selection.choice, begun, port)
     if options.json:
         console.json(port.as_json())
     else:

@@ -94,7 +94,7 @@ class Classifier:
         if commit is not None:
             text = text or ("it still applies" if fit.applies else "what stands there is not what it makes of it")
             evidence = f"{operation.reason.forwarded} landed as {commit}; {text}; see that it came with its NPU part"
-            return Verdict(kind="absorbed", applies=fit.applies, proposal="drop", evidence=evidence)
+            return Verdict(kind="absorbed", applies=fit.applies, proposal="drop", evidence=evidence, landed=commit)
         if text:
             return Verdict(kind="absorbed", proposal="drop", evidence=text)
         if not self._is_there(operation, now):

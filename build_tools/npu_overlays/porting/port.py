@@ -80,27 +80,33 @@ class Port:
         }
 
 
-def evaluate(folder: Path, choice: Choice, begun: Begun | None = None) -> Port:
+def evaluate(folder: Path, choice: Choice, begun: Begun | None = None, before: Port | None = None) -> Port:
     """Return an unfinished port as it stands; where nothing is open, it is locked, and then finished.
+
+    Args:
+        folder: the new overlay's.
+        choice: where upstream is to come from.
+        begun: what is known of it if it has just begun.
+        before: the port as it stood before something was decided; upstream is the same.
 
     Raises:
         OverlayError: there is none, or its overlay cannot be read.
     """
-    port = examine(folder, read_state(folder), choice, begun.notes if begun else ())
+    port = examine(folder, read_state(folder), choice, before)
+    port = replace(port, notes=begun.notes if begun else ())
     if port.open:
         return port
     choice, _ = _with_history(port.old, port.new, choice)
     return _locked(port, choice, begun.metadata if begun else None)
 
 
-def examine(folder: Path, state: State, choice: Choice, notes: tuple[str, ...] = ()) -> Port:
+def examine(folder: Path, state: State, choice: Choice, before: Port | None = None) -> Port:
     """Return a port as it stands, of which nothing is written; raises `OverlayError` where it cannot be read."""
     new, old = load_overlay(folder), load_overlay(folder.parent / state.origin)
     choice, past = _with_history(old, new, choice)
-    base = _acquired(old, choice)
-    now = _acquired(new, choice)
-    found = _rows(old, new, (base, now), state, past)
-    return Port(old=old, new=new, version=state.version, rows=tuple(found), base=base, now=now, notes=notes)
+    base, now = (before.base, before.now) if before else (_acquired(old, choice), _acquired(new, choice))
+    port = Port(old=old, new=new, version=state.version, rows=before.rows if before else (), base=base, now=now)
+    return replace(port, rows=tuple(_rows(port, past)))
 
 
 def _acquired(overlay: Overlay, choice: Choice) -> SourceTree:
@@ -119,25 +125,24 @@ def _with_history(old: Overlay, new: Overlay, choice: Choice) -> tuple[Choice, H
     return replace(choice, mode=None, clones=clones), History(repository=repository)
 
 
-def _rows(
-    old: Overlay, new: Overlay, trees: tuple[SourceTree, SourceTree], state: State, past: History | None
-) -> list[Row]:
-    content = load_content(new, state.version)
-    lock, names = load_lock(old), Names(names_of(content.operations))
-    base, now = (revision_of(tree, names) for tree in trees)
+def _rows(port: Port, past: History | None) -> list[Row]:
+    """Return what became of each part now; a port that has rows already is looked at again."""
+    content = load_content(port.new, port.version)
+    lock, names = load_lock(port.old), Names(names_of(content.operations))
+    base, now = (revision_of(tree, names) for tree in (port.base, port.now))
     landed = Landed()
-    first, last = old.pin.commit, new.pin.commit
+    first, last = port.old.pin.commit, port.new.pin.commit
     if past:
         graph = past.graph(first, last)
         landed.note(commit for commit, _ in reversed(graph.values()))
     step(f"looking at what became of {len(content.operations)} operations")
     classifier = Classifier(content, lock.contracts, base)
-    read = changed_reads(lock.reads, Upstream(new.pin, trees[1]), content)
+    read = changed_reads(lock.reads, Upstream(port.new.pin, port.now), content)
     found = list(with_reads(rows(content, classifier, now, landed), read))
     if past is None:
         return found
     blame = Blame(history=past, first=first, last=last)
-    return list(blame.responsible(found, classifier))
+    return list(blame.responsible(found, classifier, port.rows))
 
 
 def _locked(port: Port, choice: Choice, metadata: Told | None) -> Port:

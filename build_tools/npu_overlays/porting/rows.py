@@ -123,14 +123,22 @@ class Blame:
     first: str
     last: str
 
-    def responsible(self, found: list[Row], classifier: Classifier) -> Iterator[Row]:
-        """Yield each row with its commit; those that nothing happened to as they are."""
+    def responsible(self, found: list[Row], classifier: Classifier, known: Iterable[Row] = ()) -> Iterator[Row]:
+        """Yield each row with its commit, taken from the one that is known if it is the same; all that fits without."""
+        told = {(one.action, one.name, one.where): one for one in known}
         states: dict[str, list[tuple[Commit, str]]] = {}
         blobs = Blobs(self.history.repository)
         for row in found:
             path = getattr(row.said, "path", "")
             if row.verdict.kind in ("fits", "reads changed") or row.action in ("patch", "file"):
                 yield row
+                continue
+            if row.verdict.landed is not None:
+                yield replace(row, commit=row.verdict.landed)
+                continue
+            before = told.get((row.action, row.name, row.where))
+            if before is not None and before.verdict == row.verdict:
+                yield replace(row, commit=before.commit)
                 continue
             if path not in states:
                 states[path] = self.history.versions(self.first, self.last, path)

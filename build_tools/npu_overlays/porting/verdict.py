@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from npu_overlays.porting.landed import Commit
+
 Kind = Literal[
     "fits",
     "body changed",
@@ -56,6 +58,7 @@ class Verdict:
         lead: for an ambiguous substitution, the text above the one that is meant: with it, it occurs once.
         likeness: of that place to the old one, from 0 to 1; None where nothing was compared.
         evidence: why this is believed, in a sentence.
+        landed: the commit by which what it was forwarded as came.
     """
 
     kind: Kind
@@ -65,6 +68,7 @@ class Verdict:
     lead: str = ""
     likeness: float | None = None
     evidence: str = ""
+    landed: Commit | None = None
 
     @property
     def resolved(self) -> bool:

@@ -74,7 +74,10 @@ def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
 
 def _elsewhere(site: Site, find: Layout) -> str:
     """Say where else in the module a find stands."""
-    whole = Layout(site.module.content.decode())
+    text = site.module.content.decode()
+    if not all(word in text for word in find.texts):  # that costs nothing beside reading the tokens of a module
+        return ""
+    whole = Layout(text)
     places = []
     for at in whole.occurrences(find)[:_SHOWN]:
         line = whole.source.count("\n", 0, whole.tokens[at].start) + 1

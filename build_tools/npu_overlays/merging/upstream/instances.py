@@ -105,11 +105,20 @@ def overriding(module: Module, definition: Definition) -> Iterator[Setting]:
     plain = _is_plain(definition.node)
     for node in family(module, definition.parent):
         own = node.name == definition.parent.rpartition(".")[2]
-        for method in (one for one in node.body if isinstance(one, FUNCTIONS) and one is not definition.node):
+        for method in (one for one in node.body if isinstance(one, FUNCTIONS) and _may_name(module, one, leaf)):
+            if method is definition.node:
+                continue
             if lines := [] if _reads(method, leaf) else list(_set(method, leaf)):
                 always = own and plain and method.name in _MAKING and _sets_always(method, leaf)
                 if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
                     yield Setting(method=f"{node.name}.{method.name}", line=lines[0], always=always)
+
+
+def _may_name(module: Module, method: FunctionNode, name: str) -> bool:
+    """Return whether a name stands anywhere in a method's text; Python may read letters beyond ASCII as others."""
+    start, end = module.span(method)
+    text = module.content[start:end]
+    return name.encode() in text or not text.isascii()
 
 
 def _takes_settings(node: ast.stmt) -> bool:
