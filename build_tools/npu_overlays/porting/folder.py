@@ -220,7 +220,9 @@ def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> 
             inline.update(entry)
             table[key].append(inline)
         return tomlkit.dumps(document)
-    return f"{text.rstrip()}\n\n{tomli_w.dumps({'tool': {'overlay': {key: entries}}}, multiline_strings=True)}"
+    # One table after the other: short ones would be written inline, below a header that is there already.
+    tables = (f"[[tool.overlay.{key}]]\n{tomli_w.dumps(entry, multiline_strings=True)}" for entry in entries)
+    return "\n".join([f"{text.rstrip()}\n", *tables])
 
 
 def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
