@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PINS = [
-    pytest.param("transformers@4.57.6", marks=pytest.mark.index),
+    pytest.param("transformers@4.57.6", marks=[pytest.mark.index, pytest.mark.thorough]),
     pytest.param("transformers@91393fe", marks=pytest.mark.index),
     pytest.param("transformers@8365f70", marks=pytest.mark.upstream),
 ]
