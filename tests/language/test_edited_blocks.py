@@ -88,6 +88,12 @@ def test_several_lines_stand_only_for_whole_lines(body: str, find: str) -> None:
     refuse(body, message, (find, "p('b')\np('c')"))
 
 
+def test_what_begins_in_a_statement_does_not_end_in_a_lower_block() -> None:
+    find, replacement = "\n             y)\n", "\n             y)\nreturn 2\n"
+    message = f"the 2 lines of `{replacement}` would stand for a part of a line; {WHOLE}"
+    refuse("if x:\n    return p(x,\n             y)\n", message, (find, replacement))
+
+
 def test_lines_inside_brackets_end_nothing() -> None:
     edit(
         "x = {\n    'a': 1,\n    'b': 2,\n}\n",

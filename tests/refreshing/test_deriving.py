@@ -77,6 +77,7 @@ def test_where_an_addition_or_an_import_stands_makes_no_difference(old: str, new
         # The later import is what the name means; and one that stood at the end stood there for a reason.
         ("import sys\nfrom a import x\nfrom b import x\n", "import sys\nfrom b import x\nfrom a import x\n"),
         ("import sys\n", "@import sys\n"),
+        ("import sys\nNAMES = dir()\n", "import sys\n@NAMES = dir()\n"),
     ],
 )
 def test_where_it_makes_a_difference_it_is_another_program(one: str, other: str) -> None:

@@ -16,7 +16,8 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _NAMED = (*FUNCTIONS, ast.ClassDef)
 _VALUES = (ast.Assign, ast.AnnAssign)
 _BUILTIN = frozenset(dir(builtins))
-_PASS = ast.dump(ast.Pass())
+# What these give depends on all that was bound by then.
+_LISTING = frozenset({"dir", "globals", "locals", "vars"})
 
 # What stands in order, what stands anywhere, and what of that comes before what.
 Outline: TypeAlias = tuple[list[object], list[str], list[tuple[str, str]]]
@@ -34,6 +35,7 @@ class _Item:
         asks: the names it reads at once, not only when it is called.
         acts: whether it is there for what it does to something else.
         field: whether it is a value of a class that may count its values in their order.
+        lists: whether it asks what names there are.
     """
 
     text: str
@@ -43,12 +45,14 @@ class _Item:
     asks: frozenset[str] = frozenset()
     acts: bool = False
     field: bool = False
+    lists: bool = False
 
     def meets(self, other: _Item) -> bool:
         """Return whether it matters which of the two stands first."""
         bound = self.binds & (other.binds | other.asks) or other.binds & self.asks
         touched = (self.acts or other.acts) and self.asks & other.asks
-        return bool(bound or touched or (self.field and other.field))
+        listed = (self.lists and other.binds) or (other.lists and self.binds)
+        return bool(bound or touched or listed or (self.field and other.field))
 
 
 def outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> Outline:
@@ -110,15 +114,16 @@ def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Ite
     if isinstance(node, ast.ClassDef) and not free:
         yield _class(node, known, parent)
     elif not (parent and isinstance(node, ast.Pass)):  # which only holds a place
-        text = ast.dump(node)
+        text, asked = ast.dump(node), frozenset(_asked(node))
         yield _Item(
             text=text,
             said=text,
             free=free,
             binds=frozenset(name.partition(".")[0] for name in names) or frozenset(_bound_within(node)),
-            asks=frozenset(_asked(node)) - _BUILTIN,
+            asks=asked - _BUILTIN,
             acts=_acts(node),
             field=fields and isinstance(node, _VALUES),
+            lists=bool(asked & _LISTING),
         )
 
 

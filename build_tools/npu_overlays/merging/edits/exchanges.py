@@ -58,7 +58,9 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
     refused, fix = refusal(passage, first, behind, edit)
     if not refused and _swallows(passage, end, text):
         refused, fix = f"the comment that ends `{edit.replace}` would swallow code", "put it on a line of its own"
-    return replace(plain, text=arrangement(passage, first, behind, text), refused=refused, fix=fix)
+    # What begins in the midst of a statement and ends behind it has no arrangement.
+    made = text if refused else arrangement(passage, first, behind, text)
+    return replace(plain, text=made, refused=refused, fix=fix)
 
 
 def _removal(passage: Passage, plain: Exchange) -> Exchange:
