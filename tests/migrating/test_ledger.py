@@ -186,6 +186,6 @@ def test_a_summary_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_a_commit_is_no_number(tmp_path: Path) -> None:
     file = tmp_path / "patch_summary.yaml"
-    file.write_text("patches: [{repo: a, versions: [{rev: 12e4567, dir: 0123456, files: []}]}]\n", "utf-8")
+    file.write_text("patches: [{repo: A_b, versions: [{rev: 12e4567, dir: 0123456, files: []}]}]\n", "utf-8")
     (version,) = read_ledger(file).versions
-    assert (version.revision, version.folder) == ("12e4567", "0123456")
+    assert (version.repo, version.revision, version.folder) == ("a-b", "12e4567", "0123456")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
+from npu_overlays.commands.notes import as_typed, plural
 from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
@@ -186,7 +187,7 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
             console.notice(str(problem))
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
-        console.line(f"  next: npu-overlays lock {one.overlay.name}")
+        console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
 def _notices(one: Migrated) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from npu_overlays.choice import choice_from
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.options import add_json, folder
 from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, Problem, UsageError
@@ -144,7 +145,7 @@ def _report(console: Console, started: Started) -> None:
     if overlay.layers:
         console.line(f"  on top of {' and '.join(layer.name for layer in overlay.layers)}")
     console.line(f"  ships {', '.join(pin.packages)} as {overlay.distribution}")
-    name = _short(overlay.folder)
+    name = as_typed(overlay.folder)
     console.line(f"next: write a change, as the end of {name}/{CONFIG_FILE} shows, then")
     for command in ("lock", "check", "build"):
         console.line(f"  npu-overlays {command} {shlex.quote(name)}")
@@ -163,11 +164,6 @@ def _as_json(started: Started) -> dict[str, object]:
         "license-files": list(overlay.license_files),
         "files": list(started.files),
     }
-
-
-def _short(folder: Path) -> str:
-    """Return a folder as it is typed here."""
-    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
 
 
 COMMAND = Command(

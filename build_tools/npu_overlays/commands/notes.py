@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from npu_summary.changes import Changes
 from npu_summary.outline import count
@@ -17,6 +19,11 @@ def count_of(record: Changes) -> str:
 def plural(number: int, noun: str) -> str:
     """Return a number and what it counts."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def as_typed(folder: Path) -> str:
+    """Return a folder as it is typed here."""
+    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
 
 
 def source_notes(record: Changes, *, verb: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import Node
@@ -103,7 +104,7 @@ class _Reader:
         if root is None:
             self.problems.append(Problem(where=str(self._file), what="is empty", fix="it begins with patches:"))
         for repo in repos:
-            name = self._text(repo, "repo")
+            name = canonicalize_name(self._text(repo, "repo"))
             if said := self._text(repo, "current_rev", required=False):
                 current.append((name, said, _line(self._values(repo)["current_rev"])))
             versions += [self._version(name, one) for one in self._items(repo, "versions", required=True)]
