@@ -22,6 +22,7 @@ FILES: dict[str, bytes] = {
     "src/lib/core.py": CORE,
     "src/lib/crlf.yaml": b"a: 1\r\nb: 1\r\n",
     "src/lib/items.yaml": REPEATED,
+    "src/lib/keys.yaml": "- c\n\né\n\né\nb: 2\na: 1\r\n".encode(),
     "src/lib/notes.txt": b"one\ntwo\nthree",
     "src/lib/old.py": b"def old():\n    return 1\n",
     "src/lib/run.sh": b"#!/bin/sh\necho run\n",

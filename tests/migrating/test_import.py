@@ -147,8 +147,17 @@ def test_what_a_build_would_refuse_is_written_and_said(team: Team) -> None:
     assert Path(found["folder"]).is_dir()
 
 
-def test_what_no_substitution_may_do_is_a_patch_among_the_operations(team: Team, tmp_path: Path) -> None:
-    team.put("a.patch", team.diff({"src/lib/crlf.yaml": b"a: 1\r\nb: 1\r\na: 2\r\n"}))
+@pytest.mark.parametrize(
+    ("path", "after"),
+    [
+        ("src/lib/crlf.yaml", b"a: 1\r\nb: 1\r\na: 2\r\n"),
+        ("src/lib/keys.yaml", b"b: 2\n\n- c\n- c\n- c\n- c\na: 1\r\n"),  # twice between two substitutions
+    ],
+)
+def test_what_no_substitution_may_do_is_a_patch_among_the_operations(
+    team: Team, tmp_path: Path, path: str, after: bytes
+) -> None:
+    team.put("a.patch", team.diff({path: after}))
     (found,) = team.imported("--as", "operations")["overlays"]
     assert found["operations"] == {"patches": 1}
     assert team.given(found["overlay"], tmp_path / "given") == team.expected()

@@ -55,6 +55,7 @@ taken over, and nothing is written; or the overlays are written, and a build
 would refuse what the patches do
 """
 _HEADINGS = ("finding", "what", "listed", "found", "where")
+_COUNTED = {"files": "added file", "edits": "substitution", "patches": "patch file"}
 _KINDS: tuple[Kind, ...] = ("patches", "operations")
 
 
@@ -184,7 +185,8 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  as {kind:<11} {_told(one, kind)}{' (kept)' if kind == options.kind else ''}")
     if problems := _unsound(one, options.kind):
         for problem in problems:
-            console.notice(str(problem))
+            for line in str(problem).splitlines():
+                console.notice(line)
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
@@ -204,7 +206,10 @@ def _told(one: Migrated, kind: Kind) -> str:
         return f"cannot be had: {'; '.join(f'{problem.where}: {problem.what}' for problem in proven.problems)}"
     if kind == "patches":
         return "the same tree as git's, byte for byte"
-    counted = ", ".join(f"{number} {name}" for name, number in one.counts.items())
+    counted = ", ".join(
+        plural(number, _COUNTED[name]) if name in _COUNTED else f"{number} {name}"
+        for name, number in one.counts.items()
+    )
     otherwise = f"; {plural(len(proven.otherwise), 'module')} with other comments or places" if proven.otherwise else ""
     return f"the same program in each module, the same bytes elsewhere: {counted}{otherwise}"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.apply import apply_part
-from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
@@ -184,19 +183,15 @@ class Planner:
         known = last_patch(self._subject.content.patches, path)
         plan.patches.append(PatchChange(path=path, after=after, known=known))
 
-    def _repeats_keys(self, one: Edited) -> bool:
-        """Return whether a YAML file is to have a key twice, which no substitution may do."""
-        texts = ((content or b"").decode(errors="replace") for content in (self._patched.after(one.path), one.content))
-        return one.path.endswith(ENDINGS) and bool(repeated_keys(*texts))
-
     def _text(self, plan: Plan, one: Edited) -> None:
         content = self._subject.content
         text = Text(
+            path=one.path,
             before=self._patched.after(one.path),
             edits=tuple(edit for edit in content.edits if edit.path == one.path),
             now=self._marked.after(one.path),
             wanted=one.content,
-            patched=last_patch(content.patches, one.path) is not None or self._repeats_keys(one),
+            patched=last_patch(content.patches, one.path) is not None,
         )
         found = substituted(text)
         if found is None:

@@ -6,7 +6,9 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
 from npu_overlays.refreshing.threeway import carried
@@ -21,13 +23,15 @@ class Text:
     """A file that is not Python.
 
     Args:
+        path: of it.
         before: its bytes before any substitution; None where there is no such file.
         edits: the substitutions, in the order in which they are made.
         now: what they give.
         wanted: what is wanted; None where it is to go.
-        patched: whether a patch is to change it: one does already, or no substitution may.
+        patched: whether a patch changes it already.
     """
 
+    path: str
     before: bytes | None
     edits: tuple[SourcedEdit, ...]
     now: bytes | None
@@ -62,7 +66,7 @@ def substituted(text: Text) -> Substituted | None:
         replacement = _replacement(text, edits, number)
         if replacement is not None:
             return Substituted(changed=((one, replacement),))
-    new = () if text.patched and not edits else _new(text.now, text.wanted)
+    new = () if text.patched and not edits else _new(text.path, text.now, text.wanted)
     if new:
         return Substituted(new=new)
     below = carried(text.before, text.now, text.wanted) if edits else text.wanted
@@ -99,8 +103,8 @@ def _replacement(text: Text, edits: Sequence[TextEdit], number: int) -> str | No
     return middle if middle != one.find and _made(tried, text.before or b"") == text.wanted else None
 
 
-def _new(now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
-    """Return a few substitutions of whole lines; none where there are many, or TOML would change the text."""
+def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
+    """Return a few substitutions of whole lines; none where there are many, or they may not stand in an overlay."""
     try:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
@@ -116,7 +120,14 @@ def _new(now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
         found.append(pair)
     edits = [TextEdit(paths=(), find=find, replace=text, count=1, why="") for find, text in found]
     plain = all(text.replace("\n", "").replace("\t", "").isprintable() for pair in found for text in pair)
-    return tuple(found) if plain and len(found) <= _MOST_PLACES and _made(edits, now) == wanted else ()
+    fit = len(found) <= _MOST_PLACES and _made(edits, now) == wanted and not _repeats_keys(path, edits, now)
+    return tuple(found) if plain and fit else ()
+
+
+def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:
+    """Return whether one of the substitutions gives a YAML file a key twice, which none may do."""
+    states = [now.decode(), *((_made(edits[: number + 1], now) or b"").decode() for number in range(len(edits)))]
+    return path.endswith(ENDINGS) and any(repeated_keys(*pair) for pair in pairwise(states))
 
 
 def _unique(
