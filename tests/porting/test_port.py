@@ -356,6 +356,31 @@ def test_a_package_that_became_a_submodule_is_shipped_no_more(moving: Moving) ->
     assert new["tool"]["overlay"]["packages"] == ["src/lib"]
 
 
+def test_what_takes_the_place_of_a_layers_operation_is_written_and_that_dropped(moving: Moving) -> None:
+    core = CORE.replace(b"def start(self, times: int = 1)", b"def start(self, times: int = 1, loud: bool = False)")
+    layer = moving.root / "lib" / "layer.toml"
+    layer.write_text(f'not-built = ["src/lib/data/table.bin"]\n{layer.read_text()}')  # which other pins need
+    commit = moving.commit("loud", {"src/lib/core.py": core, "src/lib/data/table.bin": None})
+    name = f"lib@{commit[:7]}"
+    assert kinds(moving.ported("--to", commit, code=5)) == {"Engine.start": "signature changed"}
+    own = moving.root / name / "tree/src/lib/core.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        "from npu_overlays.markers import upstream, wrapped\n\n\nclass Engine:\n"
+        '    @wrapped(why="Loudly.")\n    def start(self, times: int = 1, loud: bool = False) -> str:\n'
+        '        return "NPU+" + upstream(self, times, loud)\n'
+    )
+    done = moving.port(name, "--continue")
+    assert done.code == 5
+    assert "second operation on `Engine.start`" in done.err
+    assert "\n    fix: leave out that of lib" in done.err  # on a line of its own
+    assert "1 problem left" in done.out
+    done = moving.port(name, "--continue", "--drop", "Engine.start=Stated anew.")
+    assert done.code == 0, done.out + done.err
+    diff = moving.sample.environment.ok("diff", name, "--upstream", f"lib={moving.clone}").out
+    assert '+        return "NPU+"' in diff
+
+
 def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     """It still applies, and would do something else, or nothing."""
     overlay = moving.root / "lib/tree/src/lib/core.py"

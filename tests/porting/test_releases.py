@@ -89,6 +89,21 @@ def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(release
     released.environment.ok("check", "demo@1.1")
 
 
+def test_what_was_written_for_the_new_signature_is_done(released: Released) -> None:
+    released.release("1.1", CORE.replace(b"describe(name)", b"describe(name, loud=False)"))
+    done = released.port("demo@1.0", "--to", "1.1")
+    assert done.code == 5
+    assert "signature changed  yours" in done.out
+    text = OPERATIONS.replace("describe(name)", "describe(name, loud=False)").replace(
+        "upstream(name)", "upstream(name, loud)"
+    )
+    released.write("demo@1.1", "demo/core.py", text)
+    done = released.port("demo@1.1", "--continue")
+    assert done.code == 0, done.out
+    assert "2 of 2 parts fit" in done.out
+    released.environment.ok("check", "demo@1.1")
+
+
 def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(released: Released) -> None:
     released.write(
         "demo@1.0", "more/__init__.py", 'from npu_overlays.markers import replaced\n\nONE = replaced(2, why="Two.")\n'

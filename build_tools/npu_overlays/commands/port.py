@@ -158,8 +158,7 @@ def _report(console: Console, port: Port) -> None:
     if port.is_finished:
         console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
         return
-    for problem in port.problems:
-        console.notice(str(problem))
+    console.problems(port.problems)
     left = [row for row in port.open if not row.verdict.proposal]
     proposed = len(port.open) - len(left)
     if port.open:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def load_overlay(folder: Path) -> Overlay:
     own = document.table("tool").table("overlay")
     found = find_layers(folder, own)
     table = Table(inherited(values["tool"]["overlay"], found), where=str(file), key="tool.overlay", problems=problems)
-    overlay = _read_overlay(folder, table, found)
+    overlay = replace(_read_overlay(folder, table, found), own_not_built=own.texts("not-built"))
     _check_build_settings(document, values)
     if problems:
         raise ConfigError(dict.fromkeys(problems))

@@ -59,7 +59,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
 
 
 def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
-    """Refuse entries of ``not-built`` that name nothing, where all that is pinned is at hand to be looked at.
+    """Refuse entries of ``not-built`` that name nothing, and that no layer says, where all that is pinned is at hand.
 
     Raises:
         MergeError: with each such entry.
@@ -71,7 +71,7 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     held = {
         path for tree in seen for path in (*tree.entries, *tree.outside, *tree.beside, *_top_modules(overlay, tree))
     }
-    idle = [glob for glob in overlay.not_built if not any(_is_named(glob, path) for path in held)]
+    idle = [glob for glob in overlay.own_not_built if not any(_is_named(glob, path) for path in held)]
     if idle:
         where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
         raise MergeError(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix) for glob in idle)

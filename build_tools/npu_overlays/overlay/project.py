@@ -96,6 +96,7 @@ class Overlay:
         dependencies: requirements added to upstream's.
         not_built: globs of what upstream's build may compile or install elsewhere, and this wheel ships as it is or
             not at all.
+        own_not_built: those of them that its layers do not say: these serve other pins, which have other files.
         edits: substitutions in non-Python files that are this pin's own.
         drops: what of its layers it leaves out.
         files: what it says of added files that are this pin's own.
@@ -112,6 +113,7 @@ class Overlay:
     license_files: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     not_built: tuple[str, ...] = ()
+    own_not_built: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
     drops: tuple[Drop, ...] = ()
     files: tuple[FileSettings, ...] = ()

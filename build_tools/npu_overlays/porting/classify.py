@@ -7,10 +7,12 @@ absorbed by its text, what is gone, what stands elsewhere. Nothing is done here,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from npu_overlays.lock.contracts import Contract, Difference
+from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.operations import EVERYTHING, Operation
+from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 from npu_overlays.porting.absent import Absent, elsewhere
 from npu_overlays.porting.absorption import Absorption
 from npu_overlays.porting.fitting import Fit, Fitting, Modules
@@ -40,6 +42,30 @@ def names_of(operations: Iterable[Operation]) -> frozenset[str]:
 def _by_path(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
     listed = tuple(operations)
     return {path: names_of(one for one in listed if one.path == path) for path in {one.path for one in listed}}
+
+
+def still_held(
+    locked: Iterable[Contract], before: Iterable[Operation], now: Iterable[Operation]
+) -> tuple[Contract, ...]:
+    """Return the contracts of operations that say what they said where they were locked.
+
+    What was written anew since was written for upstream as it is now: another signature is why, and no obstacle.
+
+    Args:
+        locked: what operations depended on.
+        before: these operations.
+        now: the same, and others in their places.
+    """
+    said = set(map(_words, before))
+    anew = {(one.path, one.symbol) for one in effective(now) if _words(one) not in said}
+    return tuple(one for one in locked if one.patch or (one.path, one.symbol) not in anew)
+
+
+def _words(operation: Operation) -> Operation:
+    """Return an operation as far as it says what is done to upstream's code, wherever and why it is said."""
+    return replace(
+        operation, layer="", where="", reason=Reason(why=""), bounds=ALWAYS, depends=(), unproven="", accept=()
+    )
 
 
 class Classifier:

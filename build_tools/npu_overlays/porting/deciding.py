@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from npu_overlays.errors import Problem, UsageError
+from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
 from npu_overlays.porting.folder import carry_out
@@ -114,7 +116,10 @@ def _obstacles(port: Port, moves: Iterable[tuple[Row, Move]]) -> Iterable[Proble
 
 def _own(port: Port, wanted: Iterable[Row]) -> Iterable[Problem]:
     """Yield a problem for what is the pin's own: only what lies below can be dropped."""
+    content = load_content(port.new, port.version)
+    below = {(one.path, one.symbol) for one in content.operations if one.layer != port.new.name}
     for row in wanted:
-        if row.layer == port.new.name:
+        replaces = isinstance(row.said, Operation) and (row.said.path, row.said.symbol) in below
+        if row.layer == port.new.name and not (row.verdict.applies and replaces):
             fix = f"edit or delete it at {row.where}, then --continue"
             yield Problem(where=row.name, what="is this pin's own, which nothing drops", fix=fix)

@@ -210,10 +210,10 @@ def _add_settings(folder: Path, drops: Mapping[str, str], edits: Sequence[tuple[
 
 def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a configuration with tables behind those of a list, however that is written."""
-    document = tomlkit.parse(text)
-    table: Any = document["tool"]["overlay"]  # tomlkit's containers
     if not entries:
         return text
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
     if key in table and not isinstance(table[key], AoT):
         for entry in entries:
             inline = tomlkit.inline_table()

@@ -19,7 +19,7 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.porting.beginning import Begun
-from npu_overlays.porting.classify import Classifier, names_of
+from npu_overlays.porting.classify import Classifier, names_of, still_held
 from npu_overlays.porting.folder import State, finish, read_state
 from npu_overlays.porting.history import History
 from npu_overlays.porting.landed import Landed
@@ -136,7 +136,8 @@ def _rows(port: Port, past: History | None) -> list[Row]:
         graph = past.graph(first, last)
         landed.note(commit for commit, _ in reversed(graph.values()))
     step(f"looking at what became of {len(content.operations)} operations")
-    classifier = Classifier(content, lock.contracts, base)
+    said = load_content(port.old, lock.metadata.version).operations
+    classifier = Classifier(content, still_held(lock.contracts, said, content.operations), base)
     read = changed_reads(lock.reads, Upstream(port.new.pin, port.now), content)
     found = list(with_reads(rows(content, classifier, now, landed), read))
     if past is None:
