@@ -8,20 +8,16 @@ entry by entry. What a function does inside is not looked at.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator
 
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.operations import Operation
-from npu_overlays.reads.chains import Chain, chains, first_parameter, local_names
-from npu_overlays.reads.code import Code, Codes, edited_chains
+from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.described import described
+from npu_overlays.reads.following import Following
+from npu_overlays.reads.pieces import Piece
 from npu_overlays.reads.read import Reading
-from npu_overlays.reads.upstream import Found, Upstream
-from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.reads.upstream import Upstream
 
 
 def readings(content: Content, upstream: Upstream) -> tuple[Reading, ...]:
@@ -48,25 +44,10 @@ def unmet(content: Content, upstream: Upstream) -> Iterator[Problem]:
                 yield Problem(where=operation.where, what=what, fix=fix)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Root:
-    """One place in an overlay's text, and what it means upstream.
-
-    Args:
-        written: as it is written.
-        where: file and line.
-        found: what it leads to, step by step.
-    """
-
-    written: str
-    where: str
-    found: tuple[Found, ...]
-
-
 def _of(code: Code, codes: Codes, upstream: Upstream) -> Iterator[Reading]:
     """Yield what one piece of an overlay reads; of several places that read one symbol, the first."""
-    piece = _Piece(code=code, codes=codes, upstream=upstream)
-    follow = _Follow(upstream=upstream, asked=piece.asked)
+    piece = Piece(code=code, codes=codes, upstream=upstream)
+    follow = Following(upstream=upstream, asked=piece.asked)
     for root in piece.roots():
         for found in follow.reached(root):
             yield Reading(read=described(found), reader=code.reader, written=root.written, where=root.where)
@@ -76,182 +57,3 @@ def _of(code: Code, codes: Codes, upstream: Upstream) -> Iterator[Reading]:
         if operation and (there := upstream.find(path, symbol)):
             read = described(there, whole=True)
             yield Reading(read=read, reader=code.reader, written="depends", where=operation.where)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Piece:
-    """One piece of an overlay's text, the rest of it, and its upstream."""
-
-    code: Code
-    codes: Codes
-    upstream: Upstream
-
-    @cached_property
-    def asked(self) -> frozenset[str]:
-        """The attributes that it asks for, of whatever."""
-        return self.codes.vocabulary(self.code)
-
-    @cached_property
-    def owner(self) -> Found | None:
-        """The class whose member it is."""
-        return self.upstream.find(self.code.path, self.code.owner) if self.code.owner else None
-
-    @cached_property
-    def own(self) -> tuple[ast.AST, str]:
-        """The method that it is, and the name of its first parameter; empty where it is none."""
-        body = self.code.tree.body if self.owner else []
-        return next(((node, first) for node in body if (first := first_parameter(node))), (self.code.tree, ""))
-
-    @cached_property
-    def local(self) -> frozenset[str]:
-        """The names that it binds itself."""
-        return local_names(self.code.tree)
-
-    def root(self, names: Chain, node: ast.AST, found: Iterable[Found]) -> Root:
-        """Return a place."""
-        operation = self.code.operation
-        edited = operation is not None and operation.action == "edited"
-        where = operation.where if operation and edited else self.code.where(node)
-        return Root(written=".".join(names), where=where, found=tuple(found))
-
-    def roots(self) -> Iterator[Root]:
-        """Yield the places at which it reads something of upstream's."""
-        if self.code.operation is not None and self.code.operation.action == "edited":
-            yield from self._of_edits(self.code.operation)
-            return
-        yield from self._of_returns()
-        yield from self._of_self()
-        yield from self._of_classes()
-        for names, node in chains(self.code.tree):
-            if names[0] != self.own[1] and (found := self._meant(names)):
-                yield self.root(names, node, found)
-        yield from self._of_imports()
-
-    def _of_edits(self, operation: Operation) -> Iterator[Root]:
-        """Yield what the replacements of an edit read; they stand in upstream's own text."""
-        target = self.upstream.find(operation.path, operation.symbol)
-        nodes = target.nodes if target else ()
-        local = frozenset(name for node in nodes for name in local_names(node))
-        first = next((first_parameter(node) for node in nodes), "") if self.owner else ""
-        for names in edited_chains(operation):
-            if self.owner and names[0] == first and len(names) > 1:
-                yield self.root(names[:2], self.code.tree, self.upstream.members(self.owner, names[1:2]))
-            elif names[0] not in local:
-                yield self.root(names, self.code.tree, self._meant(names))
-
-    def _of_returns(self) -> Iterator[Root]:
-        """Yield the wrapped function itself, where a wrapper looks at what it returns or returns something else."""
-        operation = self.code.operation
-        if operation is None or operation.action != "wrapped":
-            return
-        nodes = list(ast.walk(self.code.tree))
-        calls = [node for node in nodes if _calls(node, operation.upstream_name)]
-        returned = [one.value for one in nodes if isinstance(one, (ast.Return, ast.YieldFrom)) and one.value]
-        bare = [one.value if isinstance(one, ast.Await) else one for one in returned]
-        passed = [one for one in bare if one in calls]
-        if not len(passed) == len(calls) == len(bare):
-            found = self.upstream.find(operation.path, operation.symbol)
-            yield self.root((operation.upstream_name,), self.code.tree.body[0], [found] if found else [])
-
-    def _of_self(self) -> Iterator[Root]:
-        """Yield the attributes of its object that a method reads; of one that is handed on, all that is asked for."""
-        method, first = self.own
-        handed = False
-        for names, node in chains(method) if first and self.owner else ():
-            if names[0] == first and len(names) > 1 and self.owner:
-                yield self.root(names[:2], node, self.upstream.members(self.owner, names[1:2]))
-            handed = handed or (names == (first,) and not self._is_passed_on(node))
-        for name in sorted(self.asked) if handed and self.owner else ():
-            found = self.upstream.members(self.owner, [name]) if self.owner else []
-            yield self.root((first, name), method, found)
-
-    def _is_passed_on(self, node: ast.AST) -> bool:
-        """Return whether an object is only handed to upstream's own method."""
-        name = self.code.operation.upstream_name if self.code.operation else ""
-        return any(_calls(call, name) and node in getattr(call, "args", []) for call in ast.walk(self.own[0]))
-
-    def _of_classes(self) -> Iterator[Root]:
-        """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
-        for node in (one for one in ast.walk(self.code.tree) if isinstance(one, ast.ClassDef)):
-            found = (self._meant(names) for names, _ in chains(*node.bases))
-            bases = [one[-1] for one in found if one and one[-1].classes]
-            for name, at in _inherited(node).items() if bases else ():
-                members = (self.upstream.member(base, name) for base in bases)
-                yield self.root((node.name, name), at, filter(None, members))
-
-    def _of_imports(self) -> Iterator[Root]:
-        """Yield what it imports, whether or not it is named again."""
-        for name in self.code.imports:
-            if found := self._meant((name,)):
-                node = next((one for one in ast.walk(self.code.tree) if _binds(one, name)), self.code.tree)
-                yield self.root((name,), node, found)
-
-    def _meant(self, names: Chain) -> list[Found]:
-        """Return what a dotted name means upstream; nothing where it is the overlay's own."""
-        known = self.code.imports.get(names[0])
-        if known is not None:
-            ours = self.codes.holds(known.module)
-            first = None if ours else self.upstream.named(known.module, known.name)
-            return [first, *self.upstream.members(first, names[1:])] if first else []
-        operation = self.code.operation
-        if operation is None or names[0] == operation.upstream_name or names[0] in self.local:
-            return []
-        return [] if self.codes.own(self.code, names[0]) else self.upstream.chain(self.code.path, names)
-
-
-def _calls(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-
-
-def _inherited(node: ast.ClassDef) -> dict[str, ast.AST]:
-    """Return the members of a class of the overlay's that bases may have too: its methods, and what those read."""
-    methods = [one for one in node.body if isinstance(one, FUNCTIONS)]
-    own = {one.name for one in methods}
-    found: dict[str, ast.AST] = {one.name: one for one in methods if one.name != "__init__"}
-    for method in methods:
-        first = first_parameter(method)
-        for names, at in chains(method) if first else ():
-            if names[0] == first and len(names) > 1 and names[1] not in own:
-                found.setdefault(names[1], at)
-    return found
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
-    return any(name in (alias.asname, alias.name) for alias in aliases)
-
-
-@dataclass(kw_only=True)
-class _Follow:
-    """Follows what a piece of an overlay reads to all that it depends on, each symbol once.
-
-    Args:
-        upstream: its upstream.
-        asked: the attributes that are asked for, of objects of whatever class.
-    """
-
-    upstream: Upstream
-    asked: frozenset[str]
-    seen: set[tuple[str, str]] = field(default_factory=set)
-
-    def reached(self, root: Root) -> Iterator[Found]:
-        """Yield the symbols that one place leads to, and that no earlier one led to."""
-        pending = [one for one in root.found if one.symbol]
-        while pending:
-            found = pending.pop(0)
-            if (found.path, found.symbol) not in self.seen:
-                self.seen.add((found.path, found.symbol))
-                yield found
-                pending += self._beyond(found)
-
-    def _beyond(self, found: Found) -> list[Found]:
-        """Return what a symbol has its value from, or of a class, what is asked for of its objects."""
-        if found.classes:
-            members = (self.upstream.member(found, name) for name in sorted(self.asked))
-            return [one for one in members if one]
-        beyond: list[Found] = []
-        for value in found.values:
-            for names, _ in chains(value.node) if not isinstance(value.node, ast.Dict) else ():
-                if names[0] not in value.local:
-                    beyond += self.upstream.chain(found.home, names)[-1:]
-        return [one for one in beyond if one.symbol]
