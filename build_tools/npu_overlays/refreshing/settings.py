@@ -7,6 +7,7 @@ from typing import Any
 import tomlkit
 from tomlkit.items import AoT
 
+from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.project import LAYER_FILE, TextEdit
 
 
@@ -22,6 +23,9 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
     if edit.count != 1:
         entry["count"] = edit.count
     entry["why"] = edit.why
+    for key in SINCE_UNTIL:
+        if value := getattr(edit.bounds, key):
+            entry[key] = value
     if edit.accept:
         entry["accept"] = [str(one) for one in edit.accept]
     listed.append(entry)
