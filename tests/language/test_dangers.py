@@ -172,6 +172,11 @@ def test_added_files_substitutions_and_patches(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_nested_deeper_than_pythons_stack_is_looked_at_all_the_same(tmp_path: Path) -> None:
+    deep = f"SEEDS = {'+'.join(['1'] * 600)}\n".encode()
+    assert _found(_looked(tmp_path, "", {"tree/pkg/own.py": deep})) == ["own.py:1 seed: line 1"]
+
+
 def test_a_patch_of_python_is_compared_by_statements(tmp_path: Path) -> None:
     patch = (
         b"Why: p\nAccept: print: for a while\n\ndiff --git a/pkg/train.py b/pkg/train.py\n--- a/pkg/train.py\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.dangers.statements import Statement
+from npu_overlays.dangers.statements import Statement, as_text
 from npu_overlays.dangers.touching import Imports, chain, full_chain
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
 
@@ -51,7 +51,7 @@ def brought(statement: Statement, imports: Imports) -> Iterator[tuple[str, str]]
                 modules = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""]
                 yield from (("debugger", one) for one in modules if one.partition(".")[0] in _DEBUGGERS)
             elif isinstance(node, ast.Call) and (names := full_chain(node.func, imports)):
-                yield from ((kind, ast.unparse(node)) for kind in _kinds_of_call(node, names))
+                yield from ((kind, as_text(node)) for kind in _kinds_of_call(node, names))
 
 
 def _kinds_of_call(call: ast.Call, names: tuple[str, ...]) -> Iterator[str]:

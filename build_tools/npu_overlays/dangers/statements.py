@@ -30,6 +30,14 @@ class Statement:
     parts: tuple[ast.AST, ...] = field(compare=False)
 
 
+def as_text(node: ast.AST) -> str:
+    """Return syntax in one way of writing; of what is nested deeper than Python's stack, where it stands."""
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return f"line {getattr(node, 'lineno', 0)}"
+
+
 def difference(
     before: Iterable[ast.stmt], after: Iterable[ast.stmt]
 ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
@@ -49,7 +57,7 @@ def statements(nodes: Iterable[ast.stmt], around: tuple[str, ...] = ()) -> Itera
         for condition, block in _blocks(node, above):
             yield from statements(block, (*around, condition))
         for handler in getattr(node, "handlers", []):
-            yield Statement(around=around, text=ast.unparse(handler), node=handler, parts=())
+            yield Statement(around=around, text=as_text(handler), node=handler, parts=())
             yield from statements(handler.body, (*around, _head_of_handler(handler)))
 
 
@@ -72,17 +80,17 @@ def _head(node: ast.stmt) -> tuple[str, tuple[ast.AST, ...]]:
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)) and type(child).__name__ != "match_case"
     )
     if not any(hasattr(node, name) for name in ("body", "cases")):
-        return ast.unparse(node), (node,)
-    return f"{type(node).__name__} {', '.join(map(ast.unparse, own))}", own
+        return as_text(node), (node,)
+    return f"{type(node).__name__} {', '.join(map(as_text, own))}", own
 
 
 def _head_of_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[str, tuple[ast.AST, ...]]:
     if isinstance(node, ast.ClassDef):
         own: list[ast.AST] = [*node.decorator_list, *node.bases, *(one.value for one in node.keywords)]
-        return f"class {node.name} {', '.join(map(ast.unparse, own))}", tuple(own)
+        return f"class {node.name} {', '.join(map(as_text, own))}", tuple(own)
     defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
-    decorators = " ".join(map(ast.unparse, node.decorator_list))
-    return f"{decorators} def {node.name}({ast.unparse(node.args)})", (*node.decorator_list, *defaults)
+    decorators = " ".join(map(as_text, node.decorator_list))
+    return f"{decorators} def {node.name}({as_text(node.args)})", (*node.decorator_list, *defaults)
 
 
 def _blocks(node: ast.stmt, head: str) -> Iterator[tuple[str, list[ast.stmt]]]:
@@ -90,9 +98,9 @@ def _blocks(node: ast.stmt, head: str) -> Iterator[tuple[str, list[ast.stmt]]]:
     for name in ("body", "orelse", "finalbody"):
         yield f"{head} {name}", getattr(node, name, [])
     for case in getattr(node, "cases", []):
-        guard = f" if {ast.unparse(case.guard)}" if case.guard else ""
-        yield f"{head} case {ast.unparse(case.pattern)}{guard}", case.body
+        guard = f" if {as_text(case.guard)}" if case.guard else ""
+        yield f"{head} case {as_text(case.pattern)}{guard}", case.body
 
 
 def _head_of_handler(handler: ast.ExceptHandler) -> str:
-    return f"except {ast.unparse(handler.type) if handler.type else ''}"
+    return f"except {as_text(handler.type) if handler.type else ''}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from npu_overlays.dangers.naming import kinds
-from npu_overlays.dangers.statements import Statement
+from npu_overlays.dangers.statements import Statement, as_text
 from npu_overlays.syntax.definitions import FUNCTIONS
 
 Imports: TypeAlias = Mapping[str, str]
@@ -35,7 +35,7 @@ def touched(statement: Statement, imports: Imports) -> Iterator[tuple[str, str]]
     for part in statement.parts:
         for one in ast.walk(part):
             for name, shown in (*_set(one, part), *_called(one, imports), *_computed(one)):
-                yield from ((kind, ast.unparse(shown)) for kind in kinds(name))
+                yield from ((kind, as_text(shown)) for kind in kinds(name))
 
 
 def chain(node: ast.AST | None) -> tuple[str, ...]:
