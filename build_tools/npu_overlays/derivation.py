@@ -11,7 +11,8 @@ from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.lock.carried import carried_over, standing
-from npu_overlays.lock.contracts import Contract, contracts, warnings
+from npu_overlays.lock.checking import warnings
+from npu_overlays.lock.contracts import Contract, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.lock.reach import reaching

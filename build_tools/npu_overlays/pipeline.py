@@ -17,7 +17,8 @@ from npu_overlays.changes.record import summary_record
 from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
-from npu_overlays.lock.contracts import check_contracts, contracts
+from npu_overlays.lock.checking import check_contracts
+from npu_overlays.lock.contracts import contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out

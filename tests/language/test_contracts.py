@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.contracts import Contract, check_contracts, contract, differences, warnings
+from npu_overlays.lock.checking import check_contracts, warnings
+from npu_overlays.lock.contracts import Contract, contract, differences
 from npu_overlays.syntax.symbols import Module
 
 from .pairs import PATH, operations, worded

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.lock.contracts import Contract, check_contracts, warnings
+from npu_overlays.lock.checking import check_contracts, warnings
+from npu_overlays.lock.contracts import Contract
 from npu_overlays.lock.reach import reaching
 from npu_overlays.merging.gate.kin import Kin
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import OverlayError
 from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.sites import find
 from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
@@ -105,7 +103,7 @@ _SAID = {
     "undone": "rivals",
 }
 # These take a look at all of upstream, and are found when a lock is made.
-_FAR = ("affects", "undone")
+FAR = ("affects", "undone")
 _PARTS = (
     "change",
     "owner",
@@ -117,11 +115,11 @@ _PARTS = (
     "keys",
     "watched",
     "hidden",
-    *_FAR,
+    *FAR,
 )
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
-_HARD = {
+HARD = {
     "replaced": _DEFINITION,
     "deleted": _DEFINITION,
     "wrapped": frozenset({"kind", "signature", "decorators"}),
@@ -137,7 +135,7 @@ def differences(one: Contract, other: Contract) -> list[Difference]:
 
 def breaking(locked: Contract, now: Contract) -> list[Difference]:
     """Return what differs between two contracts of one operation, of that which it cannot do without."""
-    needed = _HARD.get(now.operation, frozenset())
+    needed = HARD.get(now.operation, frozenset())
     return [one for one in differences(locked, now) if one.part in needed]
 
 
@@ -178,83 +176,3 @@ def contracts(content: Content, tree: SourceTree) -> list[Contract]:
 
 def _of_edit(path: str, content: bytes, find: str) -> Contract:
     return Contract(path=path, operation="edit", find=find, **surroundings(path, content, find))
-
-
-def check_contracts(
-    contracts: Iterable[Contract], actual: Iterable[Contract], operations: Iterable[Operation], *, overlay: str
-) -> list[str]:
-    """Compare the locked contracts with the source at hand.
-
-    Args:
-        contracts: of the lock.
-        actual: of the same operations on the source at hand.
-        operations: the operations, for messages.
-        overlay: name of the overlay, for messages.
-
-    Returns:
-        Notices: what changed without harm for the contract.
-
-    Raises:
-        MergeError: with every broken, missing and superfluous contract.
-    """
-    locked = {entry.place: entry for entry in contracts}
-    now = {entry.place: entry for entry in actual}
-    where = _places(operations)
-    again = f"run `npu-overlays lock {overlay}`"
-    problems = []
-    notices = []
-    for place, entry in now.items():
-        at = where.get(place) or (f"{overlay}: {entry.patch}" if entry.patch else overlay)
-        known = locked.get(place)
-        if known is None or known.operation != entry.operation:
-            symbol = f" `{entry.symbol}`" if entry.symbol else ""
-            what = f"the {entry.operation}{symbol} of {entry.path} is not in {LOCK_FILE}"
-            problems.append(Problem(where=at, what=what, fix=f"review it, then {again}"))
-        elif hard := _differing_parts(known, entry, hard=True):
-            what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
-            problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
-        elif soft := _differing_parts(known, entry, hard=False):
-            notices.append(f"{at}: the {soft} of the {entry.operation} `{entry.symbol}` changed upstream")
-    problems += list(_superfluous(locked, now, overlay, again))
-    if problems:
-        raise MergeError(problems)
-    return notices
-
-
-def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> Iterator[str]:
-    """Yield what to know of operations on this upstream, as the contracts say it; it stands in the lock."""
-    where = _places(operations)
-    for entry in contracts:
-        at = where.get(entry.place, "")
-        if entry.hidden:
-            leaf = entry.symbol.rpartition(".")[2]
-            what = f"{entry.hidden} may give objects another `{leaf}` than the {entry.operation} `{entry.symbol}`"
-            yield f"{at}: {what}"
-        if entry.watched:
-            yield f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}"
-        if entry.affects:
-            yield f"{at}: the {entry.operation} `{entry.symbol}` {entry.affects}"
-        if entry.undone:
-            yield f"{at}: upstream gives `{entry.symbol}` another value in {entry.undone}"
-
-
-def _places(operations: Iterable[Operation]) -> dict[Place, str]:
-    """Return where the operation of each contract is written."""
-    return {(one.path, one.symbol, "", ""): one.where for one in operations}
-
-
-def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
-    """Return the parts that differ and the operation cannot do without, or the other ones."""
-    needed = _HARD.get(now.operation, frozenset())
-    found = (one.part for one in differences(locked, now) if one.part not in _FAR)
-    return ", ".join(part for part in found if (part in needed) is hard)
-
-
-def _superfluous(
-    locked: Mapping[Place, Contract], now: Mapping[Place, Contract], overlay: str, again: str
-) -> Iterator[Problem]:
-    for path, symbol, patch, found in sorted(locked.keys() - now.keys()):
-        what = f"holds a contract for `{symbol or found.strip()}` of {path}, " + (
-            f"which {patch} does not change" if patch else "on which there is no operation"
-        )
-        yield Problem(where=f"{overlay}/{LOCK_FILE}", what=what, fix=again)
