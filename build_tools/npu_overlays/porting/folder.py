@@ -12,12 +12,8 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-import tomli_w
-import tomlkit
 from packaging.version import Version
-from tomlkit.items import AoT
 
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.lock.lockfile import load_lock, stated_version
@@ -25,8 +21,8 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, is_ignored
 from npu_overlays.overlay.lookup import readable
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
-from npu_overlays.overlay.tables import load_toml
 from npu_overlays.pin import Pin
+from npu_overlays.porting.settings import add_settings, configuration
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.starting.project import readme, staged
 from npu_overlays.tree import SourceTree
@@ -77,7 +73,7 @@ def begin(old: Overlay, wanted: Overlay, state: State, tree: SourceTree) -> Over
                 shutil.copytree(old.folder / name, stage / name)
         for name, content in _own_licences(old, tree):
             (stage / name).write_bytes(content)
-        (stage / CONFIG_FILE).write_text(_configuration(old, wanted), "utf-8")
+        (stage / CONFIG_FILE).write_text(configuration(old, wanted), "utf-8")
         (stage / STATE_FILE).write_bytes(_state(replace(state, written=_digests(stage))))
     overlay = load_overlay(folder)
     write_atomically(folder / "README.md", readme(overlay).encode())
@@ -190,73 +186,6 @@ def carry_out(
     # What is stated anew is there before it is dropped where it stood: a port that is killed in between loses nothing.
     for path, text in texts.items():
         write_atomically(folder / "tree" / path, text.encode())
-    _add_settings(folder, drops, edits)
+    add_settings(folder / CONFIG_FILE, drops, edits)
     ours = {path: digest for path, digest in _digests(folder).items() if path not in foreign}
     write_atomically(folder / STATE_FILE, _state(replace(read_state(folder), written=ours)))
-
-
-def _add_settings(folder: Path, drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]) -> None:
-    """Add to a pin's configuration what it drops, by name with why, and substitutions of its own, by path."""
-    file = folder / CONFIG_FILE
-    known = {one["name"] for one in load_toml(file)["tool"]["overlay"].get("drop", [])}
-    dropped = [{"name": name, "why": why} for name, why in drops.items() if name not in known]
-    stated = [_edit(path, edit) for path, edit in edits]
-    text = file.read_text("utf-8")
-    for key, entries in (("drop", dropped), ("edit", stated)):
-        text = _with_entries(text, key, entries)
-    if dropped or stated:
-        write_atomically(file, text.encode())
-
-
-def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return a configuration with tables behind those of a list, however that is written."""
-    if not entries:
-        return text
-    document = tomlkit.parse(text)
-    table: Any = document["tool"]["overlay"]  # tomlkit's containers
-    if key in table and not isinstance(table[key], AoT):
-        for entry in entries:
-            inline = tomlkit.inline_table()
-            inline.update(entry)
-            table[key].append(inline)
-        return tomlkit.dumps(document)
-    # One table after the other: short ones would be written inline, below a header that is there already.
-    tables = (f"[[tool.overlay.{key}]]\n{tomli_w.dumps(entry, multiline_strings=True)}" for entry in entries)
-    return "\n".join([f"{text.rstrip()}\n", *tables])
-
-
-def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
-    values = {"paths": [path], "find": edit.find, "replace": edit.replace, "why": edit.why}
-    return {**values, **({"count": edit.count} if edit.count != 1 else {})}
-
-
-def _configuration(old: Overlay, wanted: Overlay) -> str:
-    """Return the old overlay's configuration with what is wanted now; all else in it stays as it is written."""
-    document = tomlkit.parse((old.folder / CONFIG_FILE).read_text("utf-8"))
-    table: Any = document["tool"]["overlay"]  # tomlkit's containers
-    upstream = table["upstream"]
-    pin = wanted.pin
-    own = {"commit": pin.commit, "tag": pin.tag, "archive": [vars(one) for one in pin.archives]}
-    for key, value in own.items():
-        if value:
-            upstream[key] = value
-        elif key in upstream:
-            del upstream[key]
-    if "revision" in table:
-        table["revision"] = 1
-    return _shipping(tomlkit.dumps(document), old, wanted)
-
-
-def _shipping(text: str, old: Overlay, wanted: Overlay) -> str:
-    """Return a configuration that says what is shipped, where that is less than the old overlay and its layers say."""
-    document = tomlkit.parse(text)
-    table: Any = document["tool"]["overlay"]  # tomlkit's containers
-    imports = dict(wanted.pin.imports)
-    if wanted.pin.packages != old.pin.packages:
-        table["packages"] = [
-            {"path": path, "import": imports[path].removesuffix(".py").replace("/", ".")} if path in imports else path
-            for path in wanted.pin.packages
-        ]
-    if wanted.license_files != old.license_files:
-        table["license-files"] = list(wanted.license_files)
-    return tomlkit.dumps(document)
