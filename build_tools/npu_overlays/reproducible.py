@@ -34,6 +34,18 @@ def write_atomically(file: Path, content: bytes) -> None:
         raise cannot_write(file, error) from error
 
 
+def remove(file: Path, *, within: Path) -> None:
+    """Remove a file, and the folders below one that hold nothing without it; raises `OutputError` on failure."""
+    try:
+        file.unlink(missing_ok=True)
+        for folder in (one for one in file.parents if within in one.parents):
+            if any(folder.iterdir()):
+                return
+            folder.rmdir()
+    except OSError as error:
+        raise cannot_write(file, error) from error
+
+
 @contextmanager
 def writing(place: Path, *, option: str = "") -> Iterator[None]:
     """Turn a failure to write into an `OutputError` that names the folder which is full, or closed to us.

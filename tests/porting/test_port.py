@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tomllib
@@ -17,57 +14,15 @@ from end_to_end.sample import (
     LIB_METADATA,
     LIB_OVERLAY,
     README,
-    Sample,
-    make_sample,
-    open_sample,
 )
-from environments.once import once
-from support.environment import Done
+from porting.moving import Moving, changed_core, empty_sample, kinds
 from support.overlays import write_layer, write_overlay
 from support.wheels import write_wheel
 
 
-@dataclass(frozen=True)
-class Moving:
-    """The sample's lib, its overlay as a layer and a pin, and a clone in which upstream moves on."""
-
-    sample: Sample
-    clone: Path
-    name: str
-
-    @property
-    def root(self) -> Path:
-        return self.sample.overlays
-
-    def commit(self, message: str, files: dict[str, bytes | None]) -> str:
-        for path, content in files.items():
-            if content is None:
-                (self.clone / path).unlink()
-            else:
-                (self.clone / path).parent.mkdir(parents=True, exist_ok=True)
-                (self.clone / path).write_bytes(content)
-        git = self.sample.environment.succeed
-        git("git", "-C", self.clone, "add", "--all")
-        git("git", "-C", self.clone, "commit", "--quiet", "--message", message)
-        return git("git", "-C", self.clone, "rev-parse", "HEAD").out.strip()
-
-    def port(self, name: str, *arguments: str) -> Done:
-        return self.sample.environment.cli("port", name, *arguments, "--upstream", f"lib={self.clone}")
-
-    def ported(self, *arguments: str, code: int = 0) -> dict[str, Any]:
-        done = self.port(self.name, *arguments, "--json")
-        assert done.code == code, done.out + done.err
-        found: dict[str, Any] = done.json()
-        return found
-
-
 @pytest.fixture
 def moving(shared: Path, tmp_path: Path) -> Moving:
-    sample = open_sample(once(shared, "sample", make_sample)).copy(tmp_path)
-    shutil.copytree(sample.lib.path, tmp_path / "clone")
-    commit = sample.lib.git("rev-parse", "main")
-    for part in (sample.overlays, sample.folder / "stacks"):
-        shutil.rmtree(part)
+    sample, commit = empty_sample(shared, tmp_path)
     config = LIB_EDIT.replace("tool.overlay.", "")
     settings = 'suffix = "npu"\npurpose = "NPU"\npackages = ["src/lib"]\nlicense-files = ["LICENSE"]\n'
     repository = f'[upstream]\nrepository = "{sample.lib.url}"\n\n'
@@ -83,17 +38,6 @@ def moving(shared: Path, tmp_path: Path) -> Moving:
     )
     sample.environment.ok("lock", folder.name)
     return Moving(sample=sample, clone=tmp_path / "clone", name=folder.name)
-
-
-def changed_core() -> bytes:
-    """Return the core with a rename, an absorbed edit, a deletion made, and another body under a wrapper."""
-    core = CORE.replace(b"def stop", b"def halt").replace(b"value * 2", b"value * 3")
-    core = core.replace(b'    def obsolete(self) -> None:\n        """Not wanted."""\n', b"")
-    return core.replace(b'return "upstream" * times', b'return "upstream" * int(times)')
-
-
-def kinds(found: dict[str, Any]) -> dict[str, str]:
-    return {one["target"].rpartition(":")[2]: one["kind"] for one in found["parts"] if one["kind"] != "fits"}
 
 
 def test_what_fits_everywhere_is_ported_at_once(moving: Moving) -> None:

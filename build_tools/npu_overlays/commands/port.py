@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.porting.beginning import Begun, find_unfinished, start
-from npu_overlays.porting.deciding import Decisions, decide
+from npu_overlays.porting.deciding import decide
+from npu_overlays.porting.decisions import Decisions
 from npu_overlays.porting.folder import abort, origin_of
 from npu_overlays.porting.port import Port, evaluate, examine
 from npu_overlays.porting.rows import Row
@@ -35,7 +36,8 @@ by kind or by name; `all` is every proposal but what is absorbed, since a change
 that was forwarded may have landed without its NPU part. What is left is yours:
 write it under tree/ of the new folder, or --drop it with a reason, and
 --continue. The layers are not touched: what no longer applies is dropped by the
-new pin, with why, and what moved is stated there anew.
+new pin, with why, and what moved is stated there anew. What the old pin said
+itself was copied, and is changed or taken out in the new folder.
 
 examples:
   npu-overlays port verl@d62da49 --to v0.7.0
@@ -124,8 +126,10 @@ def _run(options: Options, console: Console) -> int:
         begun = _begun(options) if options.to else None
         folder = begun.overlay.folder if begun else _unfinished(selection)
         port = evaluate(folder, selection.choice, begun)
-        if decide(port, options.decisions):
+        done = decide(port, options.decisions)
+        if done is not None:
             port = evaluate(folder, selection.choice, begun, port)
+            port = replace(port, notes=(*port.notes, *done))
     if options.json:
         console.json(port.as_json())
     else:

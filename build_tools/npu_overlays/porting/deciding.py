@@ -1,125 +1,115 @@
-"""Deciding: a port and what a person decides of its parts → what is written into its folder."""
+"""Deciding: a port and what becomes of its parts → what is written into its folder.
+
+What a layer says is dropped by the pin, and stated there anew where it moved: the layer serves other pins. What the pin
+says itself is changed where it stands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from npu_overlays.errors import Problem, UsageError
-from npu_overlays.overlay.content import load_content
-from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
+from npu_overlays.porting.decisions import Decided, Decisions, decided, is_own
+from npu_overlays.porting.exchanging import is_stated
 from npu_overlays.porting.folder import carry_out
+from npu_overlays.porting.owning import Own, own_files
 from npu_overlays.porting.port import Port
 from npu_overlays.porting.restating import Move, obstacle_in, restated
 from npu_overlays.porting.rows import Row
-from npu_overlays.porting.verdict import KINDS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decisions:
-    """What a person decides.
+def decide(port: Port, decisions: Decisions) -> tuple[str, ...] | None:
+    """Write into the folder of a port what a person decided.
 
-    Args:
-        accept: kinds or names of which the proposals are accepted; ``all`` for all but what is absorbed.
-        drop: why each of some parts is dropped, by name.
-    """
-
-    accept: tuple[str, ...] = ()
-    drop: Mapping[str, str] | None = None
-
-    def takes(self, row: Row) -> bool:
-        """Return whether the proposal of a row is accepted."""
-        kind = row.verdict.kind
-        named = {kind, kind.replace(" ", "-"), row.name, row.name.rpartition(":")[2]}
-        return bool(named & set(self.accept)) or ("all" in self.accept and kind != "absorbed")
-
-
-def decide(port: Port, decisions: Decisions) -> bool:
-    """Write into the folder of a port what a person decided, and return whether that is anything.
+    Returns:
+        What was done that the folder does not tell; None where nothing was decided.
 
     Raises:
-        UsageError: with each name that is none of an open part's, and each proposal that cannot be carried out.
+        UsageError: with each name that is none of a part's, and each proposal that cannot be carried out.
     """
-    drops = dict(decisions.drop or {})
-    _check_names(port, decisions, drops)
-    dropped = {row.name: drops[name] for row in port.rows for name in _names(row) if name in drops}
-    taken = [row for row in port.rows if row.name not in dropped and row.verdict.proposal and decisions.takes(row)]
-    moves = [(row, _move(row)) for row in taken if row.verdict.to]
-    longer = {id(row): row for row in taken if row.verdict.lead}
-    if problems := [
-        *_obstacles(port, moves),
-        *_own(port, [*taken, *(one for one in port.rows if one.name in dropped)]),
-    ]:
+    everything = decided(port, decisions)
+    below, own = everything.of(port, own=False), everything.of(port, own=True)
+    there = [move for _, move in everything.moves if _is_there(port, move)]
+    said = _said(own, there)
+    files, problems = own_files(said, port.new, port.now)
+    if problems := [*_obstacles(port, everything.moves, there), *problems]:
         raise UsageError(problems)
-    dropped |= {row.name: _why(port, row) for row in taken if row.verdict.proposal == "drop"}
-    dropped |= {row.name: f"Stated anew in this pin, where upstream has it now: {row.verdict.to}." for row, _ in moves}
-    dropped |= {row.name: f"Stated anew in this pin: {row.verdict.evidence}." for row in longer.values()}
-    texts = restated([move for _, move in moves], _stated(port, moves))
-    carry_out(port.new.folder, texts, dropped, _kept_edits(port, dropped, longer))
-    return bool(dropped)
+    moves = [*(move for _, move in below.moves if move not in there), *said.elsewhere]
+    texts = {f"tree/{path}": text.encode() for path, text in restated(moves, _known(port, moves, files)).items()}
+    files = {**texts, **{path: content for path, content in files.items() if path not in texts}}
+    dropped = _dropped(below)
+    carry_out(port.new.folder, files, dropped, _kept_edits(port, dropped, below.longer))
+    return tuple(_told(port, own)) if files or dropped else None
 
 
-def _stated(port: Port, moves: Iterable[tuple[Row, Move]]) -> dict[str, str]:
-    """Return what the pin's own merge modules say by now, by the path of the module that they change."""
-    files = {move.path: port.new.folder / "tree" / move.path for _, move in moves}
-    return {path: file.read_text("utf-8") for path, file in files.items() if file.is_file()}
+def _is_there(port: Port, move: Move) -> bool:
+    """Return whether the pin says at the new place of an operation what that says: a port was killed in between."""
+    return any(is_own(port, row) and row.verdict.applies and is_stated(move, row.said) for row in port.rows)
 
 
-def _names(row: Row) -> tuple[str, str]:
-    return row.name, row.name.rpartition(":")[2]
+def _said(own: Decided, there: Sequence[Move]) -> Own:
+    moves = [move for _, move in own.moves]
+    return Own(
+        gone=[*(row.said for row, _ in own.gone), *(move.operation for move in moves if move in there)],
+        moves=[move for move in moves if move not in there],
+        longer=[(row.said, row.verdict.lead) for row in own.longer if isinstance(row.said, SourcedEdit)],
+    )
 
 
-def _move(row: Row) -> Move:
-    path, _, symbol = row.verdict.to.partition(":")
-    return Move(operation=row.said, path=path, symbol=symbol)  # type: ignore[arg-type]  # only operations move
+def _dropped(below: Decided) -> dict[str, str]:
+    """Return what the pin drops of its layers, by name with why."""
+    anew = "Stated anew in this pin"
+    dropped = {row.name: why for row, why in below.gone}
+    dropped |= {row.name: f"{anew}, where upstream has it now: {row.verdict.to}." for row, _ in below.moves}
+    return dropped | {row.name: f"{anew}: {row.verdict.evidence}." for row in below.longer}
 
 
-def _why(port: Port, row: Row) -> str:
-    commit = f" ({row.commit})" if row.commit else ""
-    return f"On {port.new.name}: {row.verdict.kind}; {row.verdict.evidence}{commit}."
+def _told(port: Port, own: Decided) -> Iterator[str]:
+    """Yield what became of what the pin says itself, and why: nothing of it is left that could tell."""
+    yield from (f"{port.new.name}: left out {row.name}: {why}" for row, why in own.gone)
+    yield from (f"{port.new.name}: {row.name} stands at {row.verdict.to} now" for row, _ in own.moves)
+    yield from (f"{port.new.name}: {row.name}: {row.verdict.evidence}" for row in own.longer)
 
 
-def _kept_edits(port: Port, dropped: Iterable[str], longer: Mapping[int, Row]) -> list[tuple[str, TextEdit]]:
-    """Return the substitutions in a dropped file that still fit, or do with what stands above them.
+def _known(port: Port, moves: Iterable[Move], files: Mapping[str, bytes | None]) -> dict[str, str]:
+    """Return what the pin's own merge modules say by then, by the path of the module that they change."""
+    found: dict[str, str] = {}
+    for path in {move.path for move in moves}:
+        file = port.new.folder / "tree" / path
+        now = file.read_bytes() if file.is_file() else None
+        if (content := files.get(f"tree/{path}", now)) is not None:
+            found[path] = content.decode()
+    return found
+
+
+def _kept_edits(port: Port, dropped: Iterable[str], longer: Sequence[Row]) -> list[tuple[str, TextEdit]]:
+    """Return the layers' substitutions in a dropped file that still fit, or do with what stands above them.
 
     A file's are dropped together.
     """
-    gone = set(dropped)
+    gone, lengthened = set(dropped), set(map(id, longer))
     kept: list[tuple[str, TextEdit]] = []
     for row in port.rows:
-        if isinstance(row.said, SourcedEdit) and row.name in gone and (row.verdict.applies or id(row) in longer):
-            edit, lead = row.said.edit, row.verdict.lead if id(row) in longer else ""
+        is_kept = row.verdict.applies or id(row) in lengthened
+        if isinstance(row.said, SourcedEdit) and row.name in gone and is_kept and not is_own(port, row):
+            edit, lead = row.said.edit, row.verdict.lead if id(row) in lengthened else ""
             kept.append((row.name, replace(edit, find=lead + edit.find, replace=lead + edit.replace)))
     return kept
 
 
-def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> None:
-    known = {"all", *KINDS, *(kind.replace(" ", "-") for kind in KINDS)}
-    known |= {name for row in port.rows for name in _names(row)}
-    wrong = [f"--accept {one}" for one in decisions.accept if one not in known]
-    wrong += [f"--drop {name}" for name in drops if name not in known]
-    if wrong:
-        fix = "name one of the table, its symbol alone, or a kind; --accept also takes all"
-        raise UsageError(Problem(where=one, what="names no part that is open here", fix=fix) for one in wrong)
-
-
-def _obstacles(port: Port, moves: Iterable[tuple[Row, Move]]) -> Iterable[Problem]:
+def _obstacles(port: Port, moves: Iterable[tuple[Row, Move]], there: Sequence[Move]) -> Iterator[Problem]:
+    taken: set[tuple[str, str]] = set()
     for row, move in moves:
-        there = port.new.folder / "tree" / move.path
-        why = move.obstacle or (obstacle_in(there, move) if there.exists() else "")
+        if move in there:
+            continue
+        file = port.new.folder / "tree" / move.path
+        why = move.obstacle or (obstacle_in(file, move) if file.exists() else "")
+        if not why and (move.path, move.symbol) in taken:
+            why = "another operation moves there, too"
+        taken.add((move.path, move.symbol))
         if why:
             fix = f"write it at {row.verdict.to} by hand, and --drop '{row.name}=…' or delete it where it stands"
             yield Problem(where=row.name, what=f"cannot be stated anew by itself: {why}", fix=fix)
-
-
-def _own(port: Port, wanted: Iterable[Row]) -> Iterable[Problem]:
-    """Yield a problem for what is the pin's own: only what lies below can be dropped."""
-    content = load_content(port.new, port.version)
-    below = {(one.path, one.symbol) for one in content.operations if one.layer != port.new.name}
-    for row in wanted:
-        replaces = isinstance(row.said, Operation) and (row.said.path, row.said.symbol) in below
-        if row.layer == port.new.name and not (row.verdict.applies and replaces):
-            fix = f"edit or delete it at {row.where}, then --continue"
-            yield Problem(where=row.name, what="is this pin's own, which nothing drops", fix=fix)

@@ -1,7 +1,7 @@
 """Folder: an overlay and another pin → the files of the folder it is ported into, and what is written there later.
 
 Only that folder is written. What no longer applies is dropped by its pin, with why; what moved is stated there anew:
-the layers serve other pins, for which they are right as they are.
+the layers serve other pins, for which they are right as they are. What the pin says itself is changed where it stands.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from npu_overlays.overlay.lookup import readable
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.pin import Pin
 from npu_overlays.porting.settings import add_settings, configuration
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.reproducible import remove, write_atomically
 from npu_overlays.starting.project import readme, staged
 from npu_overlays.tree import SourceTree
 
@@ -170,22 +170,25 @@ def _state(state: State) -> bytes:
 
 
 def carry_out(
-    folder: Path, texts: Mapping[str, str], drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]
+    folder: Path, files: Mapping[str, bytes | None], drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]
 ) -> None:
     """Write into the folder of a port what was decided.
 
     Args:
         folder: of the port.
-        texts: merge modules, by the path of the module that they change.
+        files: by their paths in it, in the order in which they are to be written; None for those that go.
         drops: what the pin drops, by name with why.
         edits: substitutions of its own, by path.
     """
-    if not (texts or drops or edits):
+    if not (files or drops or edits):
         return
     foreign = set(_foreign(folder))
     # What is stated anew is there before it is dropped where it stood: a port that is killed in between loses nothing.
-    for path, text in texts.items():
-        write_atomically(folder / "tree" / path, text.encode())
+    for path, content in files.items():
+        if content is None:
+            remove(folder / path, within=folder)
+        else:
+            write_atomically(folder / path, content)
     add_settings(folder / CONFIG_FILE, drops, edits)
     ours = {path: digest for path, digest in _digests(folder).items() if path not in foreign}
     write_atomically(folder / STATE_FILE, _state(replace(read_state(folder), written=ours)))

@@ -144,6 +144,8 @@ def _arguments(one: Operation) -> Iterator[str]:
     yield from (f"{key}={_literal(text)}" for key, text in texts.items() if text)
     if one.unproven:
         yield f"unproven={_literal(one.unproven)}"
+    if one.accept:
+        yield f"accept=[{', '.join(_quoted(str(each)) for each in one.accept)}]"
     if one.depends:
         yield f"depends=[{', '.join(map(_quoted, one.depends))}]"
 

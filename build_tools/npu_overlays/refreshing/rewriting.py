@@ -14,7 +14,7 @@ from npu_overlays.refreshing.rendering import statement
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent
+from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
 _GONE = "pass  # gone"
@@ -75,17 +75,19 @@ def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
         # A class must hold something until it is known whether it holds anything else.
         yield Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where=where)
     else:
-        stub = _stub(text, node) if written.known.action == written.wanted.action == "edited" else ""
+        stub = _stub(text, node, written) if written.known.action == written.wanted.action == "edited" else ""
         new = statement(written.wanted, _arguments(text, node), shared=written.known.shared, stub=stub)
         yield Splice(start=start, end=end, text=reindent(new, old="", new=margin), where=where)
 
 
-def _stub(text: Module, node: ast.stmt) -> str:
-    """Return what an edit's marker stands on, as it is written; empty for a value."""
+def _stub(text: Module, node: ast.stmt, written: Written) -> str:
+    """Return what an edit's marker stands on, as it is written but for its name; empty for a value."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return ""
     own = text.lines(node.lineno, node.end_lineno or node.lineno)
-    return reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
+    wanted = written.wanted or written.known
+    stub = reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
+    return renamed(stub, written.known.shared or wanted.symbol.rpartition(".")[2])
 
 
 def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:

@@ -32,8 +32,8 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
     return _dumped(document)
 
 
-def with_change(
-    name: str, content: str, edit: TextEdit, path: str, replacement: str | None
+def with_change(  # noqa: PLR0913  # which substitution of which file, and what it is to look for and to put in
+    name: str, content: str, edit: TextEdit, path: str, replacement: str | None, *, find: str = ""
 ) -> tuple[str, TextEdit | None]:
     """Return a settings file in which a substitution is otherwise for one path.
 
@@ -43,6 +43,7 @@ def with_change(
         edit: the substitution.
         path: one of its paths.
         replacement: what it is to put in there; None to leave that path alone.
+        find: what it is to look for there; empty for what it looks for by now.
 
     Returns:
         The text, and where other paths share the substitution, the one that is then to be put in for this path.
@@ -55,7 +56,7 @@ def with_change(
             if len(edit.paths) > 1:
                 del entry["paths"][list(entry["paths"]).index(path)]
                 new = TextEdit(
-                    paths=(path,), find=edit.find, replace=replacement or "", count=edit.count, why=edit.why,
+                    paths=(path,), find=find or edit.find, replace=replacement or "", count=edit.count, why=edit.why,
                     bounds=edit.bounds, accept=edit.accept,
                 )  # fmt: skip
                 return _dumped(document), None if replacement is None else new
@@ -64,9 +65,22 @@ def with_change(
                 if not listed:
                     del holder["edit"]
             else:
+                entry["find"] = _text(find) if find else entry["find"]
                 entry["replace"] = _text(replacement)
             return _dumped(document), None
     raise AssertionError(edit)  # pragma: no cover  # it was read from this file
+
+
+def without_file(name: str, content: str, path: str) -> str:
+    """Return a settings file that says nothing of an added file any more."""
+    document = tomlkit.parse(content)
+    holder = _holder(name, document)
+    listed = holder["file"]
+    for number in reversed([number for number, entry in enumerate(listed) if entry["path"] == path]):
+        del listed[number]
+    if not listed:
+        del holder["file"]
+    return _dumped(document)
 
 
 def _holder(name: str, document: Any) -> Any:  # tomlkit's containers
