@@ -214,8 +214,8 @@ def test_substitutions_are_lengthened_and_taken_out_in_place(alone: Moving) -> N
             "replace": "searchpath: pkg://lib.config\nlimit: 64",
             "why": "More.",
         }
-    ] or rest[0]["find"].endswith("config\nlimit: 1")
-    assert "# Not there.\n" in (folder / "pyproject.toml").read_text("utf-8")
+    ]
+    assert "# More of it.\n[[tool.overlay.edit]]" in (folder / "pyproject.toml").read_text("utf-8")
     assert "+limit: 64\n reward:\n limit: 1\n" in base.diff(folder.name).replace("-limit: 1\n", "")
 
 
