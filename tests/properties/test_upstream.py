@@ -45,13 +45,14 @@ def _only(mode: Mode) -> pytest.MarkDecorator:
 
 
 @pytest.mark.upstream
+@pytest.mark.slow("first")
 @_only("git")
 def test_modules_of_the_pinned_commits(pin: Pinned, record_property: Callable[[str, object], None]) -> None:
     _check(pin, record_property)
 
 
 @pytest.mark.index
-@pytest.mark.slow
+@pytest.mark.slow("first")
 @pytest.mark.thorough
 @_only("archive")
 def test_modules_of_the_release_archives(pin: Pinned, record_property: Callable[[str, object], None]) -> None:

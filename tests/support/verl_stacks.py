@@ -36,8 +36,6 @@ REQUIREMENTS = (
     "pylatexenc",
     "ray>=2.41",
     "torchdata",
-    # Lies below the one that is tested; without a bound pip tries every newer one first, a quarter of a minute.
-    "transformers>=4.56,<5",
 )
 
 
@@ -48,7 +46,8 @@ class Stack:
     Args:
         verl: name of verl's overlay.
         transformers: name of the one it is paired with.
-        requirements: what this stack needs at versions of its own.
+        requirements: what this stack needs at versions of its own. The transformers among them lies below the one that
+            is tested: without a bound pip tries every newer one first, for a quarter of a minute.
         git_only: whether there is no release to build from where git cannot be reached.
     """
 
@@ -69,6 +68,8 @@ class Stack:
             options = ("--quiet", "--no-compile", "--disable-pip-version-check")
             arguments = [str(part) for part in (*pip, "install", *options, *wanted)]
             done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+            # Requirements of ours that contradict each other are a defect, and no reason to skip anything.
+            assert "ResolutionImpossible" not in done.stderr, done.stderr
             if done.returncode:
                 raise Unavailable(f"verl's dependencies cannot be installed: {done.stderr.strip()[-300:]}")
 
@@ -110,12 +111,12 @@ STACKS = (
     Stack(
         verl="verl@796871d",
         transformers="transformers@8365f70",
-        requirements=("tokenizers>=0.21,<0.22", "tensordict>=0.8,!=0.9.0,<=0.9.1"),
+        requirements=("tokenizers>=0.21,<0.22", "transformers>=4.55,<4.56", "tensordict>=0.8,!=0.9.0,<=0.9.1"),
         git_only=True,
     ),
     Stack(
         verl="verl@d62da49",
         transformers="transformers@91393fe",
-        requirements=("tokenizers>=0.22,<=0.23.0", "tensordict>=0.8,!=0.9.0,<=0.10.0"),
+        requirements=("tokenizers>=0.22,<=0.23.0", "transformers>=4.57,<5", "tensordict>=0.8,!=0.9.0,<=0.10.0"),
     ),
 )
