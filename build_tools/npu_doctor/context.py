@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from npu_doctor import origins, probe, versions
+from npu_doctor import origins, probe, repatching, versions
 from npu_doctor.ascend import Ascend
 from npu_doctor.commands import Started
 from npu_doctor.knowledge import Knowledge
@@ -54,7 +54,7 @@ class Context:
 
     def start(self) -> None:
         """Start what takes seconds, so that it runs while files are read."""
-        _ = self.ascend.started, self._probe
+        _ = self.ascend.started, self._probe, self._trial
 
     @cached_property
     def _modules(self) -> list[str]:
@@ -69,6 +69,16 @@ class Context:
     def imported(self) -> dict[str, Imported]:
         """How importing torch, torch_npu and acl went, in a child process; empty when not tried."""
         return probe.outcome(self._probe, self._modules)
+
+    @cached_property
+    def _trial(self) -> Started | None:
+        located = self.packages.locate("mindspeed.patch_utils")
+        return repatching.start(self.system, located.file if located else "")
+
+    @cached_property
+    def repatching(self) -> bool | None:
+        """Whether the installed MindSpeed keeps patches of methods when it renews them; None where nobody can tell."""
+        return repatching.outcome(self._trial)
 
     def origin(self, package: str) -> Origin | None:
         """Return where a package is imported from."""

@@ -311,6 +311,11 @@ class Machine:
         files = {"ray/__init__.py": "", "ray/_private/accelerators/npu.py": RAY.format(pattern=pattern)}
         self.install("ray", version, files)
 
+    def install_mindspeed(self, patches: str, adaptor: str = "def repatch(args): ...\n") -> None:
+        """Write MindSpeed's manager of patches, and what puts them in force."""
+        write(self.clones / "MindSpeed" / "mindspeed" / "patch_utils.py", patches)
+        write(self.clones / "MindSpeed" / "mindspeed" / "megatron_adaptor.py", adaptor)
+
     def install_megatron(self) -> None:
         """Put a clone of Megatron-LM and one of MindSpeed on the path."""
         for path in ("megatron/core/__init__.py", "megatron/training/__init__.py"):

@@ -93,7 +93,7 @@ def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
 def test_an_unknown_stack_is_wrong_usage(tmp_path: Path) -> None:
     done = run(sys.executable, tmp_path, "--stack", "x")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no stack `x`; there are: vllm-0.11, mindspeed-rl-2.3" in done.stderr
+    assert "no stack `x`; there are: verl-0.9.1, mindspeed-rl-2.3" in done.stderr
 
 
 def test_a_data_file_that_is_not_there_is_named(tmp_path: Path) -> None:

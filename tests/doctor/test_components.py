@@ -182,7 +182,7 @@ def test_another_python_than_the_stacks_will_do_where_every_table_allows_it(
 
 
 def test_an_unknown_stack_is_refused_with_those_there_are(machine: Machine) -> None:
-    with pytest.raises(DataError, match=r"no stack `x`; there are: vllm-0\.11, mindspeed-rl-2\.3, "):
+    with pytest.raises(DataError, match=r"no stack `x`; there are: verl-0\.9\.1, mindspeed-rl-2\.3, "):
         machine.report("x")
 
 

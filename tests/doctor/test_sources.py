@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.mindspeed import COMMITS, UnreachableError, real_patch_utils
+
 if TYPE_CHECKING:
     from .machine import Machine
 
@@ -32,3 +34,21 @@ def test_only_code_that_runs_on_import_says_what_is_needed(machine: Machine, con
 def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
     machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:[1g,expandable_segments:True,2g]"
     assert {row.level for symptom in (21, 23) for row in machine.rows(symptom)} == {"matched"}
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize(
+    ("release", "level"), [("mindspeed-rl-2.3", "broken"), ("2.3.0", "broken"), ("26.0.0", "matched")]
+)
+def test_a_trial_tells_which_release_of_mindspeed_undoes_its_patches(
+    machine: Machine, release: str, level: str
+) -> None:
+    assert release in COMMITS
+    try:
+        text = real_patch_utils(release)
+    except UnreachableError as reason:
+        pytest.skip(str(reason))
+    machine.install_mindspeed(text)
+
+    assert [row.level for row in machine.rows(34)] == [level]
+    assert list(machine.clones.rglob("__pycache__")) == []

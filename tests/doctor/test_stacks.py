@@ -60,10 +60,14 @@ def test_the_records_break_where_the_vendors_tables_say_so() -> None:
     assert found == {
         # No table has the vllm-ascend it names; that of its commit fits. What it contradicts is no pair of versions.
         "mindspeed-rl-2.3": set(),
+        # Versions that fit, by requirements that do not.
+        "verl-0.9.1-images": set(),
         # 2.5.1rc1 is in no table of torch_npu, and not what vllm-ascend 0.7.3 asks for.
         "vllm-0.7.3-2025-05": {"torch_npu", "torch_npu with vllm_ascend 0.7.3"},
         # 2.6.0 is CANN 8.2.RC1's; the development build of triton-ascend is in no table.
         "sglang-2025-09": {"cann with torch_npu 2.6.0"},
+        # 2.8.0 is CANN 8.3.RC1's, and vllm-ascend 0.13.0 asks for 2.8.0.post2.
+        "verl-0.7.1-images": {"cann with torch_npu 2.8.0", "torch_npu with vllm_ascend 0.13.0"},
     }
 
 
@@ -103,6 +107,18 @@ def test_a_record_states_its_contradictions_with_sources_and_has_a_variant(stack
                 "hdk": "25.3.RC1",
                 "transformers": "4.56.1",
                 "triton_ascend": "3.2.0.dev20250925",
+            },
+        ),
+        (
+            "verl-0.7.1-images",
+            {
+                "cann": "8.5.0",
+                "torch": "2.8.0",
+                "torch_npu": "2.8.0",
+                "vllm": "0.13.0",
+                "vllm_ascend": "0.13.0",
+                "triton_ascend": "3.2.0",
+                "megatron_core": "0.12.1",
             },
         ),
     ],
@@ -170,7 +186,7 @@ def test_the_build_tool_reads_the_same_stacks_and_finds_their_overlays(pytestcon
 
 
 def test_every_symptom_says_what_to_do_and_where_it_was_learnt() -> None:
-    assert sorted(KNOWLEDGE.symptoms) == list(range(1, 34))
+    assert sorted(KNOWLEDGE.symptoms) == list(range(1, 36))
     for symptom in KNOWLEDGE.symptoms.values():
         assert symptom.message
         assert symptom.cause
@@ -180,6 +196,13 @@ def test_every_symptom_says_what_to_do_and_where_it_was_learnt() -> None:
 
 # What contradicts the vendors' tables, another pin, or what the index has.
 STATED = {
+    "verl-0.9.1-images": [
+        "transformers vllm_ascend",
+        "numpy",
+        "triton_ascend",
+        "vllm torch",
+        "torch torch_npu",
+    ],
     "mindspeed-rl-2.3": [
         "vllm vllm_ascend",
         "vllm_ascend cann",
@@ -203,6 +226,14 @@ STATED = {
         "sglang torch",
         "torch_memory_saver",
         "torchvision transformers",
+        "torch torch_npu",
+    ],
+    "verl-0.7.1-images": [
+        "torch_npu vllm_ascend cann",
+        "vllm_ascend",
+        "verl vllm",
+        "mindspeed torch cann",
+        "verl numpy",
         "torch torch_npu",
     ],
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_doctor import knowledge
+from support.mindspeed import patch_utils
 
 from .machine import ATB, SMI, SOCKETS, TOOLKIT, Machine
 
@@ -494,8 +495,44 @@ def a_device_that_is_ill(machine: Machine) -> None:
     )
 
 
+@ill(34, "broken", "repatch of MindSpeed", "1cdd0abd75e40936ad31721c, undoes patches of methods")
+def a_mindspeed_that_undoes_its_patches(machine: Machine) -> None:
+    machine.install_mindspeed(patch_utils(mended=False))
+
+
+@ill(34, "compatible", "repatch of MindSpeed", "verl-npu keeps them")
+def a_mindspeed_that_would_undo_its_patches(machine: Machine) -> None:
+    a_mindspeed_that_undoes_its_patches(machine)
+    machine.module("verl/utils/npu/mindspeed.py")
+
+
+@ill(34, "compatible", "repatch of MindSpeed", "has no repatch")
+def a_mindspeed_without_repatch(machine: Machine) -> None:
+    machine.install_mindspeed(patch_utils(mended=True), adaptor="")
+
+
+@ill(34, "unknown", "repatch of MindSpeed", "could not be tried")
+def a_manager_that_does_nothing(machine: Machine) -> None:
+    machine.install_mindspeed("class MindSpeedPatchesManager:\n    patches_info = {}\n")
+
+
+@ill(34, "unknown", "repatch of MindSpeed", "could not be tried")
+def a_manager_whose_patches_have_no_effect(machine: Machine) -> None:
+    methods = "".join(f"    {name} = staticmethod(vars)\n" for name in ("remove_patches", "apply_patches"))
+    machine.install_mindspeed(f"class MindSpeedPatchesManager:\n{methods}    register_patch = print\n")
+
+
+ADAPTOR_FIRST = "try:\n    from mindspeed.megatron_adaptor import repatch\nexcept ImportError:\n    repatch = None\n"
+MEGATRON = "from megatron.core import parallel_state\n"
+
+
+@ill(35, "broken", "order of MindSpeed and Megatron", "megatron first: verl/workers/megatron_workers.py")
+def megatron_before_mindspeed(machine: Machine) -> None:
+    machine.module("verl/workers/megatron_workers.py", MEGATRON + ADAPTOR_FIRST)
+
+
 def test_there_is_a_state_for_every_symptom() -> None:
-    assert {case[0] for case in CASES} == set(knowledge.load().symptoms) == set(range(1, 34))
+    assert {case[0] for case in CASES} == set(knowledge.load().symptoms) == set(range(1, 36))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[4].__name__}")
@@ -522,10 +559,19 @@ def healthy_setter(machine: Machine) -> None:
     machine.install_torch_npu("2.7.1.dev20250724")
 
 
-TWINS: dict[int, Ill] = {1: healthy_x86, 3: healthy_setter}
+def healthy_mindspeed(machine: Machine) -> None:
+    machine.install_mindspeed(patch_utils(mended=True))
 
 
-@pytest.mark.parametrize("symptom", range(1, 34))
+def healthy_order(machine: Machine) -> None:
+    machine.module("verl/workers/megatron_workers.py", ADAPTOR_FIRST + MEGATRON)
+    machine.module("verl/utils/megatron_utils.py", MEGATRON)
+
+
+TWINS: dict[int, Ill] = {1: healthy_x86, 3: healthy_setter, 34: healthy_mindspeed, 35: healthy_order}
+
+
+@pytest.mark.parametrize("symptom", range(1, 36))
 def test_the_healthy_twin_has_a_matched_row_and_no_other(machine: Machine, symptom: int) -> None:
     if make := TWINS.get(symptom):
         make(machine)

@@ -17,6 +17,7 @@ from npu_doctor.checks import (
     install,
     interfaces,
     memory,
+    mindspeed,
     ownership,
     published,
     requirements,
@@ -54,6 +55,7 @@ CHECKS: Mapping[str, Check] = {
     "imports.cuda": imports.cuda,
     "imports.forbidden": imports.forbidden,
     "imports.megatron": imports.megatron,
+    "imports.order": mindspeed.order,
     "memory.expandable_segments": memory.expandable_segments,
     "memory.dynamic_segments": memory.dynamic_segments,
     "memory.allocator": memory.allocator,
@@ -79,5 +81,6 @@ CHECKS: Mapping[str, Check] = {
     "devices.processes": devices.processes,
     "devices.unaccounted": devices.unaccounted,
     "imports.real_imports": imports.real_imports,
+    "imports.repatch": mindspeed.repatch,
     "devices.ray": devices.ray,
 }

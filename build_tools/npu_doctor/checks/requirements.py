@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -113,12 +113,17 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
 
 
 def limits(context: Context) -> Iterator[Row]:
-    """Yield whether packages keep within the limits that hold for every stack."""
+    """Yield whether packages keep within the limits that hold for every stack, as far as nothing lifts them."""
     for limit in context.settings["limits"]:
         found = context.version(limit["component"])
-        if not found:
+        if not found or _is_lifted(context, limit.get("unless", {})):
             continue
         answer = versions.allows(limit["allow"], versions.public(found))
         level: Level = "unknown" if answer is None else "matched" if answer else "broken"
         name = context.settings["distributions"][limit["component"]]
         yield context.judge(limit["symptom"], name, level, found, limit["allow"], source=limit["source"])
+
+
+def _is_lifted(context: Context, unless: Mapping[str, str]) -> bool:
+    """Return whether a component is there at a version from which on a limit does not hold."""
+    return any(versions.allows(allow, versions.public(context.version(name))) for name, allow in unless.items())

@@ -1,0 +1,59 @@
+"""MindSpeed's patches of Megatron: whether they outlive `repatch`, and whether they come before Megatron."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from npu_doctor import files, syntax
+from npu_doctor.context import Context
+from npu_doctor.model import Row
+
+_ADAPTOR = "mindspeed.megatron_adaptor"
+# Where verl-npu takes patches off classes before it lets MindSpeed renew them.
+_OURS = "verl.utils.npu.mindspeed"
+_IMPORT = re.compile(rf"^[ \t]*(?:from|import)[ \t]+({re.escape(_ADAPTOR)}|megatron)\b", re.MULTILINE)
+
+
+def repatch(context: Context) -> Iterator[Row]:
+    """Yield whether the patches of methods are in force after `repatch`, as a trial of the installed manager shows."""
+    kept, adaptor = context.repatching, context.packages.locate(_ADAPTOR)
+    names = syntax.defined_names(adaptor.file) if adaptor else None
+    if names is None or not context.has("mindspeed.patch_utils"):
+        return
+    label, version = "repatch of MindSpeed", (context.version("mindspeed") or "of an unknown version")[:24]
+    expected = "all patches in force afterwards"
+    if "repatch" not in names:
+        why = "verl goes on without it, and MindSpeed never learns of the arguments of the run"
+        yield context.judge(34, label, "compatible", f"{version}, has no repatch", expected, why=why)
+    elif kept is None:
+        yield context.judge(34, label, "unknown", f"{version}, its patch_utils.py could not be tried", expected)
+    elif kept:
+        yield context.judge(34, label, "matched", f"{version}, keeps patches of methods", expected)
+    elif context.has(_OURS):
+        found = f"{version}, undoes patches of methods; verl-npu keeps them"
+        yield context.judge(34, label, "compatible", found, expected)
+    else:
+        yield context.judge(34, label, "broken", f"{version}, undoes patches of methods", expected)
+
+
+def order(context: Context) -> Iterator[Row]:
+    """Yield whether each file of verl that imports both MindSpeed's adaptor and Megatron begins with the adaptor."""
+    verl = context.packages.locate("verl")
+    if verl is None or not verl.folder or not context.has(_ADAPTOR):
+        return
+    firsts = {path: match for path in files.python_files(verl.folder) if (match := _first_import(path))}
+    late = [path.removeprefix(f"{verl.entry}/") for path, match in firsts.items() if match != _ADAPTOR]
+    if firsts:
+        found = (
+            f"megatron first: {', '.join(late[:3])}" if late else f"{_ADAPTOR} first, in {len(firsts)} files of verl"
+        )
+        expected = f"{_ADAPTOR} before megatron.core, in every process"
+        yield context.judge(35, "order of MindSpeed and Megatron", "broken" if late else "matched", found, expected)
+
+
+def _first_import(path: str) -> str:
+    """Return which of the two a file that imports MindSpeed's adaptor imports first; empty for any other file."""
+    text = files.text(path) or ""
+    match = _IMPORT.search(text) if _ADAPTOR in text else None
+    return match[1] if match else ""
