@@ -30,3 +30,32 @@ def vision_forward(self, hidden_state):
     if can_use_swiglu(hidden_state, self.act_fn):
         return self.down_proj(npu_swiglu(self.gate_proj(hidden_state), self.up_proj(hidden_state)))
     return upstream(self, hidden_state)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextMLP.forward",
+        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextMLP.forward",
+        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextMLP.forward",
+    ],
+    why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
+    since="4.57",
+)
+def forward(self, x):
+    if can_use_swiglu(x, self.act_fn):
+        return self.down_proj(npu_swiglu(self.gate_proj(x), self.up_proj(x)))
+    return upstream(self, x)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5MLP.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeMLP.forward",
+    ],
+    why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
+    since="5",
+)
+def forward(self, x):
+    if can_use_swiglu(x, self.act_fn):
+        return self.down_proj(npu_swiglu(self.gate_proj(x), self.up_proj(x)))
+    return upstream(self, x)

@@ -1,6 +1,8 @@
 """RMSNorm in one NPU operator, for every model that defines its own copy of it."""
 
+import torch
 from transformers.integrations.npu_kernels import can_use_rms_norm, npu_rms_norm
+from transformers.integrations.npu_norms import can_use_offset_rms_norm, npu_offset_rms_norm
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -8,7 +10,7 @@ from npu_overlays.markers import upstream, wrapped
 @wrapped(
     targets=[
         "src/transformers/models/llama/modeling_llama.py:LlamaRMSNorm.forward",
-        # Also the norm of Qwen2-VL and Qwen2.5-VL, which import it.
+        # Before 5 also the norm of Qwen2-VL and Qwen2.5-VL, which import it.
         "src/transformers/models/qwen2/modeling_qwen2.py:Qwen2RMSNorm.forward",
         "src/transformers/models/qwen3/modeling_qwen3.py:Qwen3RMSNorm.forward",
         "src/transformers/models/qwen3_moe/modeling_qwen3_moe.py:Qwen3MoeRMSNorm.forward",
@@ -20,3 +22,87 @@ def forward(self, hidden_states):
     if can_use_rms_norm(hidden_states, self.weight):
         return npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
     return upstream(self, hidden_states)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextRMSNorm.forward",
+        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextRMSNorm.forward",
+    ],
+    why="On NPU one fused operator instead of six; elsewhere unchanged.",
+    since="4.57",
+)
+def forward(self, hidden_states):
+    if can_use_rms_norm(hidden_states, self.weight):
+        return npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
+    return upstream(self, hidden_states)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLRMSNorm.forward",
+        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLRMSNorm.forward",
+    ],
+    why="On NPU one fused operator instead of six; elsewhere unchanged.",
+    since="5",
+)
+def forward(self, hidden_states):
+    if can_use_rms_norm(hidden_states, self.weight):
+        return npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
+    return upstream(self, hidden_states)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNorm.forward",
+    ],
+    why="On NPU one fused operator instead of six, for a weight kept as its distance from 1; elsewhere unchanged.",
+    since="4.57",
+)
+def offset_forward(self, x):
+    if can_use_offset_rms_norm(x, self.weight):
+        return npu_offset_rms_norm(x, self.weight, self.eps)
+    return upstream(self, x)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5RMSNorm.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeRMSNorm.forward",
+    ],
+    why="On NPU one fused operator instead of six, for a weight kept as its distance from 1; elsewhere unchanged.",
+    since="5",
+)
+def offset_forward(self, x):
+    if can_use_offset_rms_norm(x, self.weight):
+        return npu_offset_rms_norm(x, self.weight, self.eps)
+    return upstream(self, x)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNormGated.forward",
+    ],
+    why="On NPU the norm before the gate is one fused operator instead of six; elsewhere unchanged.",
+    since="4.57",
+)
+def gated_forward(self, hidden_states, gate=None):
+    if gate is not None and can_use_rms_norm(hidden_states, self.weight):
+        normed = npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
+        return (normed * torch.nn.functional.silu(gate.to(torch.float32))).to(hidden_states.dtype)
+    return upstream(self, hidden_states, gate)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5RMSNormGated.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeRMSNormGated.forward",
+    ],
+    why="On NPU the norm before the gate is one fused operator instead of six; elsewhere unchanged.",
+    since="5",
+)
+def gated_forward(self, hidden_states, gate=None):
+    if gate is not None and can_use_rms_norm(hidden_states, self.weight):
+        normed = npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
+        return (normed * torch.nn.functional.silu(gate.to(torch.float32))).to(hidden_states.dtype)
+    return upstream(self, hidden_states, gate)

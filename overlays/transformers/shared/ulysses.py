@@ -1,6 +1,6 @@
 """Ulysses sequence parallelism for vision-language models: slicing, once images have become embeddings."""
 
-from transformers.integrations.ulysses import ulysses_slice
+from transformers.integrations.ulysses import ulysses_slice, ulysses_slice_marked
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -11,7 +11,7 @@ from npu_overlays.markers import upstream, wrapped
         "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
     ],
     why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
-    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    until="5",
 )
 def forward(
     self,
@@ -42,5 +42,122 @@ def forward(
         output_hidden_states=output_hidden_states,
         return_dict=return_dict,
         cache_position=cache_position,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
+        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="5",
+)
+def forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    past_key_values=None,
+    inputs_embeds=None,
+    use_cache=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
+        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
+    "otherwise unchanged.",
+    since="4.57",
+    until="5",
+)
+def deepstack_forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    past_key_values=None,
+    inputs_embeds=None,
+    use_cache=None,
+    cache_position=None,
+    visual_pos_masks=None,
+    deepstack_visual_embeds=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        if deepstack_visual_embeds is not None:
+            deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
+        visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        cache_position=cache_position,
+        visual_pos_masks=visual_pos_masks,
+        deepstack_visual_embeds=deepstack_visual_embeds,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
+        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
+    "otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="5",
+)
+def deepstack_forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    past_key_values=None,
+    inputs_embeds=None,
+    use_cache=None,
+    visual_pos_masks=None,
+    deepstack_visual_embeds=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        if deepstack_visual_embeds is not None:
+            deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
+        visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        visual_pos_masks=visual_pos_masks,
+        deepstack_visual_embeds=deepstack_visual_embeds,
         **kwargs,
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
+NPU = "npu"
 # torch_npu.testing: what outputs of one operator may differ by.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-3, torch.bfloat16: 1e-3}
 # One unit in the last place: what a single different rounding may change.
@@ -31,3 +34,25 @@ def relative_error(actual: dict[str, torch.Tensor], exact: dict[str, torch.Tenso
 
 def _get(results: dict[str, torch.Tensor], like: dict[str, torch.Tensor], name: str) -> torch.Tensor:
     return results[name].float() if name in results else torch.zeros_like(like[name].float())
+
+
+def leaf(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    """Return random numbers that are the same every time."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def compare(
+    kernel: Callable[..., torch.Tensor], formula: Callable[..., torch.Tensor], *leaves: torch.Tensor, roundings: int = 2
+) -> None:
+    """Assert that outputs and gradients of a kernel on NPU are those of a formula on CPU."""
+    on_cpu = [leaf.clone().requires_grad_(leaf.is_floating_point()) for leaf in leaves]
+    on_npu = [leaf.to(NPU).requires_grad_(leaf.is_floating_point()) for leaf in leaves]
+    expected, actual = formula(*on_cpu), kernel(*on_npu)
+    assert_close(actual.detach(), expected.detach(), roundings=roundings)
+    weight = leaf(*expected.shape, dtype=expected.dtype, seed=9)
+    (expected * weight).sum().backward()
+    (actual * weight.to(NPU)).sum().backward()
+    for cpu, npu in zip(on_cpu, on_npu, strict=True):
+        if cpu.grad is not None:
+            assert npu.grad is not None
+            assert_close(npu.grad, cpu.grad, roundings=roundings)

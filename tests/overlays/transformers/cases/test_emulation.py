@@ -169,3 +169,24 @@ def test_an_optimiser_trains_on_the_device() -> None:
             optimiser.step()
             losses.append(loss.item())
     assert losses[-1] < 0.8 * losses[0]
+
+
+def test_what_is_written_through_views_of_views_has_the_cpus_gradients() -> None:
+    """Autograd finds the place that was written by where the view lies in its storage."""
+
+    def gradient(device: str) -> torch.Tensor:
+        leaf = torch.arange(18.0).view(2, 3, 3).to(device).requires_grad_()
+        states = leaf * 1.0
+        states[..., 1, :1] = states[..., 1, :1].clone() * 2
+        states[:, 2] = states[:, 0] * 3
+        (states.view(-1, 9)[:, 2:] * torch.arange(14.0).view(2, 7).to(device)).sum().backward()
+        assert leaf.grad is not None
+        return leaf.grad.cpu()
+
+    assert torch.equal(gradient("npu"), gradient("cpu"))
+
+
+def test_a_histogram_of_integers_is_counted() -> None:
+    numbers = torch.tensor([0, 2, 2, 5, 7], dtype=torch.int32, device="npu")
+    counted = torch.histc(numbers, bins=4, min=0, max=3)
+    assert (counted.cpu().tolist(), counted.dtype) == ([1, 0, 2, 0], torch.int32)

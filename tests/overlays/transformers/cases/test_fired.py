@@ -40,7 +40,7 @@ def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
         pytest.skip("FIRED does not name the file with the operations of this pin")
     names = json.loads(Path(file).read_text("utf-8"))
     with emulation.recorded({_code(name): name for name in names}) as recording:
-        for case in tiny_models.cases():
+        for case in tiny_models.representatives():
             tiny_models.run(case, "npu")
         _attend()
     called = {name: sorted(operators) for name, operators in sorted(recording.called.items())}

@@ -1,62 +1,19 @@
-"""Flash attention on the emulated NPU: the names verl imports, windows, packed sequences, and clear refusals."""
+"""Flash attention on the emulated NPU: windows, packed sequences, and clear refusals."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 import torch
 from comparison import assert_close
 from torch.nn import functional
+from transformers import modeling_flash_attention_utils
 from transformers.integrations import npu_flash_attention
-from transformers.integrations.npu_flash_attention import (
-    index_first_axis,
-    npu_flash_attn_func,
-    npu_flash_attn_varlen_func,
-    pad_input,
-    rearrange,
-    unpad_input,
-)
+from transformers.integrations.npu_flash_attention import npu_flash_attn_func, npu_flash_attn_varlen_func
 
 import emulation
-
-MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 1, 0, 1, 1]])
-TOKENS = [(row, column) for row in range(3) for column in range(5) if MASK[row, column]]
-
-
-def test_unpad_and_pad_take_what_verl_passes() -> None:
-    ids = torch.arange(15).view(3, 5)
-    tokens, indices, lengths, longest, *_ = unpad_input(ids.unsqueeze(-1), MASK)
-    assert tokens.tolist() == [[int(ids[place])] for place in TOKENS]
-    assert lengths.tolist() == [0, 3, 7, 10]
-    assert lengths.dtype == torch.int32
-    assert longest == 4
-    log_probs = torch.arange(10.0, requires_grad=True)
-    full = pad_input(hidden_states=log_probs.unsqueeze(-1), indices=indices, batch=3, seqlen=5).squeeze(-1)
-    assert torch.equal(full[MASK.bool()], log_probs)
-    assert not full[~MASK.bool()].any()
-    (full * torch.arange(15).view(3, 5)).sum().backward()
-    assert log_probs.grad is not None
-    assert log_probs.grad.tolist() == [row * 5 + column for row, column in TOKENS]
-
-
-def test_index_first_axis_takes_positions_as_verl_flattens_them() -> None:
-    _, indices, *_ = unpad_input(torch.zeros(3, 5, 1), MASK)
-    positions = torch.arange(15).view(3, 5)
-    plain = index_first_axis(rearrange(positions.unsqueeze(-1), "b s ... -> (b s) ..."), indices).transpose(0, 1)
-    assert plain.tolist() == [[int(positions[place]) for place in TOKENS]]
-    mrope = torch.stack([positions, positions + 100, positions + 200])
-    found = index_first_axis(rearrange(mrope, "c b s ... -> (b s) c ..."), indices).transpose(0, 1).unsqueeze(1)
-    assert found.shape == (3, 1, 10)
-    assert found[:, 0].tolist() == [[int(mrope[channel][place]) for place in TOKENS] for channel in range(3)]
-
-
-def test_unpadding_on_the_device_is_differentiable() -> None:
-    states = torch.randn(3, 5, 2).to("npu").requires_grad_()
-    tokens, indices, *_ = unpad_input(states, MASK.to("npu"))
-    (pad_input(tokens, indices, 3, 5) * 2).sum().backward()
-    assert states.grad is not None
-    assert torch.equal(states.grad.cpu(), 2.0 * MASK.unsqueeze(-1).expand(3, 5, 2))
 
 
 def _states(length: int, heads: int, seed: int, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -128,6 +85,25 @@ def test_joined_sequences_do_not_see_each_other(causal: bool, window: tuple[int,
         )
     assert_close(actual, expected)
     assert recording.waits["copy to the host"] == 1
+
+
+@pytest.mark.parametrize(("causal", "window"), WINDOWS, ids=str)
+def test_joined_sequences_can_have_more_keys_than_queries(causal: bool, window: tuple[int, int]) -> None:
+    queries, keys = (2, 1, 3), (4, 5, 3)
+    q = _states(6, 4, 1)[0]
+    k, v = (_states(12, 2, seed)[0] for seed in (2, 3))
+    parts = zip(q.split(queries), k.split(keys), v.split(keys), queries, keys, strict=True)
+    expected = torch.cat(
+        [
+            _expected(a[None], b[None], c[None], _allowed(rows, columns, causal=causal, window=window))[0]
+            for a, b, c, rows, columns in parts
+        ]
+    )
+    ends_q, ends_k = (torch.tensor(ends, dtype=torch.int32).to("npu") for ends in ([0, 2, 3, 6], [0, 4, 9, 12]))
+    actual = npu_flash_attn_varlen_func(
+        *(states.to("npu") for states in (q, k, v)), ends_q, ends_k, 3, 5, causal=causal, window_size=window
+    )
+    assert_close(actual, expected)
 
 
 def test_a_scale_and_a_dropout_are_handed_on() -> None:
@@ -238,7 +214,7 @@ def test_autocast_on_npu_decides_the_dtype_of_attention() -> None:
     assert seen == [torch.float32, torch.bfloat16]
 
 
-def test_attention_gets_the_requested_implementation_and_both_spellings_of_lengths() -> None:
+def test_attention_gets_the_requested_implementation() -> None:
     from transformers.integrations import flash_attention  # noqa: PLC0415
 
     module = _model("flash_attention_2").model.layers[0].self_attn
@@ -251,7 +227,7 @@ def test_attention_gets_the_requested_implementation_and_both_spellings_of_lengt
     q = torch.randn(1, 4, 3, 8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flash_attention, "_flash_attention_forward", spy)
-        flash_attention.flash_attention_forward(module, q, q, q, None, cumulative_seqlens_q=1, cu_seq_lens_k=2)
-    assert seen["implementation"] == "flash_attention_2"
-    assert (seen["cu_seq_lens_q"], seen["cu_seq_lens_k"]) == (1, 2)
-    assert "attn_implementation" not in seen
+        flash_attention.flash_attention_forward(module, q, q, q, None)
+    taken = inspect.signature(modeling_flash_attention_utils._flash_attention_forward).parameters
+    (name,) = {"implementation", "attn_implementation"} & taken.keys()
+    assert seen[name] == "flash_attention_2"

@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from comparison import DTYPES, assert_close
+from comparison import DTYPES, NPU, compare, leaf
 from torch import nn
 from torch.nn import functional
-from transformers.integrations import npu_kernels, npu_moe
-
-NPU = torch.device("npu")
-
-
-def _leaf(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def _compare(
-    kernel: Callable[..., torch.Tensor], formula: Callable[..., torch.Tensor], *leaves: torch.Tensor, roundings: int = 2
-) -> None:
-    """Assert that outputs and gradients of a kernel on NPU are those of a formula on CPU."""
-    on_cpu = [leaf.clone().requires_grad_(leaf.is_floating_point()) for leaf in leaves]
-    on_npu = [leaf.to(NPU).requires_grad_(leaf.is_floating_point()) for leaf in leaves]
-    expected, actual = formula(*on_cpu), kernel(*on_npu)
-    assert_close(actual.detach(), expected.detach(), roundings=roundings)
-    weight = _leaf(*expected.shape, dtype=expected.dtype, seed=9)
-    (expected * weight).sum().backward()
-    (actual * weight.to(NPU)).sum().backward()
-    for cpu, npu in zip(on_cpu, on_npu, strict=True):
-        if cpu.grad is not None:
-            assert npu.grad is not None
-            assert_close(npu.grad, cpu.grad, roundings=roundings)
+from transformers.integrations import npu_kernels
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -41,11 +16,11 @@ def test_rms_norm_is_the_models(dtype: torch.dtype, shape: tuple[int, ...]) -> N
     def formula(states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return functional.rms_norm(states.float(), weight.shape, weight.float(), 1e-6).to(states.dtype)
 
-    _compare(
+    compare(
         lambda x, w: npu_kernels.npu_rms_norm(x, w, 1e-6),
         formula,
-        _leaf(*shape, dtype=dtype),
-        _leaf(shape[-1], dtype=dtype),
+        leaf(*shape, dtype=dtype),
+        leaf(shape[-1], dtype=dtype),
     )
 
 
@@ -55,7 +30,7 @@ def test_swiglu_is_silu_times_up(dtype: torch.dtype, shape: tuple[int, ...]) -> 
     def formula(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
         return (functional.silu(gate.float()) * up.float()).to(gate.dtype)
 
-    _compare(npu_kernels.npu_swiglu, formula, _leaf(*shape, dtype=dtype), _leaf(*shape, dtype=dtype, seed=1))
+    compare(npu_kernels.npu_swiglu, formula, leaf(*shape, dtype=dtype), leaf(*shape, dtype=dtype, seed=1))
 
 
 ROTARY_SHAPES = [
@@ -70,15 +45,15 @@ ROTARY_SHAPES = [
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(("shape", "table"), ROTARY_SHAPES, ids=str)
 def test_rotary_rotates(dtype: torch.dtype, shape: tuple[int, ...], table: tuple[int, ...]) -> None:
-    cos, sin = _leaf(*table, seed=4).cos().to(dtype), _leaf(*table, seed=4).sin().to(dtype)
+    cos, sin = leaf(*table, seed=4).cos().to(dtype), leaf(*table, seed=4).sin().to(dtype)
 
     def formula(states: torch.Tensor) -> torch.Tensor:
         first, second = states.float().chunk(2, -1)
         rotated = torch.cat((-second, first), -1)
         return (states.float() * cos.float() + rotated * sin.float()).to(states.dtype)
 
-    assert npu_kernels.can_use_rotary(_leaf(*shape, dtype=dtype).to(NPU), cos.to(NPU), sin.to(NPU))
-    _compare(lambda x: npu_kernels.npu_rotary(x, cos.to(NPU), sin.to(NPU)), formula, _leaf(*shape, dtype=dtype))
+    assert npu_kernels.can_use_rotary(leaf(*shape, dtype=dtype).to(NPU), cos.to(NPU), sin.to(NPU))
+    compare(lambda x: npu_kernels.npu_rotary(x, cos.to(NPU), sin.to(NPU)), formula, leaf(*shape, dtype=dtype))
 
 
 @pytest.mark.parametrize(
@@ -100,22 +75,6 @@ def test_rotary_is_not_used_where_the_operator_refuses(shape: tuple[int, ...], t
     assert not npu_kernels.can_use_rotary(states, cos, cos)
     with pytest.raises(RuntimeError, match="npu_rotary_mul"):
         torch.ops.npu.npu_rotary_mul(states, cos, cos)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("ends", [(2, 2, 9), (9, 9, 9), (0, 4, 9), (3, 6, 9)], ids=str)
-def test_grouped_linear_is_one_linear_per_group(dtype: torch.dtype, ends: tuple[int, ...]) -> None:
-    def formula(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        sizes = torch.diff(torch.tensor((0, *ends))).tolist()
-        parts = zip(tokens.float().split(sizes), weights, strict=True)
-        # Every weight takes part, so that groups without a row get gradients of zero here too.
-        return torch.cat([part @ weight.float().t() for part, weight in parts]).to(tokens.dtype)
-
-    def kernel(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        return npu_moe.grouped_linear(tokens, npu_moe.Groups(torch.tensor(ends, device=NPU)), list(weights))
-
-    weights = [_leaf(5, 6, dtype=dtype, seed=seed) for seed in range(3)]
-    _compare(kernel, formula, _leaf(9, 6, dtype=dtype, seed=7), *weights)
 
 
 def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -153,6 +112,30 @@ def test_rms_norm_is_left_to_the_model_otherwise(states: torch.Tensor, weight: t
 def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation: object) -> None:
     assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
     assert not npu_kernels.can_use_swiglu(states, activation)
+
+
+@pytest.mark.parametrize(
+    ("states", "cos", "sin"),
+    [
+        (torch.bfloat16, torch.float32, torch.float32),
+        (torch.float32, torch.bfloat16, torch.float32),
+        (torch.float32, torch.float32, torch.bfloat16),
+        (torch.float64, torch.float64, torch.float64),
+    ],
+    ids=["wide tables", "narrow cosines", "narrow sines", "fp64"],
+)
+def test_rotary_is_left_to_the_model_for_other_dtypes(states: torch.dtype, cos: torch.dtype, sin: torch.dtype) -> None:
+    whole = [_npu(1, 1, 2, 4)] * 3
+    assert npu_kernels.can_use_rotary(*whole)
+    assert not npu_kernels.can_use_rotary(*(_npu(1, 1, 2, 4, dtype=dtype) for dtype in (states, cos, sin)))
+
+
+@pytest.mark.parametrize("trained", ["cos", "sin"])
+def test_rotary_is_left_to_the_model_where_its_tables_are_trained(trained: str) -> None:
+    tables = {"cos": _npu(1, 1, 2, 4), "sin": _npu(1, 1, 2, 4)}
+    assert npu_kernels.can_use_rotary(_npu(1, 1, 2, 4).requires_grad_(), **tables)
+    tables[trained].requires_grad_()
+    assert not npu_kernels.can_use_rotary(_npu(1, 1, 2, 4).requires_grad_(), **tables)
 
 
 def test_tensor_subclasses_are_left_to_the_model() -> None:

@@ -7,10 +7,10 @@ import os
 
 import pytest
 import torch
-from comparison import DTYPES, assert_close
+from comparison import DTYPES, NPU, assert_close, compare, leaf
 from torch import nn
 from transformers import Qwen3MoeConfig
-from transformers.integrations import npu_moe
+from transformers.integrations import npu_grouped, npu_moe
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 import emulation
@@ -36,6 +36,22 @@ def _block(
     for parameter in block.parameters():
         nn.init.normal_(parameter, std=0.4)
     return block.to(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("ends", [(2, 2, 9), (9, 9, 9), (0, 4, 9), (3, 6, 9)], ids=str)
+def test_grouped_linear_is_one_linear_per_group(dtype: torch.dtype, ends: tuple[int, ...]) -> None:
+    def formula(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        sizes = torch.diff(torch.tensor((0, *ends))).tolist()
+        parts = zip(tokens.float().split(sizes), weights, strict=True)
+        # Every weight takes part, so that groups without a row get gradients of zero here too.
+        return torch.cat([part @ weight.float().t() for part, weight in parts]).to(tokens.dtype)
+
+    def kernel(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        return npu_moe.grouped_linear(tokens, npu_grouped.Groups(torch.tensor(ends, device=NPU)), list(weights))
+
+    weights = [leaf(5, 6, dtype=dtype, seed=seed) for seed in range(3)]
+    compare(kernel, formula, leaf(9, 6, dtype=dtype, seed=7), *weights)
 
 
 Results = dict[str, torch.Tensor | None]
@@ -201,7 +217,7 @@ def test_under_the_compiler_experts_run_one_by_one(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_version_is_asked_at_most_once_what_it_can_do() -> None:
-    npu_moe._splits_reduction.cache_clear()
+    npu_grouped._splits_reduction.cache_clear()
     _, first = _run(_block(), torch.randn(2, 5, 16), "npu")
     _, second = _run(_block(), torch.randn(2, 5, 16), "npu")
     asked = first.fused("npu_grouped_matmul") - second.fused("npu_grouped_matmul")
@@ -219,6 +235,27 @@ def test_frozen_weights_cost_no_gradient() -> None:
     assert actual["experts.0.up_proj.weight"] is None
     assert_close(actual["input"], expected["input"])
     assert recording.fused("npu_grouped_matmul") == 6
+
+
+def test_of_half_frozen_experts_the_others_learn() -> None:
+    block = _block()
+    block.experts[1].requires_grad_(requires_grad=False)
+    states = torch.randn(2, 30, 16)
+    expected, _ = _run(block, states, "cpu")
+    actual, _ = _run(block, states, "npu")
+    assert {name for name, found in actual.items() if found is None} == {
+        f"experts.1.{name}_proj.weight" for name in ("gate", "up", "down")
+    }
+    for name, tensor in expected.items():
+        found = actual[name]
+        if found is not None:
+            assert tensor is not None
+            assert_close(found, tensor, roundings=4)
+
+
+def test_no_experts_are_left_to_the_model() -> None:
+    block = _block().to("npu")
+    assert not npu_moe.can_use_grouped_experts(torch.ones(3, 16, device=NPU), [], type(block.experts[0]))
 
 
 def test_without_gradients_only_the_forward_runs() -> None:

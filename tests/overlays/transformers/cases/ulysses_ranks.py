@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ def _use_cpu_flash() -> None:
     from transformers import modeling_flash_attention_utils as utils  # noqa: PLC0415
 
     utils._flash_fn, utils._flash_varlen_fn = _cpu_flash, _cpu_flash_varlen
+    # From 5 on the functions are those of the implementation that was asked for last.
+    utils._loaded_implementation = "flash_attention_2"
     utils._pad_fn, utils._unpad_fn = utils._pad_input, utils._unpad_input
     utils._process_flash_kwargs_fn = utils._lazy_define_process_function(_cpu_flash_varlen)
 
@@ -99,6 +102,15 @@ def _vision_language_model() -> nn.Module:
 
     rope = {"rope_scaling": {"type": "mrope", "mrope_section": [0, 1, 1]}}
     model: nn.Module = Qwen2_5_VLTextModel(Qwen2_5_VLTextConfig(**_sizes(), **rope, attn_implementation="eager"))
+    return model
+
+
+def _deepstack_model() -> nn.Module:
+    from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLTextConfig  # noqa: PLC0415
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextModel  # noqa: PLC0415
+
+    rope = {"rope_scaling": {"rope_type": "default", "mrope_section": [2, 1, 1]}, "head_dim": 8}
+    model: nn.Module = Qwen3VLTextModel(Qwen3VLTextConfig(**_sizes(), **rope, attn_implementation="eager"))
     return model
 
 
@@ -155,6 +167,39 @@ def _check_vision_language(rank: int, ranks: int) -> None:
     embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
     whole = {"inputs_embeds": embeddings, "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
     _check_model(rank, ranks, _vision_language_model, whole, whole, 32)
+
+
+def _check_deepstack(rank: int, ranks: int) -> None:
+    """Features of images are added between layers: each rank adds those in its slice, of which one rank has none."""
+    generator = torch.Generator().manual_seed(1)
+    marks = torch.zeros(1, TOTAL, dtype=torch.bool)
+    marks[0, [1, 2, 3, 9, 14, 15]] = True
+    whole = {
+        "inputs_embeds": torch.randn(1, TOTAL, 32, generator=generator),
+        "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous(),
+        "visual_pos_masks": marks,
+        "deepstack_visual_embeds": [torch.randn(6, 32, generator=generator) for _ in range(2)],
+    }
+    assert any(not part.any() for part in marks.chunk(ranks, dim=1))
+    _check_model(rank, ranks, _deepstack_model, whole, whole, 32)
+
+
+def _check_marked(rank: int, ranks: int) -> None:
+    """Of several sequences, each rank has the marked places of its slice of every one."""
+    from transformers.integrations.ulysses import register_ulysses_group, ulysses_slice_marked  # noqa: PLC0415
+
+    marks = torch.rand(3, 2 * ranks, generator=torch.Generator().manual_seed(2)) < 0.6
+    places = torch.arange(marks.numel()).view(marks.shape)
+    rows = places[marks].float().unsqueeze(-1).requires_grad_()
+    assert ulysses_slice_marked(rows, marks) is rows
+    register_ulysses_group(lambda: dist.group.WORLD)
+    mine = ulysses_slice_marked(rows, marks)
+    register_ulysses_group(None)
+    wanted = places.chunk(ranks, dim=1)[rank][marks.chunk(ranks, dim=1)[rank]]
+    assert mine.squeeze(-1).tolist() == wanted.tolist()
+    mine.sum().backward()
+    assert rows.grad is not None
+    assert rows.grad.sum() == len(wanted)
 
 
 def _check_heads(rank: int, ranks: int) -> None:
@@ -227,6 +272,9 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
     _check_refusals(ranks)
     _check_text(rank, ranks)
     _check_vision_language(rank, ranks)
+    _check_marked(rank, ranks)
+    if find_spec("transformers.models.qwen3_vl"):
+        _check_deepstack(rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
     # All checks are done; leaving the ordinary way, gloo's threads abort the process now and then.

@@ -9,6 +9,7 @@ from .ulysses import ulysses_attention
 @added(
     why="FlashAttentionKwargs documented names up to 4.56.0 that attention then ignored; both spellings work.",
     forwarded="https://github.com/huggingface/transformers/commit/14b89fed24480c68a8363982c91d825bb8bac12d",
+    until="5",
 )
 def _with_current_names(kwargs):
     former = {"cumulative_seqlens_q": "cu_seq_lens_q", "cumulative_seqlens_k": "cu_seq_lens_k"}
@@ -28,6 +29,27 @@ def _with_current_names(kwargs):
     why="Sequence parallelism without a runtime patch (passes through unless a group is registered), the requested "
     "implementation under the name attention reads, and the NPU's autocast instead of the GPU's.",
     forwarded="https://github.com/huggingface/transformers/commit/ae60c77689d8e9f4cd765e88047064fa41458ca7",
-    drop_when="transformers asks for autocast by device and verl no longer needs its Ulysses patch",
+    until="5",
 )
 def flash_attention_forward(): ...
+
+
+@edited(
+    ("attn_output = _flash_attention_forward(", "attn_output = ulysses_attention(\n    _flash_attention_forward,"),
+    uses=[ulysses_attention],
+    why="Sequence parallelism without a runtime patch (passes through unless a group is registered).",
+    drop_when="verl no longer needs its Ulysses patch",
+    since="5",
+)
+def flash_attention_forward(): ...
+
+
+@edited(
+    ('torch.is_autocast_enabled("cuda")', "autocast_enabled(query.device)"),
+    ('torch.get_autocast_dtype("cuda")', "autocast_dtype(query.device)"),
+    uses=[autocast_dtype, autocast_enabled],
+    why="The NPU's autocast is asked instead of the GPU's.",
+    since="5",
+    until="5.10",
+)
+def get_target_dtype(): ...

@@ -21,7 +21,7 @@ _BAND_MASK_MODE = added(4, why="The operator's mode for sliding windows.")
 _UNLIMITED = added(2147483647, why="The operator's value for a window that does not end.")
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
 def index_first_axis(tensor, indices):
     """Return the rows of `tensor` at `indices`, differentiable.
 
@@ -32,13 +32,13 @@ def index_first_axis(tensor, indices):
     return tensor.index_select(0, indices)
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
 def pad_input(hidden_states, indices, batch, seqlen):
     """Return (tokens, …) put back to (batch, seqlen, …), zero where no token was; undoes `unpad_input`."""
     return _pad_input(hidden_states, indices, batch, seqlen)
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
 def unpad_input(hidden_states, attention_mask, unused_mask=None):
     """Return the tokens of (batch, seqlen, …) that `attention_mask` keeps, and where they were.
 
@@ -50,7 +50,7 @@ def unpad_input(hidden_states, attention_mask, unused_mask=None):
     return _unpad_input(hidden_states, attention_mask, unused_mask)
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", drop_when="verl stops importing it")
+@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
 def rearrange(tensor, pattern, **axes_lengths):
     """Return `einops.rearrange`; einops is imported here so that importing transformers does not need it."""
     from einops import rearrange as einops_rearrange  # noqa: PLC0415

@@ -8,13 +8,13 @@ read back to the host.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
+from .npu_grouped import MAX_GROUPS, MAX_INNER, Groups, grouped_products, grouped_reductions
 from .npu_kernels import (
     FUSED_DTYPES,
     autocast_dtype,
@@ -24,20 +24,12 @@ from .npu_kernels import (
     is_silu,
     npu_swiglu,
     on_npu,
-    operator_arguments,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Limits of npu_grouped_matmul: length of its tensor lists, groups, and the innermost dimension.
-_MAX_LIST = 128
-_MAX_GROUPS = 1024
-_MAX_INNER = 65535
 _MAX_PERMUTE_TOP_K = 512
-_SPLIT_TOKENS = 0
-_SPLIT_REDUCTION = 2
-_ONE_OUTPUT = 2
 
 
 def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Module], expert_class: type) -> bool:
@@ -62,7 +54,7 @@ def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Mo
     if dtype not in FUSED_DTYPES or not has_operator("npu_grouped_matmul"):
         return False
     experts = tuple(experts)
-    return 0 < len(experts) <= _MAX_GROUPS and all(_is_plain(expert, expert_class, dtype) for expert in experts)
+    return 0 < len(experts) <= MAX_GROUPS and all(_is_plain(expert, expert_class, dtype) for expert in experts)
 
 
 def npu_grouped_experts(
@@ -83,28 +75,12 @@ def npu_grouped_experts(
     leaves ``.grad`` at None: telling them apart would need the host.
     """
     experts = tuple(experts)
-    groups = Groups(_group_ends(selected, len(experts)))
-    tokens, routing = _dispatch(hidden_states, selected)
+    groups = Groups(group_ends(selected, len(experts)))
+    tokens, routing = dispatch(hidden_states, selected)
     gate = grouped_linear(tokens, groups, [expert.gate_proj.weight for expert in experts])
     up = grouped_linear(tokens, groups, [expert.up_proj.weight for expert in experts])
     down = grouped_linear(npu_swiglu(gate, up), groups, [expert.down_proj.weight for expert in experts])
-    return _combine(down, routing, weights)
-
-
-class Groups:
-    """How rows are divided into consecutive groups.
-
-    Args:
-        ends: shape (groups,), int64, on the device: where each group ends; the last is the number of rows.
-    """
-
-    def __init__(self, ends: torch.Tensor) -> None:
-        self.ends = ends
-
-    @functools.cached_property
-    def sizes(self) -> list[int]:
-        """Rows of each group, read back to the host; it waits for the device, once for all products of a layer."""
-        return torch.diff(self.ends, prepend=self.ends.new_zeros(1)).tolist()
+    return combine(down, routing, weights)
 
 
 def grouped_linear(tokens: torch.Tensor, groups: Groups, weights: list[torch.Tensor]) -> torch.Tensor:
@@ -128,7 +104,7 @@ class _GroupedLinear(torch.autograd.Function):
     def forward(ctx: Any, tokens: torch.Tensor, groups: Groups, *weights: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(tokens, *weights)
         ctx.groups = groups
-        return _grouped_matmul(tokens, [weight.t() for weight in weights], groups.ends)
+        return grouped_products(tokens, [weight.t() for weight in weights], groups)
 
     @staticmethod
     @once_differentiable
@@ -136,65 +112,21 @@ class _GroupedLinear(torch.autograd.Function):
         tokens, *weights = ctx.saved_tensors
         gradient = gradient.contiguous()
         needs_tokens, _, *needs_weights = ctx.needs_input_grad
-        token_gradient = _grouped_matmul(gradient, weights, ctx.groups.ends) if needs_tokens else None
+        token_gradient = grouped_products(gradient, weights, ctx.groups) if needs_tokens else None
         if not any(needs_weights):
             return (token_gradient, None, *(None for _ in weights))
-        weight_gradients = _weight_gradients(tokens, gradient, ctx.groups)
-        wanted = (one if needs_weights[number] else None for number, one in enumerate(weight_gradients))
-        return (token_gradient, None, *wanted)
+        # Autograd passes over those of frozen weights.
+        return (token_gradient, None, *grouped_reductions(gradient, tokens, ctx.groups).unbind(0))
 
 
-def _grouped_matmul(rows: torch.Tensor, matrices: list[torch.Tensor], ends: torch.Tensor) -> torch.Tensor:
-    """Return ``rows[group] @ matrices[group]``; a transposed matrix is read in place, without a copy."""
-    # The operator's list has a length limit; one stacked tensor has none but costs a copy of the weights.
-    weight = matrices if len(matrices) <= _MAX_LIST else [torch.stack(matrices)]
-    return torch.ops.npu.npu_grouped_matmul(
-        [rows], weight, group_list=ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_TOKENS, group_list_type=0
-    )[0]
-
-
-def _weight_gradients(tokens: torch.Tensor, gradient: torch.Tensor, groups: Groups) -> tuple[torch.Tensor, ...]:
-    """Return ``gradient[group].T @ tokens[group]`` for every group, each of shape (out, in)."""
-    if _splits_reduction(tokens.device):
-        return _split_reduction(gradient.t(), tokens, groups.ends).unbind(0)
-    # torch_npu 2.5 and 2.6: one product per group, and the host must know how large they are.
-    gradients = gradient.split(groups.sizes)
-    return tuple(gradients[number].t() @ rows for number, rows in enumerate(tokens.split(groups.sizes)))
-
-
-def _split_reduction(left: torch.Tensor, right: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-    """Return ``left[:, group] @ right[group]`` for every group, shape (groups, …); `left` is a transposed view."""
-    return torch.ops.npu.npu_grouped_matmul(
-        [left], [right], group_list=ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_REDUCTION, group_list_type=0
-    )[0]
-
-
-@functools.cache
-def _splits_reduction(device: torch.device) -> bool:
-    """Return whether the operator can split the reduced dimension (torch_npu 2.7.1 and newer).
-
-    2.5.1 would return a tensor of the wrong shape and gives itself away by
-    the default of `group_type`; 2.6.0 has the same schema as newer versions
-    but refuses, so it is asked once, with a tiny product.
-    """
-    if operator_arguments("npu_grouped_matmul").get("group_type") is not None:
-        return False
-    rows = torch.zeros(16, 16, dtype=torch.float16, device=device)
-    ends = torch.tensor([8, 16], dtype=torch.int64, device=device)
-    try:
-        return _split_reduction(rows.t(), rows, ends).shape == (2, 16, 16)
-    except RuntimeError:
-        return False
-
-
-def _group_ends(selected: torch.Tensor, groups: int) -> torch.Tensor:
+def group_ends(selected: torch.Tensor, groups: int) -> torch.Tensor:
     """Return how many pairs go to experts up to and including each: where each expert's rows end, int64, on device."""
     numbers = torch.arange(groups, device=selected.device, dtype=selected.dtype)
     return (selected.reshape(1, -1) <= numbers.unsqueeze(1)).sum(dim=1)
 
 
-def _dispatch(hidden_states: torch.Tensor, selected: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-    """Return the rows of `hidden_states` sorted by expert, one per pair, and what :func:`_combine` needs to undo it."""
+def dispatch(hidden_states: torch.Tensor, selected: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+    """Return the rows of `hidden_states` sorted by expert, one per pair, and what :func:`combine` needs to undo it."""
     if _has_permute(selected.shape[1]):
         tokens, positions = torch.ops.npu.npu_moe_token_permute(hidden_states, selected.to(torch.int32))
         return tokens, (positions,)
@@ -205,7 +137,7 @@ def _dispatch(hidden_states: torch.Tensor, selected: torch.Tensor) -> tuple[torc
     return _TakeTokens.apply(hidden_states, order, positions), (positions, order)
 
 
-def _combine(rows: torch.Tensor, routing: tuple[torch.Tensor, ...], weights: torch.Tensor) -> torch.Tensor:
+def combine(rows: torch.Tensor, routing: tuple[torch.Tensor, ...], weights: torch.Tensor) -> torch.Tensor:
     """Return, per token, the sum of its pairs' rows times their weights."""
     if len(routing) == 1:
         return torch.ops.npu.npu_moe_token_unpermute(rows, routing[0], weights)
@@ -266,7 +198,7 @@ def _is_plain_linear(module: nn.Module, dtype: torch.dtype) -> bool:
         and not _is_hooked(module)
         and on_npu(module.weight)
         and module.weight.dtype == dtype
-        and max(module.weight.shape) <= _MAX_INNER
+        and max(module.weight.shape) <= MAX_INNER
     )
 
 

@@ -22,6 +22,9 @@ from torch.autograd.function import once_differentiable
 GroupGetter = Callable[[], Any]
 _group_getter: GroupGetter | None = None
 
+# The text models that slice their input here, once images have become embeddings; frameworks leave these alone.
+SLICED_MODELS = ("Qwen2VLTextModel", "Qwen2_5_VLTextModel", "Qwen3VLTextModel", "Qwen3VLMoeTextModel")
+
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
 _HEADS = 2
@@ -110,6 +113,21 @@ def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
             f"a sequence of length {tensor.shape[dim]} cannot be split evenly over {ranks} ranks: pad it first"
         )
     return tensor.chunk(ranks, dim=dim)[dist.get_rank(group)].contiguous()
+
+
+def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
+    """Return those of `rows` whose places lie in this rank's slice, or all of them with no group registered.
+
+    Args:
+        rows: shape (places, …), one for each True of `marks`, in their order.
+        marks: shape (batch, length), bool, of whole sequences.
+    """
+    group = ulysses_group()
+    if group is None:
+        return rows
+    mine = torch.zeros_like(marks)
+    mine.chunk(dist.get_world_size(group), dim=_LENGTH)[dist.get_rank(group)].fill_(True)
+    return rows[mine[marks]]
 
 
 def _spread_heads(states: torch.Tensor, query: torch.Tensor, ranks: int) -> torch.Tensor:

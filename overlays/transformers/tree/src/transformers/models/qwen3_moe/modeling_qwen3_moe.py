@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Qwen3MoeSparseMoeBlock:
     @wrapped(
         why="On NPU all experts run in a few grouped operators, without waiting for the host, instead of one by one.",
-        drop_when="transformers has a grouped expert kernel for NPU",
+        until="5",
     )
     def forward(self, hidden_states):
         if not can_use_grouped_experts(hidden_states, self.experts, Qwen3MoeMLP):

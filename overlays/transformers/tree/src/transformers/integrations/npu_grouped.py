@@ -1,0 +1,90 @@
+"""Grouped matrix products in one NPU operator, and what their backward needs.
+
+Rows are sorted by group, and every group is multiplied with a matrix of its
+own. The operator has no backward in any version of torch_npu; who calls these
+functions brings an autograd function.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from .npu_kernels import operator_arguments
+
+# Limits of npu_grouped_matmul: length of its tensor lists, groups, and the innermost dimension.
+_MAX_LIST = 128
+MAX_GROUPS = 1024
+MAX_INNER = 65535
+_SPLIT_ROWS = 0
+_SPLIT_REDUCTION = 2
+_ONE_OUTPUT = 2
+
+
+class Groups:
+    """How rows are divided into consecutive groups.
+
+    Args:
+        ends: shape (groups,), int64, on the device: where each group ends; the last is the number of rows.
+    """
+
+    def __init__(self, ends: torch.Tensor) -> None:
+        self.ends = ends
+
+    @functools.cached_property
+    def sizes(self) -> list[int]:
+        """Rows of each group, read back to the host; it waits for the device, once for all products of a layer."""
+        return torch.diff(self.ends, prepend=self.ends.new_zeros(1)).tolist()
+
+
+def grouped_products(rows: torch.Tensor, matrices: list[torch.Tensor], groups: Groups) -> torch.Tensor:
+    """Return ``rows[group] @ matrices[group]``, one below the other; a transposed matrix is read in place.
+
+    Args:
+        rows: shape (rows, in), contiguous.
+        matrices: one per group, shape (in, out), all alike and all transposed views or none; or one tensor that
+            holds all of them, shape (groups, in, out).
+        groups: where the groups end.
+    """
+    # The operator's list has a length limit; one stacked tensor has none but costs a copy of the weights.
+    weight = matrices if len(matrices) <= _MAX_LIST else [torch.stack(matrices)]
+    return torch.ops.npu.npu_grouped_matmul(
+        [rows], weight, group_list=groups.ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_ROWS, group_list_type=0
+    )[0]
+
+
+def grouped_reductions(left: torch.Tensor, right: torch.Tensor, groups: Groups) -> torch.Tensor:
+    """Return ``left[group].T @ right[group]`` for every group, shape (groups, left's columns, right's columns)."""
+    if _splits_reduction(left.device):
+        return _split_reduction(left.t(), right, groups.ends)
+    # torch_npu 2.5 and 2.6: one product per group, and the host must know how large they are.
+    products = left.new_empty(len(groups.sizes), left.shape[1], right.shape[1])
+    for product, rows, others in zip(products, left.split(groups.sizes), right.split(groups.sizes), strict=True):
+        torch.mm(rows.t(), others, out=product)
+    return products
+
+
+def _split_reduction(left: torch.Tensor, right: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """Return ``left[:, group] @ right[group]`` for every group, shape (groups, …); `left` is a transposed view."""
+    return torch.ops.npu.npu_grouped_matmul(
+        [left], [right], group_list=ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_REDUCTION, group_list_type=0
+    )[0]
+
+
+@functools.cache
+def _splits_reduction(device: torch.device) -> bool:
+    """Return whether the operator can split the reduced dimension (torch_npu 2.7.1 and newer).
+
+    2.5.1 would return a tensor of the wrong shape and gives itself away by
+    the default of `group_type`; 2.6.0 has the same schema as newer versions
+    but refuses, so it is asked once, with a tiny product.
+    """
+    if operator_arguments("npu_grouped_matmul").get("group_type") is not None:
+        return False
+    rows = torch.zeros(16, 16, dtype=torch.float16, device=device)
+    ends = torch.tensor([8, 16], dtype=torch.int64, device=device)
+    try:
+        return _split_reduction(rows.t(), rows, ends).shape == (2, 16, 16)
+    except RuntimeError:
+        return False

@@ -1,0 +1,95 @@
+"""Experts whose weights are one tensor, on Ascend NPUs: one grouped product for all of them, with its backward.
+
+Mixtures of experts of transformers 5 sort their tokens by expert and multiply
+each expert's rows with its slice of a weight of shape (experts, in, out). No
+value is read back to the host for that here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from .npu_grouped import MAX_GROUPS, MAX_INNER, Groups, grouped_products, grouped_reductions
+from .npu_kernels import FUSED_DTYPES, has_operator, on_npu
+
+
+def can_use_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> bool:
+    """Return whether :func:`npu_grouped_mm` multiplies these as transformers does.
+
+    False under torch.compile, which cannot see that a grouped matrix product
+    has no backward of its own, for quantised and sharded weights, and where
+    shapes do not fit, which transformers says better.
+    """
+    return (
+        on_npu(rows)
+        and on_npu(weight)
+        and on_npu(ends)
+        and not torch.compiler.is_compiling()
+        and rows.is_floating_point()
+        and weight.dtype in FUSED_DTYPES
+        and ends.dtype in (torch.int32, torch.int64)
+        and rows.numel() > 0
+        and weight.numel() > 0
+        and rows.shape[1:] == weight.shape[1:2]
+        and ends.shape == weight.shape[:1]
+        and weight.dim() == 3  # noqa: PLR2004  # experts, in, out
+        and len(weight) <= MAX_GROUPS
+        and max(weight.shape) <= MAX_INNER
+        and has_operator("npu_grouped_matmul")
+    )
+
+
+def npu_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """Return ``rows[group] @ weight[group]`` for consecutive groups of rows, differentiable.
+
+    Args:
+        rows: shape (rows, in), the groups one after the other; another dtype than the weight's is cast to that.
+        weight: shape (groups, in, out), contiguous or a transposed view; anything else is copied.
+        ends: shape (groups,), int32 or int64: where each group ends.
+
+    Returns:
+        Shape (rows, out), dtype of the weight. Under expert parallelism rows
+        of other ranks' experts lie behind the last end. The operator wants a
+        list that ends with the rows, so the last group gets them: callers
+        overwrite what comes of them, and their gradients are zero.
+    """
+    ends = ends.to(torch.int64, copy=True)
+    ends[-1] = rows.shape[0]
+    if not (weight.is_contiguous() or weight.transpose(-1, -2).is_contiguous()):
+        weight = weight.contiguous()
+    return _GroupedMM.apply(rows.to(weight.dtype).contiguous(), weight, Groups(ends))
+
+
+def npu_gated(gate_and_up: torch.Tensor) -> torch.Tensor:
+    """Return ``silu(gate) * up`` of a tensor that holds both, gate first, in its last dimension."""
+    return torch.ops.npu.npu_swiglu(gate_and_up.contiguous(), -1)
+
+
+class _GroupedMM(torch.autograd.Function):
+    """`npu_grouped_matmul` has no backward in any version of torch_npu; this is it."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, groups: Groups) -> torch.Tensor:
+        ctx.save_for_backward(rows, weight)
+        ctx.groups = groups
+        return grouped_products(rows, [weight], groups)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
+        rows, weight = ctx.saved_tensors
+        needs_rows, needs_weight, _ = ctx.needs_input_grad
+        gradient = gradient.contiguous()
+        transposed = [weight.transpose(-1, -2)]
+        row_gradient = grouped_products(gradient, transposed, ctx.groups) if needs_rows else None
+        return row_gradient, _weight_gradient(ctx, rows, weight, gradient) if needs_weight else None, None
+
+
+def _weight_gradient(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    """Return the weight's gradient, in the weight's own memory layout."""
+    if weight.is_contiguous():
+        return grouped_reductions(rows, gradient, ctx.groups)
+    return grouped_reductions(gradient, rows, ctx.groups).transpose(-1, -2)

@@ -1,0 +1,32 @@
+"""Changes to Qwen3-Next: all experts of a layer in a few grouped operators."""
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+
+from npu_overlays.markers import upstream, wrapped
+
+from ...integrations.npu_moe import can_use_grouped_experts, npu_grouped_experts
+
+if TYPE_CHECKING:
+    from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextMLP
+
+
+class Qwen3NextSparseMoeBlock:
+    @wrapped(
+        why="On NPU all experts run in a few grouped operators, without waiting for the host, instead of one by one.",
+        since="4.57",
+        until="5",
+    )
+    def forward(self, hidden_states):
+        if not can_use_grouped_experts(hidden_states, self.experts, Qwen3NextMLP):
+            return upstream(self, hidden_states)
+        tokens = hidden_states.reshape(-1, hidden_states.shape[-1])
+        router_logits = self.gate(tokens)
+        weights, selected = F.softmax(router_logits, dim=-1, dtype=torch.float).topk(self.top_k, dim=-1)
+        if self.norm_topk_prob:
+            weights = weights / weights.sum(dim=-1, keepdim=True)
+        output = npu_grouped_experts(tokens, self.experts, selected, weights.to(tokens.dtype))
+        output = output + F.sigmoid(self.shared_expert_gate(tokens)) * self.shared_expert(tokens)
+        return output.view(hidden_states.shape), router_logits

@@ -1,0 +1,210 @@
+"""The product that all mixtures of experts share, on the emulated NPU against one product per expert on CPU."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any
+
+import pytest
+import torch
+from comparison import DTYPES, NPU, assert_close, compare, leaf
+from torch import nn
+from transformers.integrations import moe, npu_grouped_mm
+
+import emulation
+
+HAS_K_SPLIT = os.environ.get("EMULATED_TORCH_NPU", "2.7.1") not in ("2.5.1", "2.6.0")
+ENDS = [(2, 2, 9), (9, 9, 9), (0, 4, 9), (3, 6, 9)]
+
+
+def _loop(rows: torch.Tensor, weight: torch.Tensor, ends: tuple[int, ...]) -> torch.Tensor:
+    sizes = torch.diff(torch.tensor((0, *ends))).tolist()
+    # Every matrix takes part, so that groups without a row get gradients of zero here too.
+    parts = zip(rows.float().split(sizes), weight.float(), strict=True)
+    return torch.cat([part @ matrix for part, matrix in parts]).to(weight.dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("ends", ENDS, ids=str)
+@pytest.mark.parametrize("stored", ["as used", "transposed", "strided"])
+def test_rows_of_each_group_meet_their_matrix(dtype: torch.dtype, ends: tuple[int, ...], stored: str) -> None:
+    def used(weight: torch.Tensor) -> torch.Tensor:
+        if stored == "as used":
+            return weight
+        return weight.transpose(-2, -1) if stored == "transposed" else weight[:, :, ::2]
+
+    def kernel(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        offsets = torch.tensor(ends, device=NPU, dtype=torch.int32)
+        assert npu_grouped_mm.can_use_grouped_mm(rows, used(weight), offsets)
+        return moe._grouped_mm(rows, used(weight), offsets)
+
+    shape = {"as used": (3, 6, 5), "transposed": (3, 5, 6), "strided": (3, 6, 10)}[stored]
+    formula = lambda rows, weight: _loop(rows, used(weight), ends)  # noqa: E731
+    compare(kernel, formula, leaf(9, 6, dtype=dtype, seed=7), leaf(*shape, dtype=dtype, seed=1))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+def test_the_callers_offsets_are_left_as_they_are(dtype: torch.dtype) -> None:
+    offsets = torch.tensor((1, 3), dtype=dtype, device=NPU)
+    moe._grouped_mm(_npu(5, 4), _npu(2, 4, 6), offsets)
+    assert offsets.cpu().tolist() == [1, 3]
+
+
+def test_rows_of_other_ranks_experts_change_nothing() -> None:
+    """Behind the last end lie rows for experts elsewhere: what comes of them is finite, and they leave no gradient."""
+    rows, weight = leaf(7, 6).to(NPU).requires_grad_(), leaf(3, 6, 5, seed=1).to(NPU).requires_grad_()
+    output = moe._grouped_mm(rows, weight, torch.tensor((2, 3, 5), dtype=torch.int32, device=NPU))
+    assert torch.isfinite(output.cpu()).all()
+    kept = torch.arange(7, device=NPU).unsqueeze(-1) < 5
+    output.masked_fill(~kept, 0.0).sum().backward()
+    expected_rows, expected = leaf(7, 6).requires_grad_(), leaf(3, 6, 5, seed=1).requires_grad_()
+    _loop(expected_rows[:5], expected, (2, 3, 5)).sum().backward()
+    assert rows.grad is not None
+    assert weight.grad is not None
+    assert_close(rows.grad, expected_rows.grad)
+    assert_close(weight.grad, expected.grad)
+
+
+def test_a_transposed_weights_gradient_lies_in_memory_as_the_weight_does() -> None:
+    weight = leaf(3, 5, 6).to(NPU).requires_grad_()
+    moe._grouped_mm(_npu(4, 6), weight.transpose(-2, -1), torch.tensor((1, 2, 4), device=NPU)).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.stride() == weight.stride()
+
+
+def test_an_input_of_another_dtype_is_cast_to_the_weights_as_upstream_does() -> None:
+    offsets = torch.tensor((2, 4), dtype=torch.int32)
+    rows, weight = leaf(4, 8), leaf(2, 8, 8, dtype=torch.bfloat16)
+    assert_close(moe._grouped_mm(rows.to(NPU), weight.to(NPU), offsets.to(NPU)), moe._grouped_mm(rows, weight, offsets))
+
+
+def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.ones(shape, dtype=dtype, device=NPU)
+
+
+class _Sharded(torch.Tensor):
+    """As DTensor is: no plain tensor."""
+
+
+LEFT: dict[str, tuple[torch.Tensor, torch.Tensor]] = {
+    "cpu": (torch.ones(4, 8), torch.ones(2, 8, 6)),
+    "fp64": (_npu(4, 8, dtype=torch.float64), _npu(2, 8, 6, dtype=torch.float64)),
+    "no rows": (_npu(0, 8), _npu(2, 8, 6)),
+    "another size": (_npu(4, 8), _npu(2, 7, 6)),
+    "one matrix": (_npu(4, 8), _npu(8, 6)),
+    "another number of groups": (_npu(4, 8), _npu(3, 8, 6)),
+    "a long dimension": (_npu(4, 8), _npu(2, 8, 65536)),
+    "a subclass": (_npu(4, 8), _npu(2, 8, 6).as_subclass(_Sharded)),
+    "quantised": (_npu(4, 8), _npu(2, 8, 6, dtype=torch.int8)),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_everything_else_is_left_to_upstream(case: str) -> None:
+    rows, weight = LEFT[case]
+    offsets = torch.tensor((2, 4), dtype=torch.int32, device=rows.device)
+    assert npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), offsets.to(NPU))
+    assert not npu_grouped_mm.can_use_grouped_mm(rows, weight, offsets)
+
+
+def test_more_groups_than_the_operator_takes_are_left_to_upstream() -> None:
+    ends = torch.arange(1025, dtype=torch.int32, device=NPU)
+    assert not npu_grouped_mm.can_use_grouped_mm(_npu(4, 2), _npu(1025, 2, 2), ends)
+    assert npu_grouped_mm.can_use_grouped_mm(_npu(4, 2), _npu(1024, 2, 2), ends[:1024])
+
+
+def test_under_the_compiler_upstreams_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets = torch.tensor((2, 4), dtype=torch.int32, device=NPU)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), offsets)
+
+
+def _mixtral(**options: Any) -> nn.Module:
+    from transformers import MixtralConfig  # noqa: PLC0415
+    from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock  # noqa: PLC0415
+
+    config = MixtralConfig(hidden_size=16, intermediate_size=24, num_local_experts=5, num_experts_per_tok=2, **options)
+    return _initialised(MixtralSparseMoeBlock(config), config)
+
+
+def _deepseek(**options: Any) -> nn.Module:
+    from transformers import DeepseekV3Config  # noqa: PLC0415
+    from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE  # noqa: PLC0415
+
+    config = DeepseekV3Config(
+        hidden_size=16,
+        moe_intermediate_size=24,
+        n_routed_experts=8,
+        num_experts_per_tok=2,
+        n_group=2,
+        topk_group=1,
+        **options,
+    )
+    return _initialised(DeepseekV3MoE(config), config)
+
+
+def _initialised(block: nn.Module, config: Any) -> nn.Module:
+    config._experts_implementation = "grouped_mm"
+    torch.manual_seed(3)
+    for parameter in block.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return block
+
+
+def _run(block: nn.Module, states: torch.Tensor, device: str) -> tuple[dict[str, Any], emulation.Recording]:
+    block = copy.deepcopy(block).to(device)
+    states = states.detach().to(device).requires_grad_()
+    with emulation.recorded() as recording:
+        output = block(states)
+        output = output[0] if isinstance(output, tuple) else output
+        output.square().sum().backward()
+    found = {name: parameter.grad for name, parameter in block.named_parameters()}
+    return {"output": output.detach(), "input": states.grad, **found}, recording
+
+
+@pytest.mark.parametrize("build", [_mixtral, _deepseek])
+@pytest.mark.parametrize("activation", ["silu", "gelu"])
+def test_families_that_no_overlay_names_are_served_too(build: Any, activation: str) -> None:
+    block, states = build(hidden_act=activation), leaf(2, 7, 16)
+    expected, _ = _run(block, states, "cpu")
+    actual, recording = _run(block, states, NPU)
+    for name, tensor in expected.items():
+        if tensor is not None:
+            assert_close(actual[name], tensor, roundings=4)
+    assert recording.fused("npu_grouped_matmul") >= (6 if HAS_K_SPLIT else 4)
+    assert (recording.fused("npu_swiglu") > 0) == (activation == "silu")
+
+
+def test_the_host_does_not_wait_for_the_experts() -> None:
+    _run(_mixtral(), leaf(2, 5, 16), NPU)  # asks once what the operator can do
+    _, recording = _run(_mixtral(), leaf(2, 5, 16), NPU)
+    # Without a split of the reduction the backward must know the group sizes: once per product.
+    assert sum(recording.waits.values()) == (0 if HAS_K_SPLIT else 2)
+
+
+def test_frozen_weights_cost_no_gradient() -> None:
+    weight = leaf(3, 6, 5).to(NPU)
+    with emulation.recorded() as recording:
+        rows = leaf(4, 6).to(NPU).requires_grad_()
+        moe._grouped_mm(rows, weight, torch.tensor((1, 2, 4), device=NPU)).sum().backward()
+    assert rows.grad is not None
+    assert recording.fused("npu_grouped_matmul") == 2
+
+
+def test_activation_checkpointing_recomputes_the_same() -> None:
+    block, states = _mixtral(), leaf(2, 5, 16)
+    expected, _ = _run(block, states, NPU)
+
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block = block
+
+        def forward(self, states: torch.Tensor) -> Any:
+            return torch.utils.checkpoint.checkpoint(self.block, states, use_reentrant=False)
+
+    actual, _ = _run(Checkpointed(), states, NPU)
+    for name, tensor in expected.items():
+        found = actual[f"block.{name}" if name not in ("output", "input") else name]
+        assert torch.equal(found.cpu(), tensor.cpu()), name
