@@ -87,6 +87,23 @@ def test_upstreams_count_exceeds_the_budget_where_this_one_does_not() -> None:
     assert micro_batches.micro_batches_needed(lengths, MAX_TOKENS, partition=longest_first(lengths)) == 3
 
 
+def test_no_split_into_more_parts_than_there_may_be_is_asked_for() -> None:
+    lengths = [2 * MAX_TOKENS, 60, 60, 60]
+
+    def partition(count: int) -> list[list[int]]:
+        assert count <= len(lengths), "verl cannot split so few sequences into so many parts"
+        return longest_first(lengths)(count)
+
+    assert micro_batches.micro_batches_needed(lengths, MAX_TOKENS, partition=partition) == 4
+
+
+@pytest.mark.parametrize(
+    ("sequences", "divisor", "highest"), [(7, 2, 6), (7, None, 7), (7, 1, 7), (8, 4, 8), (3, 4, 0)]
+)
+def test_a_count_is_a_multiple_of_the_divisor(sequences: int, divisor: int | None, highest: int) -> None:
+    assert micro_batches.highest_count(sequences, divisor) == highest
+
+
 def test_a_rank_that_needs_one_micro_batch_asks_for_one_whatever_the_others_need() -> None:
     assert micro_batches.micro_batches_needed([5, 5, 5, 5], MAX_TOKENS, partition=longest_first([5, 5, 5, 5])) == 1
 

@@ -255,6 +255,21 @@ def test_local_ranks_start_anew_on_each_machine() -> None:
     assert [one["VLLM_DP_RANK_LOCAL"] for one in found] == ["0", "1", "2", "3"] * 2
 
 
+def test_two_engines_are_a_group_and_several_groups_share_a_machine() -> None:
+    found = environments(4, tensor=1, engines=2, local_world=4)
+
+    assert [(one["VLLM_DP_SIZE"], one["VLLM_DP_RANK_LOCAL"]) for one in found] == [("2", "0"), ("2", "1")] * 2
+
+
+def test_sizes_that_do_not_fit_have_no_environment() -> None:
+    layout = data_parallel.Layout(world_size=8, rank=1, tensor_parallel=3, data_parallel=2)
+
+    with pytest.raises(ValueError, match="does not divide"):
+        data_parallel.data_parallel_environment(
+            layout, address="node", local_world_size=8, exchange=lambda _value: pytest.fail("exchanged")
+        )
+
+
 def test_one_engine_per_group_needs_no_environment_and_no_exchange() -> None:
     layout = data_parallel.Layout(world_size=4, rank=1, tensor_parallel=2, data_parallel=1)
 
@@ -286,6 +301,28 @@ def _is_free(port: int) -> bool:
 def test_a_taken_port_in_the_run_is_passed_over() -> None:
     with ports.held_ports(2) as first, ports.held_ports(2) as second:
         assert abs(first - second) >= 2
+
+
+def test_after_a_taken_port_another_run_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered, taken = iter((50000, 50002)), 50001
+
+    class Offered(socket.socket):
+        """Is offered the ports above, and meets one that is taken."""
+
+        port = 0
+
+        def bind(self, address: Any) -> None:
+            self.port = address[1] or next(offered)
+            if self.port == taken:
+                raise OSError("in use")
+
+        def getsockname(self) -> tuple[str, int]:
+            return "", self.port
+
+    monkeypatch.setattr(socket, "socket", Offered)
+
+    with ports.held_ports(2) as first:
+        assert first == 50002
 
 
 def test_looking_for_ports_on_an_address_of_another_machine_ends() -> None:

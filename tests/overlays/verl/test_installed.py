@@ -24,18 +24,35 @@ CASES = Path(__file__).parent / "cases"
 # What one process runs: files of cases that have the same stand-ins for packages, and whether it has an NPU.
 PROCESSES = {
     "training": (False, "training"),
+    "training at length": (False, "training"),
     "cpu": (False, "cpu distributed actor attention"),
     "npu": (True, "emulated actor sharded_actor"),
     "drivers": (False, "drivers nothing_patched"),
-    "engines": (True, "megatron engines switching"),
+    "engines": (True, "mindspeed megatron engines switching turns"),
     "audits": (False, "nothing_patched"),
     "sharded": (False, "sharded_actor"),
+    "platform": (False, "platform"),
+    "platform of the npu": (True, "platform"),
 }
-# What costs much and finds little beyond the others: the cases marked so, in a process of their own.
-THOROUGH = {"audits", "sharded"}
+# What costs much and finds little beyond the others: which cases, marked so or not, in a process of their own.
+THOROUGH = {"audits": "thorough", "sharded": "thorough", "training at length": "thorough or not thorough"}
 
-# What these share takes minutes to make.
-pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
+# The cases that ask upstream's own actor.
+ACTORS = {"cpu", "npu", "sharded"}
+# What all of a stack share takes a minute to make: whoever comes second does better to do something else meanwhile.
+ORDER = {"training": [pytest.mark.slow("first")]}
+RUNS = [
+    pytest.param(
+        stack,
+        name,
+        id=f"{stack.verl}-{name}",
+        marks=[*stack.marks, *[pytest.mark.thorough] * (name in THOROUGH), *ORDER.get(name, [pytest.mark.slow])],
+    )
+    for stack in STACKS
+    for name in stack.processes
+]
+
+pytestmark = pytest.mark.index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +83,7 @@ class Installed:
         return done.stdout
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(stack, id=stack.verl, marks=[pytest.mark.upstream] * stack.git_only) for stack in STACKS],
-)
+@pytest.fixture(scope="module")
 def installed(request: pytest.FixtureRequest, shared: Path) -> Installed:
     """Return a stack with all it needs, or skip with the reason."""
     stack: Stack = request.param
@@ -92,21 +106,20 @@ def actor_reference(installed: Installed, shared: Path) -> Path:
     return once(shared, f"actor-{installed.upstream.name}", make) / "upstream.pt"
 
 
-@pytest.mark.parametrize(
-    "process", [pytest.param(one, marks=[pytest.mark.thorough] * (one in THOROUGH)) for one in PROCESSES]
-)
+@pytest.mark.parametrize(("installed", "process"), RUNS, indirect=["installed"])
 def test_cases(
-    installed: Installed, actor_reference: Path, process: str, tmp_path: Path, subtests: pytest.Subtests
+    installed: Installed, process: str, request: pytest.FixtureRequest, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     emulated, names = PROCESSES[process]
     report = tmp_path / "report.xml"
+    reference = str(request.getfixturevalue("actor_reference")) if process in ACTORS else ""
     installed.run(
         *("-m", "pytest", "-q", "-c", CASES / "pytest.ini", f"--junitxml={report}"),
-        *("-m", "thorough" if process in THOROUGH else "not thorough"),
+        *("-m", THOROUGH.get(process, "not thorough")),
         *(CASES / f"test_{name}.py" for name in names.split()),
         packages=installed.patched,
         EMULATED_NPU=str(int(emulated)),
-        UPSTREAM_ACTOR=str(actor_reference),
+        UPSTREAM_ACTOR=reference,
         UPSTREAM_PACKAGES=str(installed.upstream),
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import random
 import sys
+from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -102,6 +104,39 @@ def test_seed_0_is_a_seed() -> None:
     assert determinism.requested_seed(environ) == 0
 
 
+@pytest.fixture
+def seeded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]:
+    """What NumPy and torch are seeded with; Python's own generator is as before afterwards."""
+    seeds: list[tuple[str, int]] = []
+    numpy, torch = ModuleType("numpy"), ModuleType("torch")
+    numpy.random = SimpleNamespace(seed=lambda seed: seeds.append(("numpy", seed)))  # type: ignore[attr-defined]
+    torch.manual_seed = lambda seed: seeds.append(("torch", seed))  # type: ignore[attr-defined]
+    torch.use_deterministic_algorithms = lambda *_, **__: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "numpy", numpy)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    state = random.getstate()
+    yield seeds
+    random.setstate(state)
+
+
+def test_each_rank_is_seeded_with_a_number_of_its_own(seeded: list[tuple[str, int]]) -> None:
+    determinism.request(3)
+
+    states = []
+    for rank in range(2):
+        assert determinism.seed_process(rank)
+        states.append(random.getstate())
+
+    random.seed(4)
+    assert states[0] != states[1] == random.getstate()
+    assert seeded == [("numpy", 3), ("torch", 3), ("numpy", 4), ("torch", 4)]
+
+
+def test_nothing_is_seeded_unless_it_was_asked_for(seeded: list[tuple[str, int]]) -> None:
+    assert not determinism.seed_process(1)
+    assert seeded == []
+
+
 def test_workers_are_given_the_drivers_settings_but_not_over_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPANDABLE_SEGMENTS", "True")
     determinism.request(3)
@@ -125,3 +160,12 @@ def test_a_lazy_module_is_imported_when_a_name_of_it_is_used(monkeypatch: pytest
     assert "colorsys" not in sys.modules
     assert module.rgb_to_hsv(0, 0, 0) == (0.0, 0.0, 0)
     assert "colorsys" in sys.modules
+
+
+def test_zero_is_a_seed_like_any_other() -> None:
+    environ: dict[str, str] = {}
+
+    determinism.request(0, environ)
+
+    assert determinism.environment(environ) == environ
+    assert environ[determinism.SEED] == "0"

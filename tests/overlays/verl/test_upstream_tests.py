@@ -24,7 +24,7 @@ VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
 @pytest.mark.slow
 @pytest.mark.upstream
 @pytest.mark.index
-@pytest.mark.parametrize("stack", [pytest.param(stack, id=stack.verl) for stack in STACKS])
+@pytest.mark.parametrize("stack", [pytest.param(stack, id=stack.verl, marks=stack.marks) for stack in STACKS])
 def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: Path, tmp_path: Path) -> None:
     installations = Installations(shared / "npu")
     try:

@@ -111,7 +111,8 @@ def results(model: Any, data: Any, mini_batch: int, *, packed: bool, sequence_pa
     optimizer.register_step_pre_hook(lambda *_: gradients.update(_gradients(model, len(gradients))))
     actor = DataParallelPPOActor(_configuration(mini_batch, packed, sequence_parallel), model, optimizer)
     data.meta_info = {"micro_batch_size": 4, "temperature": 0.9, "use_dynamic_bsz": False}
-    logprobs, entropy = actor.compute_log_prob(data, calculate_entropy=True)
+    computed = actor.compute_log_prob(data, calculate_entropy=True)
+    logprobs, entropy = (computed["log_probs"], computed["entropys"]) if isinstance(computed, dict) else computed
     data.batch["old_log_probs"] = logprobs
     data.batch["ref_log_prob"] = logprobs - 1.0
     metrics = actor.update_policy(data)
@@ -140,7 +141,9 @@ def errors(found: Results, expected: Results) -> dict[str, float]:
 def _configuration(mini_batch: int, packed: bool, sequence_parallel: int) -> Any:
     from verl.workers.config import FSDPActorConfig, OptimizerConfig  # noqa: PLC0415
 
+    known = {"rollout_n": 1}
     config = FSDPActorConfig(
+        **{name: value for name, value in known.items() if name in FSDPActorConfig.__dataclass_fields__},
         optim=OptimizerConfig(lr=0.5),
         ppo_mini_batch_size=mini_batch,
         ppo_micro_batch_size_per_gpu=2,

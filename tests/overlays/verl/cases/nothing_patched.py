@@ -6,6 +6,8 @@ what still assigns something: fused kernels, and vision-language models.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -20,11 +22,16 @@ stub_vllm.install_profiler()
 
 import actor  # noqa: E402  # the emulated NPU comes first
 import torch  # noqa: E402
-import verl.trainer.fsdp_sft_trainer  # noqa: E402
-import verl.trainer.ppo.ray_trainer  # noqa: E402
-import verl.workers.actor.dp_actor  # noqa: E402
-import verl.workers.fsdp_workers  # noqa: E402, F401
+import verl.trainer.ppo.ray_trainer  # noqa: E402, F401
 from verl.models.transformers.monkey_patch import apply_monkey_patch  # noqa: E402
+
+# Not every verl has both kinds of workers and of trainers.
+for package, modules in (("workers", ("actor", "fsdp_workers")), ("trainer", ("fsdp_sft_trainer", "sft_trainer"))):
+    for module in modules:
+        if importlib.util.find_spec(f"verl.{package}.{module}"):
+            importlib.import_module(f"verl.{package}.{module}")
+if hasattr(engine := importlib.import_module("verl.workers.engine.fsdp.utils"), "apply_npu_fsdp_patches"):
+    engine.apply_npu_fsdp_patches()
 
 if "vision" in sys.argv:
     apply_monkey_patch(actor.vision_language_model(), ulysses_sp_size=1, use_remove_padding=True)

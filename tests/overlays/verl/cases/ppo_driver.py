@@ -7,17 +7,20 @@ itself holds no model. Run as a script with the path of a file and names of
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ray
 import torch
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 from verl.single_controller.base import Worker
 from verl.single_controller.base.decorator import Dispatch, register
 
@@ -57,6 +60,14 @@ class EmptyWorker(Worker):  # type: ignore[misc]  # verl is not typed
         return {"seed": torch.initial_seed(), "environment": dict(os.environ)}
 
 
+class Stopped(Exception):  # noqa: N818  # not an error: the workers are there by then
+    """Raised instead of starting servers."""
+
+
+def _stop(*_: Any, **__: Any) -> None:
+    raise Stopped
+
+
 @ray.remote(num_cpus=1)
 class Driver:
     """Stands for verl's TaskRunner, which is an actor as well: it builds the trainer and its workers."""
@@ -65,9 +76,23 @@ class Driver:
         """Return what every worker found; what the user sets, only this process has."""
         os.environ["EXPANDABLE_SEGMENTS"] = "True"
         trainer = trainer_of(which)
-        trainer.init_workers()
+        ppo = importlib.import_module("verl.trainer.ppo.ray_trainer")
+        if hasattr(ppo, "LLMServerManager"):
+            # Servers are started when the workers are there, and there is no engine for them.
+            ppo.LLMServerManager = SimpleNamespace(create=_stop)
+        with contextlib.suppress(Stopped, NotImplementedError):
+            trainer.init_workers()
         found: list[dict[str, Any]] = trainer.actor_rollout_wg.found()
         return found
+
+
+class NoServers:
+    """Stands for the manager of rollouts, which the driver starts when its workers are there: here nothing follows."""
+
+    @classmethod
+    def create(cls, **_: Any) -> None:
+        """Stop the driver."""
+        raise NotImplementedError
 
 
 def trainer_of(which: str) -> Any:
@@ -78,6 +103,9 @@ def trainer_of(which: str) -> Any:
     with initialize_config_dir(str(packages / folder), version_base=None):
         config = compose(config_name, overrides=list(OVERRIDES))
     ppo = importlib.import_module("verl.trainer.ppo.ray_trainer")
+    if hasattr(ppo, "load_class_from_fqn") and not hasattr(ppo, "LLMServerManager"):
+        key = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
+        OmegaConf.update(config, key, f"{Path(__file__).stem}.{NoServers.__name__}", force_add=True)
     # Pools of one cluster have names of their own.
     pool = ppo.ResourcePoolManager({which: [RANKS]}, {ppo.Role.ActorRollout: which})
     data: Any = [{"input_ids": torch.zeros(1)}] * 16

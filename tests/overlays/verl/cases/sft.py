@@ -30,6 +30,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 import emulation
 
 BEGIN, OPERATORS = "run:", "operators:"
+OVERLAYS = Path(__file__).parents[4] / "overlays"
 
 
 def upstream_on_cpu() -> None:
@@ -37,6 +38,9 @@ def upstream_on_cpu() -> None:
 
     It names no backend for the CPU, asks for FlashAttention whatever the device, and reports one rank's loss.
     """
+    if not importlib.util.find_spec("verl.trainer.fsdp_sft_trainer"):
+        _upstreams_platform() if importlib.util.find_spec("verl.plugin") else _upstreams_engine()
+        return
     from transformers import AutoModelForCausalLM  # noqa: PLC0415  # only where it is wanted
     from verl.utils import device  # noqa: PLC0415
 
@@ -59,6 +63,31 @@ def upstream_on_cpu() -> None:
     trainer.FSDPSFTTrainer.training_step = training_step
 
 
+def _upstreams_engine() -> None:
+    """Let upstream's trainer of verl 0.7 run on the CPU: no backend, no engine, and memory to ask for."""
+    from verl.utils import attention_utils, device, memory_utils, npu_flash_attn_utils  # noqa: PLC0415  # likewise
+
+    device.get_nccl_backend = lambda: "gloo"
+    memory_utils.aggressive_empty_cache = lambda **_: None
+    names = ("index_first_axis", "pad_input", "rearrange", "unpad_input")
+    functions = tuple(getattr(npu_flash_attn_utils, name) for name in names)
+    attention_utils._get_attention_functions = lambda: functions
+    engine = importlib.import_module("verl.workers.engine")  # what it imports is changed by now
+    engine.EngineRegistry._engines["language_model"]["fsdp2"]["cpu"] = engine.FSDPEngineWithLMHead
+
+
+def _upstreams_platform() -> None:
+    """Let upstream's one trainer that is left run on the CPU: it has no platform and no engine for it."""
+    os.environ.update(VERL_PLATFORM="cpu", VERL_ENGINE_DEVICE="cuda")
+    from verl.plugin.platform import PlatformRegistry, platform_base  # noqa: PLC0415  # only where it is wanted
+
+    file = OVERLAYS / "verl@0.9.1/tree/verl/plugin/platform/platform_cpu.py"
+    spec = importlib.util.spec_from_file_location(f"{platform_base.__package__}.platform_cpu", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    PlatformRegistry.register(platform="cpu")(module.PlatformCPU)
+
+
 def load_data_here() -> None:
     """Let trainers load their data in this process only.
 
@@ -76,7 +105,9 @@ def meet(begin: Callable[..., None], file: str, *args: Any, **kwargs: Any) -> No
     """Begin a world whose ranks meet in a file, whatever the trainer says about that."""
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     place = {"store": dist.FileStore(file, world), "rank": rank, "world_size": world, "init_method": None}
-    begin(*args, **{**kwargs, **place})
+    # Upstream's trainer names the CPU twice where there is nothing else.
+    named = {"backend": kwargs["backend"].replace("cpu:gloo,cpu:gloo", "cpu:gloo")} if "backend" in kwargs else {}
+    begin(*args, **{**kwargs, **place, **named})
 
 
 def main(plan: str) -> None:

@@ -71,6 +71,7 @@ _STARRED: dict[str, Any] = {
 def install() -> None:
     """Let what verl imports of Megatron-Core be imported in this process."""
     given = {
+        "megatron.core": {"__version__": "0.12.1"},
         "megatron.core.parallel_state": _STATE,
         "megatron.core.pipeline_parallel": {"get_forward_backward_func": lambda: _schedule},
         "megatron.core.models.common.embeddings.rope_utils": _STARRED,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from changed import changed, helper
 from tensordict import TensorDict
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from transformers.integrations import flash_attention, ulysses
@@ -22,10 +23,14 @@ from verl.models.transformers import monkey_patch
 from verl.utils import device
 from verl.utils import ulysses as verl_ulysses
 from verl.utils.kernel.linear_cross_entropy import linear_cross_entropy
-from verl.utils.npu import determinism, spreading, start, transfer
+from verl.utils.npu import determinism, start
 from verl.utils.npu.linear_cross_entropy import TOKENS_AT_ONCE
 from verl.utils.seqlen_balancing import rearrange_micro_batches
 
+spreading, transfer = helper("spreading"), helper("transfer")
+# Importing it assigns nothing, where the overlay has emptied it; elsewhere verl imports it only where it assigns.
+NPU_PATCH = "verl.models.transformers.npu_patch"
+IS_EMPTY = changed(f"{NPU_PATCH.replace('.', '/')}.py", "rms_norm_forward")
 # Like Triton without a usable driver: it imports, and fails when the first kernel is declared.
 NO_DRIVER = """
 class Config:
@@ -154,6 +159,7 @@ def test_other_text_models_are_sliced_once() -> None:
     assert Model.forward is once
 
 
+@pytest.mark.skipif(transfer is None, reason="in this verl batches stay on the CPU on every device")
 def test_the_batch_is_moved_as_upstream_moves_it() -> None:
     data = DataProto.from_dict({"x": torch.arange(4)})
 
@@ -162,6 +168,7 @@ def test_the_batch_is_moved_as_upstream_moves_it() -> None:
     assert data.to("cpu").batch["x"].tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.skipif(spreading is None, reason="this verl has no DAPO recipe")
 def test_spread_generation_keeps_groups_whole_where_a_batch_is_cut() -> None:
     prompts = DataProto.from_dict(
         {"prompt": torch.arange(6)}, {"uid": numpy.array([f"u{n}" for n in range(6)], object)}
@@ -210,7 +217,7 @@ def test_a_deterministic_process_repeats_itself(monkeypatch: pytest.MonkeyPatch)
 
 def test_importing_verl_loads_no_model_and_no_torch_npu() -> None:
     loaded = "[name for name in sys.modules if 'modeling_qwen' in name or name == 'torch_npu']"
-    code = f"import sys, verl.models.transformers.npu_patch; print({loaded})"
+    code = f"import sys, {NPU_PATCH if IS_EMPTY else 'verl.models.transformers'}; print({loaded})"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -40,7 +40,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder, said = tmp_path_factory.mktemp("ranks"), "a rank ended before this case"
     try:
         mp.spawn(_rank, args=(CASES, str(folder)), nprocs=RANKS)
-    except mp.ProcessException as error:
+    except (mp.ProcessExitedException, mp.ProcessRaisedException) as error:
         said = str(error)
     return lambda case: "" if all((folder / f"{case.__name__}{rank}").exists() for rank in range(RANKS)) else said
 

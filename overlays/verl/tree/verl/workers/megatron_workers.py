@@ -1,5 +1,6 @@
-"""Megatron workers: batches stay on the CPU until they are used."""
+"""Megatron workers: batches stay on the CPU until they are used, and MindSpeed keeps its patches."""
 
+from verl.utils.npu.mindspeed import renew_patches
 from verl.utils.npu.transfer import moved_early
 
 from npu_overlays.markers import edited
@@ -7,6 +8,15 @@ from npu_overlays.markers import edited
 
 class ActorRolloutRefWorker:
     """Actor, reference and rollout of one rank."""
+
+    @edited(
+        ("repatch(self.config", "renew_patches(repatch, self.config"),
+        uses=[renew_patches],
+        why="MindSpeed's repatch made upstream's code of up to nine of its patches of methods; here it keeps all.",
+        drop_when="every supported MindSpeed has its commit 3131ff4f, as 26.0.0_core_r0.12.1 does",
+        until="0.8.0",
+    )
+    def __init__(self): ...
 
     @edited(
         ("data.batch = data.batch.to(get_device_name())", "data.batch = moved_early(data.batch, get_device_name())"),

@@ -78,7 +78,7 @@ def _ulysses_flash_attention_forward(
 
 
 @wrapped(
-    why="transformers-npu slices the text models of Qwen2-VL and Qwen2.5-VL itself, and a model class shared by actor, "
+    why="transformers-npu slices the text models of vision-language models itself, and a model class shared by actor, "
     "reference and critic is patched once, not three times.",
 )
 def patch_vlm_for_ulysses_input_slicing(model_class: type):

@@ -16,9 +16,8 @@ from typing import Any
 from verl.utils.device import get_device_name
 from verl.utils.ulysses import get_ulysses_sequence_parallel_group
 
-# transformers-npu's module for sequence parallelism, and the models whose text part it slices.
+# transformers-npu's module for sequence parallelism.
 _HOOK = "transformers.integrations.ulysses"
-_SLICED_BY_TRANSFORMERS = ("Qwen2VLTextModel", "Qwen2_5_VLTextModel")
 
 
 def attention_implementation(configured: str | None) -> str:
@@ -57,8 +56,9 @@ def use_multimodal_attention(attention_class: type, forward: Callable[..., Any])
 
 def is_sliced(model_class: type) -> bool:
     """Return whether a text model slices its input for sequence parallelism already."""
-    by_transformers = transformers_splits_sequences() and model_class.__name__ in _SLICED_BY_TRANSFORMERS
-    return by_transformers or getattr(model_class.forward, "_slices_for_ulysses", False)
+    if transformers_splits_sequences() and model_class.__name__ in importlib.import_module(_HOOK).SLICED_MODELS:
+        return True
+    return getattr(model_class.forward, "_slices_for_ulysses", False)
 
 
 def mark_sliced(model_class: type) -> None:

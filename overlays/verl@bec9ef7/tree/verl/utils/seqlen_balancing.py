@@ -1,0 +1,54 @@
+"""Dynamic batching: micro-batches that keep to max_token_len, whatever is kept together in them."""
+
+from typing import TYPE_CHECKING
+
+from verl.utils.device import is_npu_available
+from verl.utils.npu.micro_batches import lowest_count
+
+from npu_overlays.markers import added, upstream, wrapped
+
+if TYPE_CHECKING:
+    from verl.utils.seqlen_balancing import _lengths_and_workloads, _smallest_batch, get_seqlen_balanced_partitions
+
+
+@added(why="Says how long, and how much work, the groups of samples are that upstream keeps in one micro-batch.")
+def _of_groups(values, size):
+    return [sum(values[first : first + size]) for first in range(0, len(values), size)]
+
+
+@wrapped(
+    why="On NPU the count of micro-batches is raised until each one keeps to max_token_len, so that activation memory "
+    "stays within what the user planned for; upstream's count can exceed it.",
+)
+def rearrange_micro_batches(
+    batch,
+    max_token_len,
+    dp_group=None,
+    num_batches_divided_by=None,
+    same_micro_num_in_dp=True,
+    min_num_micro_batch=None,
+    use_dynamic_bsz_balance=True,
+    force_group_size=1,
+):
+    if is_npu_available:
+        lengths, workloads = (_of_groups(values, force_group_size) for values in _lengths_and_workloads(batch))
+        # Without a group upstream asks no other rank.
+        agree = same_micro_num_in_dp and dp_group is not None
+        min_num_micro_batch = lowest_count(
+            lengths,
+            max_token_len,
+            partition=lambda count: get_seqlen_balanced_partitions(workloads, count, equal_size=False),
+            smallest_batch=lambda groups: _smallest_batch(groups, dp_group, agree),
+            divisor=num_batches_divided_by,
+            at_least=min_num_micro_batch,
+        )
+    return upstream(
+        batch,
+        max_token_len,
+        dp_group,
+        num_batches_divided_by,
+        same_micro_num_in_dp,
+        min_num_micro_batch,
+        use_dynamic_bsz_balance,
+        force_group_size,
+    )
