@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 # Real ones unpack to 3 to 10 times their size.
@@ -46,8 +49,8 @@ class Member:
 class _Budget:
     """How much may still be unpacked of an archive."""
 
-    def __init__(self, archive: bytes) -> None:
-        self._limit = min(len(archive) * _RATIO + _SLACK, _MOST)
+    def __init__(self, packed: int) -> None:
+        self._limit = min(packed * _RATIO + _SLACK, _MOST)
         self._left = self._limit
 
     def spend(self, chunk: bytes) -> bytes:
@@ -68,8 +71,8 @@ class _Budget:
 class _Metered(gzip.GzipFile):
     """A compressed stream that counts what is read from it."""
 
-    def __init__(self, archive: bytes, budget: _Budget) -> None:
-        super().__init__(fileobj=io.BytesIO(archive))
+    def __init__(self, archive: IO[bytes], budget: _Budget) -> None:
+        super().__init__(fileobj=archive)
         self._budget = budget
 
     def read(self, size: int | None = -1) -> bytes:
@@ -92,12 +95,47 @@ def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool
     return _read_zip(archive, "sdist" if name.endswith(".zip") else "wheel", wanted)
 
 
+def core_metadata(file: Path) -> bytes:
+    """Return the core metadata of a wheel, or of an sdist (``.tar.gz``), all of which was unpacked and nothing kept.
+
+    Raises:
+        ArchiveError: it is broken, holds links, or no core metadata, or several.
+        OSError: it cannot be read.
+    """
+    packed = file.stat().st_size
+    found: list[bytes] = []
+    with file.open("rb") as stream:
+        if file.name.endswith(".tar.gz"):
+            with _opened_tar(stream, packed) as members:
+                found += [member.content for member in members if re.fullmatch(r"[^/]+/PKG-INFO", member.path)]
+        else:
+            with _opened_zip(stream, "wheel") as archive:
+                found += _metadata_of_wheel(archive, _Budget(packed))
+    if len(found) != 1:
+        raise ArchiveError(f"holds core metadata {len(found)} times" if found else "holds no core metadata")
+    return found[0]
+
+
+def _metadata_of_wheel(archive: zipfile.ZipFile, budget: _Budget) -> Iterator[bytes]:
+    for info in archive.infolist():
+        if not info.filename.endswith("/"):
+            member = _zip_member(archive, info, budget)
+            if re.fullmatch(r"[^/]+\.dist-info/METADATA", member.path):
+                yield member.content
+
+
 def _read_zip(content: bytes, kind: str, wanted: Callable[[str], bool]) -> list[Member]:
-    budget = _Budget(content)
+    budget = _Budget(len(content))
+    with _opened_zip(io.BytesIO(content), kind) as archive:
+        infos = [one for one in archive.infolist() if not one.filename.endswith("/") and wanted(one.orig_filename)]
+        return [_zip_member(archive, info, budget) for info in infos]
+
+
+@contextmanager
+def _opened_zip(stream: IO[bytes], kind: str) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            infos = [one for one in archive.infolist() if not one.filename.endswith("/") and wanted(one.orig_filename)]
-            return [_zip_member(archive, info, budget) for info in infos]
+        with zipfile.ZipFile(stream) as archive:
+            yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ArchiveError(f"is not a whole {kind}: {error}") from error
 
@@ -112,9 +150,15 @@ def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget
 
 
 def _read_tar(content: bytes) -> list[Member]:
+    with _opened_tar(io.BytesIO(content), len(content)) as members:
+        return list(members)
+
+
+@contextmanager
+def _opened_tar(stream: IO[bytes], packed: int) -> Iterator[Iterator[Member]]:
     try:
-        with _Metered(content, _Budget(content)) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
-            return [_tar_member(archive, info) for info in archive if not info.isdir()]
+        with _Metered(stream, _Budget(packed)) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
+            yield (_tar_member(archive, info) for info in archive if not info.isdir())
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         raise ArchiveError(f"is not a whole sdist: {error}") from error
 

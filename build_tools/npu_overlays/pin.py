@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 # The one folder that stands between a repository's root and its packages without being part of their names.
 _SOURCE_ROOT = "src/"
@@ -73,6 +74,10 @@ class Pin:
         explicit = dict(self.imports)
         return tuple((path, explicit.get(path) or path.removeprefix(_SOURCE_ROOT)) for path in self.packages)
 
-    def place(self, path: str) -> str:
-        """Return where a repository path lies in the wheel, or an empty text where it is not shipped."""
+    @cached_property
+    def place(self) -> Callable[[str], str]:
+        """Returns where a repository path lies in the wheel, or an empty text where it is not shipped."""
+        return cache(self._place)
+
+    def _place(self, path: str) -> str:
         return next((home + path[len(top) :] for top, home in self.homes if f"{path}/".startswith(f"{top}/")), "")

@@ -5,8 +5,9 @@ Overlay ─► SourceTree ─► PatchedTree ─► Changes ─► what the whee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 from npu_overlays.acquisition import acquire, check_shape, released_version
@@ -68,8 +69,9 @@ class Prepared:
         """The patched tree."""
         return self.applied.tree
 
-    def shipped(self) -> dict[str, str]:
-        """Return every shipped repository path and where it lies in the wheel."""
+    @cached_property
+    def shipped(self) -> Mapping[str, str]:
+        """Every shipped repository path, and where it lies in the wheel."""
         pin = self.content.overlay.pin
         places = ((path, pin.place(path)) for path in self.tree.paths())
         return {path: place for path, place in places if place}

@@ -62,8 +62,7 @@ def writing(place: Path, *, option: str = "") -> Iterator[None]:
 
 def cannot_write(file: Path, error: OSError, *, option: str = "") -> OutputError:
     """Return the error for a file that cannot be written; a temporary one is named by the folder it lies in."""
-    hidden = next((parent for parent in (file, *file.parents) if parent.name.startswith(PREFIX)), None)
-    place = hidden.parent if hidden else file
+    *_, place = file, *(folder.parent for folder in (file, *file.parents) if folder.name.startswith(PREFIX))
     fix = "free some space there" if error.errno in _FULL else "see that this user may write there"
     fix += f", or name another folder with {option}" if option else ""
     return OutputError(Problem(where=str(place), what=f"cannot be written: {error.strerror or error}", fix=fix))

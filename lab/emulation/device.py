@@ -136,6 +136,23 @@ def _empty_strided(size: Any, stride: Any, *, dtype: torch.dtype | None = None, 
     return to_npu(torch.empty_strided(size, stride, dtype=dtype, device=_CPU))
 
 
+def _as_strided(tensor: torch.Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> torch.Tensor:
+    """Return a view of the same storage: autograd finds what was written through a view by its place in that."""
+    note_operator("aten.as_strided.default")
+    place = tensor.storage_offset() if storage_offset is None else storage_offset
+    result: torch.Tensor = torch.ops.aten.alias.default(tensor).as_strided_(size, stride, place)
+    return result
+
+
+def _view(tensor: torch.Tensor, size: Any) -> torch.Tensor:
+    note_operator("aten.view.default")
+    shape = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta").view(size)
+    result: torch.Tensor = torch.ops.aten.alias.default(tensor).as_strided_(
+        shape.shape, shape.stride(), tensor.storage_offset()
+    )
+    return result
+
+
 def _local_scalar_dense(tensor: torch.Tensor) -> Any:
     note_operator("aten._local_scalar_dense")
     return torch.ops.aten._local_scalar_dense.default(_cpu_alias(tensor))
@@ -156,6 +173,13 @@ def _convolution_backward(gradient: torch.Tensor, *args: Any) -> tuple[torch.Ten
     return tuple(None if result is None else to_npu(result) for result in found)
 
 
+def _histc(tensor: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0) -> torch.Tensor:  # noqa: A002
+    note_operator("aten.histc")
+    # Of integers only accelerators count a histogram.
+    result: torch.Tensor = torch.ops.aten.histc.default(_cpu_alias(tensor).float(), bins, min, max)
+    return to_npu(result.to(tensor.dtype))
+
+
 def _cpu_aliases(values: tuple[Any, ...]) -> list[Any]:
     return [_cpu_alias(value) if isinstance(value, torch.Tensor) else value for value in values]
 
@@ -170,8 +194,11 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "_to_copy": _to_copy,
     "empty.memory_format": _empty,
     "empty_strided": _empty_strided,
+    "as_strided": _as_strided,
+    "view": _view,
     "_local_scalar_dense": _local_scalar_dense,
     "set_.source_Storage": set_storage,
+    "histc": _histc,
     "convolution_overrideable": _convolution,
     "convolution_backward_overrideable": _convolution_backward,
     # As torch_npu has it: ``parameter.data = tensor`` moves a parameter between the host and the device.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Build the wheels of overlays: of each the patched distribution, verl-npu say,
-and its companion, an empty wheel under upstream's name, which answers other
+and its companion, a wheel without code under upstream's name, which answers other
 packages that require verl.
 
 Upstream's source is fetched once and kept. A wheel that is there already and

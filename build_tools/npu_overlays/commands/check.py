@@ -19,6 +19,7 @@ from npu_overlays.lock.carried import carried_over, lasting
 from npu_overlays.lock.due import due
 from npu_overlays.lock.fired import load_fired, unproven
 from npu_overlays.lock.idle import idle
+from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
 from npu_overlays.porting.history import History
@@ -89,7 +90,7 @@ def _run(options: Options, console: Console) -> int:
     prepared, errors = each(overlays, lambda overlay: _tried(overlay, loader))
     met = {one.loaded.name: _due(one) for one in prepared}
     looked = {one.loaded.name: look(one.content, one.applied) for one in prepared}
-    dangerous = warnings(looked.values())
+    dangerous = warnings(looked.values(), shared=_shared(prepared))
     stacks = [incoherent(sides) for sides in _stacks(prepared)]
     if options.json:
         console.json([{**one.record, "dangers": _as_json(looked[one.loaded.name])} for one in prepared])
@@ -118,6 +119,18 @@ def _tried(overlay: Overlay, loader: Loader) -> Prepared:
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
         raise MergeError(by_cause(problems))
     return prepared
+
+
+def _shared(prepared: list[Prepared]) -> frozenset[str]:
+    """Return the layers that other pins are made of too than those that are checked, or may be."""
+    checked = {one.loaded.overlay.folder.resolve() for one in prepared}
+    found: set[str] = set()
+    for overlay in (one.loaded.overlay for one in prepared):
+        for layer in overlay.layers:
+            is_beside = layer.folder.resolve().parent == overlay.folder.resolve().parent
+            others = {other.folder.resolve() for other in pins_on(layer, beside=overlay)}
+            found |= set() if is_beside and others <= checked else {layer.name}
+    return frozenset(found)
 
 
 def _stacks(prepared: list[Prepared]) -> list[list[Side]]:

@@ -25,6 +25,7 @@ class Command(Generic[OptionsT]):
         arguments: adds its arguments to a parser.
         read: makes its options of what was parsed; raises `OverlayError`.
         run: does the work, reports, and returns the exit code; raises `OverlayError`.
+        untried: the exit code of every failure, where the codes of its own say what it found.
         tidy: whether its temporary files lie in one folder, which is gone afterwards.
     """
 
@@ -34,6 +35,7 @@ class Command(Generic[OptionsT]):
     arguments: Callable[[argparse.ArgumentParser], None]
     read: Callable[[argparse.Namespace], OptionsT]
     run: Callable[[OptionsT, Console], int]
+    untried: int | None = None
     tidy: bool = True
 
     def __call__(self, parsed: argparse.Namespace, console: Console) -> int:

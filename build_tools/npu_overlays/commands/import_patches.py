@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +12,11 @@ from npu_overlays.commands.notes import as_typed, plural
 from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.migrating.comparing import Comparison
-from npu_overlays.migrating.forming import Kind, Proven
+from npu_overlays.migrating.forming import Kind
 from npu_overlays.migrating.migrate import Asked, Migrated, Outcome, migrate
+from npu_overlays.migrating.report import KINDS, as_json, notices, unsound
 from npu_overlays.starting.request import Request
 
 _DESCRIPTION = """\
@@ -54,9 +54,8 @@ exit codes: 0 imported, whatever is wrong with the summary; 5 a patch cannot be
 taken over, and nothing is written; or the overlays are written, and a build
 would refuse what the patches do
 """
-_HEADINGS = ("finding", "what", "listed", "found", "where")
 _COUNTED = {"files": "added file", "edits": "substitution", "patches": "patch file"}
-_KINDS: tuple[Kind, ...] = ("patches", "operations")
+_HEADINGS = ("finding", "what", "listed", "found", "where")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,16 +153,10 @@ def _run(options: Options, console: Console) -> int:
         )
     )
     if options.json:
-        console.json(_as_json(outcome, options))
+        console.json(as_json(outcome, options.kind, options.summary, written=not options.dry_run))
     else:
         _report(console, outcome, options)
-    return MergeError.exit_code if any(_unsound(one, options.kind) for one in outcome.migrated) else 0
-
-
-def _unsound(one: Migrated, kind: Kind) -> tuple[Problem, ...]:
-    """Return what a build refuses of an overlay."""
-    proven = one.proven[kind]
-    return proven.problems if isinstance(proven, OverlayError) else proven.unsound
+    return MergeError.exit_code if any(unsound(one, options.kind) for one in outcome.migrated) else 0
 
 
 def _report(console: Console, outcome: Outcome, options: Options) -> None:
@@ -176,14 +169,14 @@ def _report(console: Console, outcome: Outcome, options: Options) -> None:
 
 
 def _report_one(console: Console, one: Migrated, options: Options) -> None:
-    for notice in _notices(one):
+    for notice in notices(one):
         console.notice(f"{one.patches.name}: {notice}")
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"
     console.line(f"{one.overlay.folder}: {written}, from {number} of {one.patches.name}", style="green")
-    for kind in _KINDS:
+    for kind in KINDS:
         console.line(f"  as {kind:<11} {_told(one, kind)}{' (kept)' if kind == options.kind else ''}")
-    if problems := _unsound(one, options.kind):
+    if problems := unsound(one, options.kind):
         for problem in problems:
             for line in str(problem).splitlines():
                 console.notice(line)
@@ -192,15 +185,8 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
-def _notices(one: Migrated) -> Iterator[str]:
-    for file in one.patches.mended:
-        yield f"{Path(file).name} ended in the middle of a line, and was given its end"
-    for name in one.widened:
-        yield f"{name} has hunks that fit in several places, and was given more context"
-
-
 def _told(one: Migrated, kind: Kind) -> str:
-    """Return what was seen of a form."""
+    """Return what was seen of a form of a set of patches."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):
         return f"cannot be had: {'; '.join(f'{problem.where}: {problem.what}' for problem in proven.problems)}"
@@ -215,60 +201,14 @@ def _told(one: Migrated, kind: Kind) -> str:
 
 
 def _report_comparison(console: Console, comparison: Comparison, options: Options) -> None:
-    told = (
-        f"{plural(comparison.right, 'entry')} right, {comparison.wrong} wrong; {comparison.unlisted} changes not listed"
-    )
+    right = plural(comparison.right, "entry", "entries")
     console.line("")
-    console.line(f"{options.summary}: {told}".replace("entrys", "entries"))
+    console.line(
+        f"{options.summary}: {right} right, {comparison.wrong} wrong; {comparison.unlisted} changes not listed"
+    )
     rows = [(one.kind, one.what, one.said, one.found, one.where) for one in comparison.findings]
     if rows:
         console.table(_HEADINGS, rows)
-
-
-def _as_json(outcome: Outcome, options: Options) -> dict[str, object]:
-    result: dict[str, object] = {
-        "form": options.kind,
-        "written": not options.dry_run,
-        "overlays": [_migrated_as_json(one, options.kind) for one in outcome.migrated],
-        "passed_over": list(map(str, outcome.passed_over)),
-    }
-    if comparison := outcome.comparison:
-        result["summary"] = {
-            "file": str(options.summary),
-            "right": comparison.right,
-            "wrong": comparison.wrong,
-            "not_listed": comparison.unlisted,
-            "findings": [vars(one) for one in comparison.findings],
-        }
-    return result
-
-
-def _migrated_as_json(one: Migrated, kind: Kind) -> dict[str, object]:
-    pin = one.overlay.pin
-    return {
-        "overlay": one.overlay.name,
-        "folder": str(one.overlay.folder),
-        "patches": one.patches.name,
-        "commit": pin.commit,
-        "archives": [{"file": archive.file, "sha256": archive.sha256} for archive in pin.archives],
-        "files": [file.path for file in one.files],
-        "operations": dict(one.counts),
-        "forms": {each: _form_as_json(one.proven[each]) for each in _KINDS},
-        "mended": [Path(file).name for file in one.patches.mended],
-        "widened": list(one.widened),
-        "problems": _problems_as_json(_unsound(one, kind)),
-    }
-
-
-def _form_as_json(proven: Proven | OverlayError) -> dict[str, object]:
-    if isinstance(proven, OverlayError):
-        return {"same": False, "problems": _problems_as_json(proven.problems)}
-    problems = _problems_as_json(proven.unsound)
-    return {"same": True, "otherwise": list(proven.otherwise), "problems": problems}
-
-
-def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [{"where": one.where, "what": one.what, "fix": one.fix} for one in problems]
 
 
 COMMAND = Command(

@@ -16,9 +16,9 @@ def count_of(record: Changes) -> str:
     return f"{plural(sum(map(count, files)), 'change')} in {plural(len(files), 'file')}"
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number and what it counts."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, many: str = "") -> str:
+    """Return a number and what it counts; of more than one that is called with an ``s`` behind it, unless said."""
+    return f"{number} {noun if number == 1 else many or f'{noun}s'}"
 
 
 def as_typed(folder: Path) -> str:

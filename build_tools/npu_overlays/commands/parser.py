@@ -7,12 +7,14 @@ import difflib
 import re
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from npu_overlays import __version__
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.completion import answer
 from npu_overlays.commands.options import folder
+from npu_overlays.overlay.lookup import overlay_folders
 
 _DESCRIPTION = """\
 Build wheels from overlays: a pinned upstream commit or release, with what an
@@ -24,6 +26,7 @@ examples, with the overlays of verl and transformers:
   npu-overlays build --stack mindspeed-rl-2.3
   npu-overlays build verl@v0.6.1 --source archive --out /tmp/w
   npu-overlays build verl@796871d --upstream verl=~/src/verl
+  npu-overlays index wheels/                  a folder that pip and uv install from
   npu-overlays show transformers@8365f70      every operation and its reason
   npu-overlays diff verl@d62da49 | less       what the wheel changes
   npu-overlays checkout verl@d62da49 DIR      as a git work tree, to edit there
@@ -52,6 +55,8 @@ environment:
 # Names and modules, in the order of the help.
 _COMMANDS = {
     "build": "build",
+    "sdist": "sdist",
+    "index": "index",
     "list": "listing",
     "show": "show",
     "check": "check",
@@ -63,6 +68,7 @@ _COMMANDS = {
     "bisect": "bisect",
     "summary": "summary",
     "verify-wheel": "verify_wheel",
+    "reproduce": "reproduce",
     "init": "init",
     "import-patches": "import_patches",
     "drift": "drift",
@@ -132,8 +138,12 @@ def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
 def _common() -> _Parser:
     """Return the arguments that every command takes."""
     common = _Parser(add_help=False)
-    common.add_argument(
-        "--overlays", type=folder, default="overlays", metavar="DIR", help="folder of overlays (default: overlays)"
-    )
+    text = "folder of overlays (default: overlays, or else this one, where overlays lie here)"
+    common.add_argument("--overlays", type=folder, default=_usual_root(), metavar="DIR", help=text)
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     return common
+
+
+def _usual_root() -> str:
+    """Return the folder of overlays that is meant where none is named: what `init` begins lies where it was begun."""
+    return "." if not Path("overlays").is_dir() and overlay_folders(Path()) else "overlays"

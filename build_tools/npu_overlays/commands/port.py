@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
@@ -14,16 +13,16 @@ from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.porting.beginning import Begun, find_unfinished, start
 from npu_overlays.porting.deciding import decide
 from npu_overlays.porting.decisions import Decisions
 from npu_overlays.porting.folder import abort, origin_of
 from npu_overlays.porting.port import Port, evaluate, examine
 from npu_overlays.porting.rows import Row
+from npu_overlays.porting.sides import side_by_side
 from npu_overlays.porting.verdict import KINDS, MEANINGS
 from npu_overlays.progress import about
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.tree import SourceTree
 
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
@@ -53,7 +52,6 @@ _EPILOG = """
 exit codes: 0 it is finished and locked; 5 parts are left to decide, or to mend
 """
 _HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
-_COLUMN = 76
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +120,10 @@ def _run(options: Options, console: Console) -> int:
     with about(name):
         if options.show:
             folder = find_named(selection.root, name).folder
-            return _show(examine(folder, origin_of(folder), selection.choice), options.show, console)
+            state = origin_of(folder)
+            if not (folder / PORT_FILE).is_file():
+                console.notice(f"{folder.name} is finished: beside it is shown {state.origin}, the next older pin")
+            return _show(examine(folder, state, selection.choice), options.show, console)
         begun = _begun(options) if options.to else None
         folder = begun.overlay.folder if begun else _unfinished(selection)
         port = evaluate(folder, selection.choice, begun)
@@ -206,25 +207,10 @@ def _show(port: Port, name: str, console: Console) -> int:
         raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))
     console.line(f"{port.old.name} | {port.new.name}")
     for row in named:
-        path, _, symbol = row.name.partition(":")
-        there, _, moved = (row.verdict.to or row.name).partition(":")
         console.line(f"{row.name}: {row.verdict.kind}", style="bold")
-        old, new = _text(port.base, path, symbol), _text(port.now, there, moved)
-        for left, right in zip_longest(old, new, fillvalue=""):
-            mark = " " if left == right else "|"
-            console.line(f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip())
+        for line in side_by_side(port, row):
+            console.line(line)
     return 0
-
-
-def _text(tree: SourceTree, path: str, symbol: str) -> list[str]:
-    """Return the lines of a definition, or of a file that is not Python; none where there is no such thing."""
-    if path not in tree:
-        return []
-    if not path.endswith(".py"):
-        return tree.read(path).decode("utf-8", "replace").splitlines()
-    module = Module(path, tree.read(path))
-    known = module.definitions.get(symbol, [])
-    return [line for one in known for line in module.whole_text(one.node).decode().splitlines()]
 
 
 COMMAND = Command(

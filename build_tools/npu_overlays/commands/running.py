@@ -62,4 +62,5 @@ def _failure(options: argparse.Namespace, console: Console, error: OverlayError)
     console.problems(error.problems)
     if options.verbose:
         traceback.print_exc()
-    return error.exit_code
+    command: Command[Any] = options.command
+    return error.exit_code if command.untried is None else command.untried

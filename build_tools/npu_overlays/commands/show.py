@@ -79,6 +79,14 @@ def _report(console: Console, content: Content) -> None:
         for one in content.dropped:
             console.line(f"  {one.drop.name}  [{one.layer}]")
             _reason(console, one.drop.why)
+    if content.assigned:
+        console.line("")
+        console.line("assigned at run time by upstream's own code, in other packages")
+    for left in content.assigned:
+        console.line(f"  when {' '.join(left.assigned.when.split())}  [{left.layer}]")
+        for name in left.assigned.what:
+            console.line(f"    {name}")
+        _reason(console, left.assigned.why)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +147,17 @@ def _as_json(content: Content) -> dict[str, object]:
         "files": [{"path": one.path, "overlay": one.layer} for one in content.files],
         "patches": [{"path": one.path, "overlay": one.layer} for one in content.patches],
         "edits": [{"path": one.path, "overlay": one.layer, "why": one.edit.why} for one in content.edits],
+        "assigned": [
+            {
+                "when": one.assigned.when,
+                "what": list(one.assigned.what),
+                "why": one.assigned.why,
+                "overlay": one.layer,
+                "since": one.assigned.bounds.since,
+                "until": one.assigned.bounds.until,
+            }
+            for one in content.assigned
+        ],
     }
 
 

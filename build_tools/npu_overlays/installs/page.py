@@ -24,7 +24,7 @@ def render(catalogue: Catalogue, language: str) -> str:
     texts = _TEXTS[language]
     lines = [f"# {texts['title']}", "", f"<!-- {texts['generated']} -->", "", texts["other"], ""]
     lines += [texts["intro"], "", texts["before"], "", texts["x86"].format(index=installs.CPU_INDEX), ""]
-    lines += [texts["chip"], "", f"## {texts['consistent']}", ""]
+    lines += [texts["chip"], "", texts["upgrade"], "", f"## {texts['consistent']}", ""]
     for stack in catalogue.stacks:
         if not stack.record:
             lines += _consistent(stack, catalogue, language)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+
+from packaging.version import Version
 
 from npu_doctor.stacks import Catalogue, Component, Stack
 
@@ -12,6 +14,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 BASE = "npu"
 DOCTOR = "doctor"  # the extra that brings npu-doctor
 _ON_INDEX = ("index", "source")
+_OURS = "# of {overlay}:"
 _ORDER = {"source": 0, "git": 1, "index": 2}  # engines before what is built against them
 
 
@@ -53,20 +56,26 @@ def _group(stack: Stack, name: str, catalogue: Catalogue) -> list[str]:
     return [
         requirement(component, catalogue)
         for component in stack.components
-        if component.group == name and component.install in _ON_INDEX
+        # What is installed without its dependencies cannot be asked for: a requirement brings them.
+        if component.group == name and component.install in _ON_INDEX and "--no-deps" not in component.options
     ]
 
 
 def extras_of_overlay(overlay: str, catalogue: Catalogue) -> dict[str, list[str]]:
-    """Return the extras of the wheel of an overlay: those of its consistent stacks, the first named one first.
+    """Return the extras of the wheel of an overlay: those of its consistent stacks, newest torch first.
 
     A stack kept as a record contradicts itself, so a wheel never asks for it.
     """
     merged: dict[str, list[str]] = {}
-    for stack in stacks_of((overlay,), catalogue):
+    for stack in sorted(stacks_of((overlay,), catalogue), key=_torch, reverse=True):
         if not stack.record:
             merged = {**extras(stack, catalogue), **merged}
     return dict(sorted(merged.items()))
+
+
+def _torch(stack: Stack) -> Version:
+    torch = stack.component("torch")
+    return Version(torch.version if torch else "0")
 
 
 def without_extras(requires: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -84,22 +93,31 @@ def stacks_of(overlays: Iterable[str], catalogue: Catalogue) -> list[Stack]:
     return [stack for stack in catalogue.stacks if wanted & set(stack.overlays)]
 
 
-def constraints_name(stack: Stack) -> str:
-    """Return the name of a stack's constraints file."""
-    return f"constraints-{stack.name}.txt"
+def constraints_name(stack: str) -> str:
+    """Return the name of the constraints file of a stack, by the stack's name."""
+    return f"constraints-{stack}.txt"
 
 
-def constraints(stack: Stack, catalogue: Catalogue) -> str:
-    """Return the constraints file of a stack; what a constraint cannot say stands in it as a comment."""
-    lines = [
-        f"# {stack.title.get('en', stack.name)}",
-        f"# Python {stack.python}; {', '.join(_system(stack))}",
-        f"# from: {stack.source}",
-    ]
+def constraints(stack: Stack, catalogue: Catalogue, ours: Mapping[str, Sequence[str]]) -> str:
+    """Return the constraints file of a stack; what a constraint cannot say stands in it as a comment.
+
+    Args:
+        stack: the stack.
+        catalogue: the names the index knows the components by.
+        ours: by the name of an overlay, the pins of its wheel and companion, where they lie beside the file. Without
+            them installers may take another build of the same version, or upstream's.
+    """
+    lines = [f"# {stack.title.get('en', stack.name)}"]
+    if stack.components:
+        lines += [f"# Python {stack.python}; {', '.join(_system(stack))}", f"# from: {stack.source}"]
     if stack.record:
         lines.append("# Kept as published. It contradicts itself:")
         lines += [f"# - {one.says['en']} Instead: {one.instead['en']}. ({one.source})" for one in stack.contradictions]
+    for overlay in stack.overlays:
+        own = ours.get(overlay, ())
+        lines += [_OURS.format(overlay=overlay), *own] if own else [f"# not built beside this file: {overlay}"]
     pins = [component for component in stack.components if component.install in _ON_INDEX]
+    lines += ["# of the index:"] if pins else []
     lines += [line for component in pins for line in _constraint(component, catalogue)]
     lines += list(stack.constraints)
     lines += [
@@ -107,6 +125,13 @@ def constraints(stack: Stack, catalogue: Catalogue) -> str:
     ]
     lines += [f"# must not be installed: {name}" for name in stack.absent]
     return "\n".join(lines) + "\n"
+
+
+def own_pins(text: str) -> dict[str, list[str]]:
+    """Return what a constraints file says of our own wheels: by the name of the overlay, the pins below it."""
+    pattern = re.escape(_OURS).replace(re.escape("{overlay}"), r"(\S+)")
+    found = re.findall(rf"^{pattern}\n((?:[^#\n]+\n)*)", text, re.MULTILINE)
+    return {overlay: pins.splitlines() for overlay, pins in found}
 
 
 def _system(stack: Stack) -> list[str]:
@@ -141,7 +166,7 @@ def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[s
         catalogue: the names the index knows the components by.
         x86: whether for x86, where torch comes from PyTorch's own index.
     """
-    file = constraints_name(stack)
+    file = constraints_name(stack.name)
     given = f"-c {file}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
     lines = [
         "source /usr/local/Ascend/ascend-toolkit/set_env.sh",

@@ -9,16 +9,25 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from npu_overlays.pin import Pin
-from npu_overlays.source import archive, commit, histories
+from npu_overlays.source import archive, commit, histories, members
 from npu_overlays.source import cache as caching
 from npu_overlays.source.guard import check
 
 _COMMIT = re.compile(r"([0-9a-f]{40})\.git")
 _HISTORY = re.compile(r"([a-z0-9-]+)\.git")
 _ARCHIVE = re.compile(r"([0-9a-f]{64})")
+_MEMBERS = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})-[0-9a-f]{12}")
+
+Kind: TypeAlias = Literal["commit", "archive", "history", "deflated"]
+_ROOMS: tuple[tuple[Kind, str, re.Pattern[str]], ...] = (
+    ("commit", "commits", _COMMIT),
+    ("archive", "archives", _ARCHIVE),
+    ("history", "histories", _HISTORY),
+    ("deflated", "members", _MEMBERS),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +35,14 @@ class Holding:
     """One upstream source in the cache.
 
     Args:
-        kind: a commit's repository, a release archive, or the history of a project.
+        kind: a commit's repository, a release archive, the history of a project, or the files of a commit or archive
+            as wheels hold them.
         identity: the commit id, the archive's sha256, or the project's name.
         path: where it lies.
         size: bytes of its files.
     """
 
-    kind: Literal["commit", "archive", "history"]
+    kind: Kind
     identity: str
     path: Path
     size: int
@@ -41,29 +51,22 @@ class Holding:
 def holdings(cache: Path) -> list[Holding]:
     """Return what the cache holds, the largest first; raises `OutputError` where it cannot be read."""
     with caching.using(cache):
-        commits = [
-            Holding(kind="commit", identity=found[1], path=path, size=_size(path))
-            for path in _listed(cache / "commits")
-            if (found := _COMMIT.fullmatch(path.name))
+        found = [
+            Holding(kind=kind, identity=match[1], path=path, size=_size(path))
+            for kind, room, name in _ROOMS
+            for path in _listed(cache / room)
+            if (match := name.fullmatch(path.name))
         ]
-        archives = [
-            Holding(kind="archive", identity=found[1], path=path, size=_size(path))
-            for path in _listed(cache / "archives")
-            if (found := _ARCHIVE.fullmatch(path.name))
-        ]
-        pasts = [
-            Holding(kind="history", identity=found[1], path=path, size=_size(path))
-            for path in _listed(cache / "histories")
-            if (found := _HISTORY.fullmatch(path.name))
-        ]
-    return sorted([*commits, *archives, *pasts], key=lambda one: (-one.size, one.identity))
+    return sorted(found, key=lambda one: (-one.size, one.identity, one.kind))
 
 
 def places(pin: Pin, cache: Path) -> set[Path]:
     """Return where the cache keeps what a pin names, whether it is there or not."""
     commits = {commit.kept(cache, pin.commit)} if pin.commit else set()
     past = {histories.kept(cache, pin.project)} if pin.repository else set()
-    return {*commits, *past, *(archive.kept(cache, one.sha256) for one in pin.archives)}
+    archives = {archive.kept(cache, one.sha256) for one in pin.archives}
+    identities = [*filter(None, [pin.commit]), *(one.sha256 for one in pin.archives)]
+    return {*commits, *past, *archives, *(members.kept(cache, one, pin) for one in identities)}
 
 
 def give_back(cache: Path, gone: Iterable[Holding]) -> None:

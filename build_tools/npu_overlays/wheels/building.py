@@ -9,15 +9,15 @@ from pathlib import Path
 
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
-from npu_overlays.installs.stacks import constraints, constraints_name
 from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
-from npu_overlays.reproducible import write_atomically, writing
+from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch, temporaries
 from npu_overlays.source import ask_again
+from npu_overlays.wheels.constraining import write_constraints
 from npu_overlays.wheels.freshness import fresh_wheels, wheel_inputs
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
@@ -60,7 +60,8 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, force: 
     """
     if force:
         ask_again()
-    loaded, unloaded = each(overlays, Loader(overlays, choice).load)
+    loader = Loader(overlays, choice)
+    loaded, unloaded = each(overlays, loader.load)
     fresh = {one.overlay.folder: built for one in loaded if not force and (built := _fresh(one, out))}
     stale = [one for one in loaded if one.overlay.folder not in fresh]
     prepared, unprepared = each(stale, prepare)
@@ -74,8 +75,9 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, force: 
             with held(f"what was built lies in {out}, whole"):
                 for file in sorted(folder.iterdir()):
                     file.replace(out / file.name)
-    _write_constraints(loaded, out)
-    return tuple(fresh.get(overlay.folder) or made[overlay.folder] for overlay in overlays)
+    results = tuple(fresh.get(overlay.folder) or made[overlay.folder] for overlay in overlays)
+    write_constraints(loaded, loader, (one.wheel for one in results), out)
+    return results
 
 
 def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Sequence[OverlayError]) -> OverlayError:
@@ -116,7 +118,7 @@ def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
     with about(overlay.name):
         step(f"writing {overlay.distribution} {prepared.version}")
         companion, wheel = pack_companion(prepared, folder), pack_wheel(prepared, folder)
-    write_statement(wheel, companion, prepared.record, used)
+    write_statement(wheel, companion, prepared.record, used, prepared.content.inputs)
     return Built(
         overlay=overlay.name,
         wheel=out / wheel.name,
@@ -125,16 +127,6 @@ def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
         record=prepared.record,
         rebuilt=True,
     )
-
-
-def _write_constraints(loaded: Sequence[Loaded], out: Path) -> None:
-    """Write the constraints of every stack that names one of the overlays; no wheel follows from most of them."""
-    for one in loaded:
-        for stack in one.stacks.of(one.name):
-            content = constraints(stack, one.stacks).encode()
-            file = out / constraints_name(stack)
-            if stack.components and not (file.is_file() and file.read_bytes() == content):
-                write_atomically(file, content)
 
 
 @contextmanager

@@ -113,12 +113,6 @@ def check_record(wheel: WheelContents) -> Iterator[Problem]:
             yield wheel.problem("RECORD", f"gives another digest or size than {path} has")
 
 
-def recorded_digests(file: Path) -> dict[str, str]:
-    """Return what RECORD of a wheel says of each file, by its path; raises `OutputError` where it is none."""
-    members = read_members(file, lambda path: path.endswith(".dist-info/RECORD") and path.count("/") == 1)
-    return {path: row[0] for member in members for path, row in _rows(member.content).items()}
-
-
 def _rows(record: bytes) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in csv.reader(io.StringIO(record.decode())) if row}
 

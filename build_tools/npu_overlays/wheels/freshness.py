@@ -12,7 +12,7 @@ import npu_summary
 from npu_overlays.acquisition import acquire
 from npu_overlays.errors import OverlayError
 from npu_overlays.loading import Loaded
-from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.overlay.inputs import input_files, inputs_digest
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import step
 from npu_overlays.reproducible import canonical_json
@@ -52,8 +52,8 @@ def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path] | None:
         versions = [
             (source, overlay.version(loaded.lock.metadata.version, source)) for source in sources_of(overlay.pin, mode)
         ]
-        there = [(source, files) for source, version in versions if (files := _wheels(overlay, version, out))]
-        used = wheel_inputs(loaded, inputs_digest(overlay)) if there else {}
+        there = [(source, files) for source, version in versions if (files := wheels_of(overlay, version, out))]
+        used = wheel_inputs(loaded, inputs_digest(input_files(overlay))) if there else {}
         for source, files in there:
             if states(*files, used):
                 # From the commit is best; what an archive gave is up to date while git still has no answer.
@@ -71,7 +71,7 @@ def _mode(loaded: Loaded) -> Mode:
     return "git"
 
 
-def _wheels(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | None:
+def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | None:
     """Return both wheels of a version where they lie in a folder, whatever they were made from."""
     names = [name.replace("-", "_") for name in (overlay.distribution, overlay.pin.project)]
     files = [file for name in names for file in sorted(out.glob(f"{name}-{version}-*.whl"))]

@@ -45,5 +45,5 @@ def _read(wheel: Path, name: str) -> bytes:
     ending = f"_summary/{name}"
     found = read_members(wheel, lambda path: path.endswith(ending) and path.count("/") == 1)
     if not found:
-        raise not_ours(wheel, f"holds no summary package with a {name}; a companion wheel is empty by design")
+        raise not_ours(wheel, f"holds no summary package with a {name}; a companion wheel holds none by design")
     return found[0].content

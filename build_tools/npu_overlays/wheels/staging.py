@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,12 @@ from npu_overlays.loading import Loaded
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
-from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER, Overlay
+from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, LAYER_FILE, STACKS_FOLDER, Layer, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
+from npu_overlays.source.members import upstream_members
+from npu_overlays.wheels.assembly import WheelFile
+from npu_overlays.wheels.explanation import explanations
 from npu_overlays.wheels.freshness import CODE
 from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
@@ -59,7 +61,7 @@ def _import_names(prepared: Prepared, fields: dict[str, Any]) -> dict[str, list[
     own, below = fields.pop("import-names", []), fields.pop("import-namespaces", [])
     if not own and not below:
         return {}
-    places = [f"{place.removesuffix('.py')}/" for place in prepared.shipped().values()]
+    places = [f"{place.removesuffix('.py')}/" for place in prepared.shipped.values()]
 
     def shipped(names: list[str]) -> list[str]:
         # A name may be followed by a semicolon and what it is: "lib._core; private".
@@ -78,9 +80,9 @@ def _examined(overlay: Overlay) -> dict[str, list[str]]:
 def companion_table(prepared: Prepared) -> dict[str, Any]:
     """Return the ``[project]`` table of the companion.
 
-    It holds no file. Other packages require upstream's name and ask for its
-    version; the companion answers both. It carries upstream's extras, because
-    packages also require ``transformers[torch]``.
+    It holds none of upstream's files. Other packages require upstream's name and
+    ask for its version; the companion answers both. It carries upstream's extras,
+    because packages also require ``transformers[torch]``.
     """
     overlay = prepared.content.overlay
     metadata = prepared.loaded.lock.metadata
@@ -90,13 +92,20 @@ def companion_table(prepared: Prepared) -> dict[str, Any]:
         "description": f"Empty: stands for {overlay.pin.project}, whose files {overlay.distribution} installs",
         "readme": {
             "content-type": "text/markdown",
-            "text": f"Holds no files: {overlay.distribution} installs those of {overlay.pin.project}, patched.\n"
+            "text": f"{overlay.distribution} installs the files of {overlay.pin.project}, patched; here are none.\n"
             f"It answers packages that require {overlay.pin.project}.\n",
         },
         "requires-python": _requires_python(metadata),
         "dependencies": of_extras(rewritten_requires(metadata, _renames(prepared))),
         "optional-dependencies": {extra: [] for extra in metadata.extras},
     }
+
+
+def companion_files(prepared: Prepared) -> list[WheelFile]:
+    """Return what a companion holds beside its metadata: modules that say where the patched packages are."""
+    overlay = prepared.content.overlay
+    said = explanations(overlay.pin.project, prepared.version, overlay.distribution, prepared.shipped.values())
+    return [WheelFile(place=place, content=content) for place, content in said.items()]
 
 
 def _requires_python(metadata: UpstreamMetadata) -> str:
@@ -133,31 +142,34 @@ def _upstream_readme(prepared: Prepared) -> str:
     return tree.read(readme).decode("utf-8").replace("\r\n", "\n").strip() + "\n" if readme in tree else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class WheelFile:
-    """One file of a wheel: its place, its bytes, and whether it is executable."""
-
-    place: str
-    content: bytes
-    executable: bool = False
-
-
 def wheel_files(prepared: Prepared) -> list[WheelFile]:
-    """Return every file of a wheel but its metadata, those nearer to the top first, as hatchling orders files."""
-    tree = prepared.tree
+    """Return every file of a wheel but its metadata, in the order in which hatchling walks through folders."""
+    tree, shipped = prepared.tree, prepared.shipped
+    kept = upstream_members(tree.upstream, prepared.content.overlay.pin)
     files = [
-        WheelFile(place=place, content=tree.after(path) or b"", executable=tree.is_executable(path))
-        for path, place in prepared.shipped().items()
+        WheelFile(
+            place=place,
+            content=tree.after(path) or b"",
+            executable=tree.is_executable(path),
+            member=None if path in tree.changed else kept.get(tree.upstream.entries[path].blob),
+        )
+        for path, place in shipped.items()
     ]
     files += (WheelFile(place=place, content=content) for place, content in summary_files(prepared))
-    return sorted(files, key=lambda file: (file.place.count("/"), file.place))
+    return sorted(files, key=_walked)
+
+
+def _walked(file: WheelFile) -> tuple[tuple[bool, str], ...]:
+    """Return the order of a file among others: those of a folder by name, and then the folders in it."""
+    *folders, name = file.place.split("/")
+    return (*((True, folder) for folder in folders), (False, name))
 
 
 def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
     """Yield the files of the summary package: its code, the data, the diff and the manifest."""
     own = list(_explained(prepared))
     yield from own
-    shipped = ((place, prepared.tree.after(path) or b"") for path, place in prepared.shipped().items())
+    shipped = ((place, prepared.tree.after(path) or b"") for path, place in prepared.shipped.items())
     package = prepared.content.overlay.summary_package
     yield f"{package}/manifest.json", canonical_json(manifest(prepared.record, [*shipped, *own]))
 
@@ -175,21 +187,30 @@ def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
 
 
 def sdist_files(loaded: Loaded) -> dict[str, str]:
-    """Return the files of an sdist by path on disk, with their place: all inputs, and the overlays it belongs with."""
+    """Return the files of an sdist by path on disk, with their place: all inputs, and what is read of partners."""
     overlay = loaded.overlay
     # The overlay's own as well: else a .gitignore could leave some of them out.
     placed = {str(file): name for name, file in layer_files(overlay.chain[-1])}
     if overlay.root.name == BUNDLED:
         return placed  # the others are already in the sdist this is built from
-    for number, layer in enumerate(overlay.layers):
-        place = f"{BUNDLED}/{BUNDLED_LAYERS}/{number}/{layer.folder.name}"
+    for place, layer in _bundled_layers(BUNDLED, overlay):
         placed |= {str(file): f"{place}/{name}" for name, file in layer_files(layer)}
     for partner in loaded.partners:
+        home = f"{BUNDLED}/{partner.name}"
         for name in (CONFIG_FILE, LOCK_FILE):
-            placed[str(partner.folder / name)] = f"{BUNDLED}/{partner.name}/{name}"
+            placed[str(partner.folder / name)] = f"{home}/{name}"
+        # Its layers decide its name, and what its own file may say; what they change makes no difference here.
+        for place, layer in _bundled_layers(f"{home}/{BUNDLED}", partner):
+            placed[str(layer.folder / LAYER_FILE)] = f"{place}/{LAYER_FILE}"
     folder = loaded.stacks.folder
     files = [folder / f"{stack.name}.json" for stack in loaded.stacks.of(overlay.name)]
     for file in [*files, settings_file(folder)]:
         if file.is_file():
             placed[str(file)] = f"{BUNDLED}/{STACKS_FOLDER}/{file.relative_to(folder).as_posix()}"
     return placed
+
+
+def _bundled_layers(home: str, overlay: Overlay) -> Iterator[tuple[str, Layer]]:
+    """Yield where each layer of an overlay lies in an sdist."""
+    for number, layer in enumerate(overlay.layers):
+        yield f"{home}/{BUNDLED_LAYERS}/{number}/{layer.folder.name}", layer

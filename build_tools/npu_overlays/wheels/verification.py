@@ -1,22 +1,27 @@
 """Verification: a wheel → everything in it that contradicts something else in it; it is not installed for that.
 
-A wheel of ours says the same thing several times over: RECORD, the manifest,
-the summary, the diff, the metadata and the companion beside it. Here each is
+A wheel of ours says the same thing several times over: RECORD, the manifest, the
+summary, the diff, the metadata, the bill of materials and the companion beside it. Here each is
 held against the files and against the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from npu_overlays.errors import OutputError, Problem
+from npu_overlays.errors import OutputError, Problem, listing
 from npu_overlays.wheels.agreement import disagreements, unsafe_names
+from npu_overlays.wheels.bill import bill, bill_name, facts
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
+from npu_overlays.wheels.explanation import explanation, explanations
+from npu_overlays.wheels.requirements import of_extras
 from npu_summary import changes, provenance
 from npu_summary.verify.companions import suffix_of
 
@@ -32,7 +37,7 @@ class Verified:
         name: its distribution.
         version: its version.
         files: how many files it holds.
-        kind: ``patched``, ``companion`` for the empty one under upstream's name, ``doctor`` or ``statement``.
+        kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor`` or ``statement``.
         problems: what is wrong with it.
         made: of a patched one, which upstream it was made of, and from what bytes.
     """
@@ -49,8 +54,7 @@ class Verified:
 def verify_wheel(file: Path) -> Verified:
     """Check one wheel, patched or companion; raises `OutputError` where the file is no readable wheel at all."""
     wheel = read_wheel(file)
-    package = f"{canonicalize_name(wheel.name).replace('-', '_')}_summary"
-    patched = f"{package}/changes.json" in wheel.members
+    package, patched = summary_package(wheel), is_patched(wheel)
     checks = [check_record(wheel), check_names(wheel), check_tags(wheel)]
     kind = "patched" if patched else "doctor" if canonicalize_name(wheel.name) == DOCTOR else "companion"
     if kind != "doctor":
@@ -66,6 +70,16 @@ def verify_wheel(file: Path) -> Verified:
     )
 
 
+def summary_package(wheel: WheelContents) -> str:
+    """Return the name that the summary package of a wheel has, if there is one."""
+    return f"{canonicalize_name(wheel.name).replace('-', '_')}_summary"
+
+
+def is_patched(wheel: WheelContents) -> bool:
+    """Return whether it is a patched wheel: one that says what was changed."""
+    return f"{summary_package(wheel)}/changes.json" in wheel.members
+
+
 def _made_of(content: bytes) -> str:
     try:
         return provenance.made_of(changes.parse(content))
@@ -75,10 +89,15 @@ def _made_of(content: bytes) -> str:
 
 def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
     """Yield why a wheel without a summary is no companion either."""
-    if wheel.content:
-        what = f"holds {len(wheel.content)} files and no summary package; a companion holds none"
-        yield Problem(where=str(wheel.file), what=what, fix="name a wheel that npu-overlays built")
     suffix = suffix_of(wheel.version)
+    distribution = f"{wheel.name}-{suffix}"
+    tops = [place.removesuffix(".py") for place in wheel.content if place.endswith(".py") and "/" not in place]
+    said = {f"{top}.py": explanation(wheel.name, wheel.version, distribution, top) for top in tops if suffix}
+    if suffix:
+        yield from _bill(wheel, None)
+    if other := [place for place, content in wheel.content.items() if said.get(place) != content]:
+        what = f"has no summary package, and holds what no companion does: {listing(other)}"
+        yield Problem(where=str(wheel.file), what=what, fix="name a wheel that npu-overlays built")
     for requirement in map(Requirement, wheel.requires if suffix else ()):
         patched = canonicalize_name(requirement.name) == f"{canonicalize_name(wheel.name)}-{suffix}"
         if patched and str(requirement.specifier) != f"=={wheel.version}":
@@ -99,23 +118,54 @@ def _patched(wheel: WheelContents, package: str) -> Iterator[Problem]:
         yield from wrong
         return
     yield from disagreements(wheel, package, record)
+    yield from _bill(wheel, record)
     yield from _required(wheel, record)
-    yield from _companion(wheel, record)
+    yield from _companion(wheel, package, record)
+
+
+def _bill(wheel: WheelContents, record: changes.Changes | None) -> Iterator[Problem]:
+    """Yield where the bill of materials is missing, or says something else than METADATA and the summary."""
+    place = f"sboms/{bill_name(wheel.name)}"
+    try:
+        expected = bill(facts(wheel.members[f"{wheel.info}/METADATA"].decode()), record)
+    except ValueError as error:
+        yield wheel.problem("METADATA", str(error))
+        return
+    if (said := wheel.members.get(f"{wheel.info}/{place}")) is None:
+        yield wheel.problem(place, "is missing")
+    elif said != expected:
+        yield wheel.problem(place, "says something else than METADATA and the summary")
 
 
 def _required(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem]:
     """Yield exact requirements that METADATA lacks: without them an installer may pair what does not fit."""
+    # Upstream may ask for its partner with an extra, or under a condition; what an extra asks for counts for nothing.
+    there = set(_asked(wheel))
     for wanted in (f"{record['companion']}=={wheel.version}", *record["requires"]):
         try:
-            requirement = str(Requirement(wanted))
+            requirement = _release(wanted)
         except InvalidRequirement:
             yield wheel.problem("changes.json", f"requires `{wanted}`, which is no requirement")
             continue
-        if requirement not in wheel.requires:
+        if requirement not in there:
             yield wheel.problem("METADATA", f"does not require {wanted}")
 
 
-def _companion(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem]:
+def _asked(wheel: WheelContents) -> Iterator[tuple[str, SpecifierSet]]:
+    extras = of_extras(wheel.requires)
+    for text in wheel.requires:
+        with suppress(InvalidRequirement):
+            if text not in extras:
+                yield _release(text)
+
+
+def _release(requirement: str) -> tuple[str, SpecifierSet]:
+    """Return name and versions of a requirement; raises `InvalidRequirement`."""
+    parsed = Requirement(requirement)
+    return canonicalize_name(parsed.name), parsed.specifier
+
+
+def _companion(wheel: WheelContents, package: str, record: changes.Changes) -> Iterator[Problem]:
     """Yield what is wrong with the companion beside the wheel."""
     name = record["companion"]
     beside = wheel.file.with_name(f"{name.replace('-', '_')}-{wheel.version}-py3-none-any.whl")
@@ -129,5 +179,9 @@ def _companion(wheel: WheelContents, record: changes.Changes) -> Iterator[Proble
         yield from error.problems
         return
     yield from companion.problems
+    shipped = [place for place in wheel.content if not place.startswith(f"{package}/")]
+    expected = explanations(name, wheel.version, wheel.name, shipped)
+    if not companion.problems and (missing := expected.keys() - read_wheel(beside).content.keys()):
+        yield Problem(where=str(beside), what=f"lacks {listing(missing)}", fix=REBUILD)
     if (canonicalize_name(companion.name), companion.version) != (canonicalize_name(name), wheel.version):
         yield Problem(where=str(beside), what=f"is {companion.name} {companion.version}", fix=REBUILD)

@@ -1,0 +1,131 @@
+"""`reproduce`: a wheel → whether the overlays at hand give the same bytes, and if not, where they differ."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npu_overlays.choice import Choice
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
+from npu_overlays.commands.selection import checked_root, find_named
+from npu_overlays.console import Console
+from npu_overlays.reproducible import write_atomically
+
+if TYPE_CHECKING:
+    from npu_overlays.wheels.reproduction import Reproduction
+
+_DESCRIPTION = """\
+Make a wheel again, of the overlay and the upstream that it names itself, and
+compare the bytes. The wheel and a checkout with its overlay are all it takes: a
+patched wheel or a companion, from whatever machine. Where the statement lies
+beside it (*.intoto.json), what differs among the inputs is named as well.
+
+exit codes:
+  0  the same bytes
+  1  other bytes: which inputs and which members differ, and how
+  2  it cannot be tried: no wheel of ours, no such overlay here, or it does not build
+
+examples:
+  npu-overlays reproduce wheels/verl_npu-0.9.1+npu.1.adb6e6f2-py3-none-any.whl
+  npu-overlays reproduce verl_npu-*.whl --overlay ../theirs/overlays/verl@0.9.1
+"""
+_MOST = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        wheel: the file to make again.
+        root: the folder of overlays.
+        overlay: name or folder of the overlay to make it of; empty for the one that it names.
+        choice: of which clones commits are taken.
+        out: a folder for the wheel made here, or None.
+        json: whether the report is JSON.
+    """
+
+    wheel: Path
+    root: Path
+    overlay: str
+    choice: Choice
+    out: Path | None
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("wheel", type=Path, metavar="WHEEL", help="a patched wheel or a companion")
+    parser.add_argument("--overlay", default="", metavar="DIR", help="make it of this one, not of the one it names")
+    parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel made here, to look at it")
+    add_clones(parser)
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(
+        wheel=parsed.wheel,
+        root=parsed.overlays,
+        overlay=parsed.overlay,
+        choice=choice_of("auto", dict(parsed.upstream)),
+        out=parsed.out,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    from npu_overlays.wheels.reproduction import reproduce  # noqa: PLC0415  # hatchling takes a fifth of a second
+
+    overlay = find_named(options.root, options.overlay) if options.overlay else None
+    root = options.root if overlay else checked_root(options.root)
+    found = reproduce(options.wheel, root, options.choice, overlay)
+    if options.out:
+        write_atomically(options.out / found.name, found.made)
+    if options.json:
+        console.json(_as_json(found))
+    else:
+        _report(found, console)
+    return 1 if found.differences else 0
+
+
+def _report(found: Reproduction, console: Console) -> None:
+    if not found.differences:
+        digest = hashlib.sha256(found.made).hexdigest()
+        console.line(f"{found.wheel}: {found.overlay.name} gives the same bytes here, sha256 {digest}", style="green")
+        return
+    console.line(f"{found.wheel}: {found.overlay.name} gives other bytes here", style="red")
+    for one in found.inputs:
+        console.line(f"  made of another input: {one.name}: {one.then or 'none'}, here {one.here or 'none'}")
+    for difference in found.differences[:_MOST]:
+        console.line(f"  {f'{difference.path}: ' if difference.path else ''}{difference.how}")
+        for line in difference.diff:
+            console.line(f"    {line}")
+    if len(found.differences) > _MOST:
+        more = plural(len(found.differences) - _MOST, "more difference")
+        console.line(f"  and {more}, which --json lists")
+
+
+def _as_json(found: Reproduction) -> dict[str, object]:
+    return {
+        "wheel": str(found.wheel),
+        "overlay": found.overlay.name,
+        "same": not found.differences,
+        "made": {"name": found.name, "sha256": hashlib.sha256(found.made).hexdigest()},
+        "inputs": [asdict(one) for one in found.inputs],
+        "differences": [asdict(one) for one in found.differences],
+    }
+
+
+COMMAND = Command(
+    name="reproduce",
+    summary="make a wheel again and compare the bytes",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+    untried=2,
+)

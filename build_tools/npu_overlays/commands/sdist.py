@@ -1,0 +1,74 @@
+"""`sdist`: overlays → source distributions of the patched files, from which hatchling alone makes the wheels."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
+from npu_overlays.commands.selection import select
+from npu_overlays.console import Console
+from npu_overlays.interrupts import undisguised
+
+_DESCRIPTION = """\
+Write source distributions for those who build everything themselves: of each
+overlay the patched files with their summary, and the companion. Who builds
+from them needs hatchling, and neither git, nor upstream, nor npu-overlays, nor
+an index; the wheels are those of `npu-overlays build` to the last byte, where
+hatchling is of the same version. Each is built from once before it is written.
+
+examples:
+  npu-overlays sdist                          the default stack, into sdists/
+  npu-overlays sdist verl@d62da49 --out /tmp/s
+  pip wheel --no-index --no-deps --no-build-isolation sdists/verl_npu-*.tar.gz
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: which overlays, the folder for their sources, and whether the report is JSON."""
+
+    selection: Selection
+    out: Path
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser)
+    parser.add_argument("--out", type=folder, default="sdists", metavar="DIR", help="where they go (default: sdists)")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(selection=read_selection(parsed), out=parsed.out, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    from npu_overlays.wheels.fork import fork_all  # noqa: PLC0415  # hatchling takes a fifth of a second
+
+    with undisguised(f"nothing was written to {options.out}"):
+        made = fork_all(select(options.selection), options.selection.choice, options.out)
+    if options.json:
+        console.json(
+            [
+                {"overlay": one.overlay, "sdist": str(one.sdist), "companion": str(one.companion), "sha256": one.sha256}
+                for one in made
+            ]
+        )
+        return 0
+    for one in made:
+        console.line(f"{one.sdist}", style="green")
+        console.line(f"  {one.overlay}: companion {one.companion.name}")
+    return 0
+
+
+COMMAND = Command(
+    name="sdist",
+    summary="write source distributions that need only hatchling",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

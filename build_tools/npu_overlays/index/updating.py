@@ -1,0 +1,221 @@
+"""Updating: folders of wheels and sdists, and an index, perhaps an empty one → the index with them, or as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.index.distributions import Candidate, candidates, digest, read
+from npu_overlays.index.marks import Mark, marked, yanked_versions
+from npu_overlays.index.pages import Link, Page
+from npu_overlays.index.placing import copy, locked, move, unchanged
+from npu_overlays.index.stored import HTML, Root, files_of, read_page, read_root
+from npu_overlays.progress import step
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+
+# Digests and sources of wheels, and the versions of a stack, are wanted where the wheels are.
+_STATEMENT = ".intoto.json"
+_CONSTRAINTS = "constraints-*.txt"
+_METADATA = ".metadata"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to become of an index.
+
+    Args:
+        folders: of what is to be on it.
+        out: the folder of the index.
+        marks: versions that are not to be chosen any more, or are to be again.
+        replace: whether files may get other bytes than those that the index gave out under their names.
+    """
+
+    folders: tuple[Path, ...]
+    out: Path
+    marks: tuple[Mark, ...] = ()
+    replace: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Updated:
+    """What became of an index.
+
+    Args:
+        projects: normalized names of those that were looked at.
+        added: names of files that are new, or new by their bytes.
+        unchanged: how many were there already.
+        dropped: names of files that were listed and are not there any more.
+    """
+
+    projects: tuple[str, ...]
+    added: tuple[str, ...]
+    unchanged: int
+    dropped: tuple[str, ...]
+
+
+@dataclass(kw_only=True)
+class _Project:
+    """A project as it is brought up to date.
+
+    Args:
+        page: as it was.
+        listed: its files by their names.
+        yanked: versions none of whose files is to be chosen, and why.
+        new: what comes onto it.
+    """
+
+    page: Page
+    listed: dict[str, Link]
+    yanked: dict[Version, str]
+    new: list[Link] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class _Update:
+    """An update as it is put together: pages in memory, files in a folder beside their places."""
+
+    request: Request
+    folder: Path
+    root: Root = field(default_factory=Root)
+    projects: dict[str, _Project] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def out(self) -> Path:
+        """The folder of the index."""
+        return self.request.out
+
+
+def update(request: Request) -> Updated:
+    """Bring an index up to date; what others wrote in its folder stays as it is.
+
+    Raises:
+        OutputError: with all mistakes of all files, in which case nothing was written; or it cannot be written.
+    """
+    with writing(request.out, option="--out"):
+        request.out.mkdir(parents=True, exist_ok=True)
+        with locked(request.out), scratch(request.out) as folder:
+            made = _Update(request=request, folder=folder)
+            found = candidates(request.folders, made.problems)
+            _open_pages(made, {*(one.project for one in found), *(mark.project for mark in request.marks)})
+            for one in found:
+                _add(made, one)
+            pages = {name: _page(made, name) for name in sorted(made.projects)}
+            pages = marked(pages, request.marks, made.problems)
+            if made.problems:
+                raise OutputError(made.problems)
+            _stage_pages(made, pages)
+            _stage_beside(made, found)
+            move(folder, request.out)
+    return Updated(
+        projects=tuple(pages),
+        added=tuple(made.added),
+        unchanged=len(found) - len(made.added),
+        dropped=tuple(made.dropped),
+    )
+
+
+def _open_pages(made: _Update, projects: set[str]) -> None:
+    """Read the page of all projects, and those of some."""
+    for project in sorted(projects):
+        page = Page(project=project)
+        with _noting(made.problems):
+            page = read_page(made.out / project)
+        made.projects[project] = _Project(page=page, listed=page.by_name, yanked=yanked_versions(page))
+    with _noting(made.problems):
+        made.root = read_root(made.out)
+
+
+@contextmanager
+def _noting(problems: list[Problem]) -> Iterator[None]:
+    try:
+        yield
+    except OverlayError as error:
+        problems += error.problems
+
+
+def _add(made: _Update, one: Candidate) -> None:
+    """Put a file on the page of its project, unless it is there as it is."""
+    project, place = made.projects[one.project], made.out / one.project
+    listed = project.listed.get(one.name)
+    if listed and listed.beside and unchanged(one.file, place / one.name, place / HTML):
+        return
+    step(f"reading {one.name}")
+    staged = made.folder / one.project / one.name
+    with _noting(made.problems):
+        copy(one.file, staged)
+        found = read(staged, one)
+        sha256 = found.link.hashes["sha256"]
+        if _given_out(listed, place / one.name) not in {"", sha256} and not made.request.replace:
+            raise OutputError(_other_bytes(one, made.out))
+        if listed and not listed.beside and listed.hashes.get("sha256") == sha256:
+            staged.unlink()  # it is given out from elsewhere, and stays so
+            return
+        project.new.append(_marked_as_before(found.link, listed, project))
+        if found.metadata:
+            staged.with_name(one.name + _METADATA).write_bytes(found.metadata)
+        made.added.append(one.name)
+
+
+def _given_out(listed: Link | None, copy: Path) -> str:
+    """Return the digest of what there is under a name; empty where there is nothing."""
+    if listed:
+        return listed.hashes.get("sha256", "unknown")
+    return digest(copy) if copy.is_file() else ""
+
+
+def _marked_as_before(link: Link, listed: Link | None, project: _Project) -> Link:
+    """Return what is said of a file, with what others said of it, and where it is new, of the others of its version."""
+    if listed is None:
+        return replace(link, yanked=project.yanked.get(link.version) if link.version else None)
+    return replace(link, yanked=listed.yanked, more=listed.more, attributes=listed.attributes)
+
+
+def _other_bytes(one: Candidate, out: Path) -> Problem:
+    what = f"{out} has another file under this name, and gave it out: whoever noted its digest would be refused"
+    fix = "raise the overlay's revision and build again, or say --replace where nobody has taken it yet"
+    return Problem(where=str(one.file), what=what, fix=fix)
+
+
+def _page(made: _Update, name: str) -> Page:
+    """Return the new page of a project, without what is listed as lying beside it and does not any more."""
+    page = made.projects[name].page.having(*made.projects[name].new)
+    places = (made.out / name, made.folder / name)
+    there = {file.name for place in places if place.is_dir() for file in place.iterdir()}
+    gone = {link.filename for link in page.links if link.beside and link.filename not in there}
+    made.dropped += sorted(gone)
+    return replace(page, links=tuple(one for one in page.links if one.filename not in gone))
+
+
+def _stage_pages(made: _Update, pages: Mapping[str, Page]) -> None:
+    """Write the pages of which something changed: also where only a file did, so that none is younger than its page."""
+    for page in pages.values():
+        changed = (made.folder / page.project).is_dir()
+        for name, content in files_of(page).items():
+            _stage(made, f"{page.project}/{name}", content, changed=changed)
+    for name, content in made.root.listing(set(pages)).files.items():
+        _stage(made, name, content)
+
+
+def _stage(made: _Update, path: str, content: bytes, *, changed: bool = False) -> None:
+    there = made.out / path
+    if changed or not (there.is_file() and there.read_bytes() == content):
+        (made.folder / path).parent.mkdir(exist_ok=True)
+        (made.folder / path).write_bytes(content)
+
+
+def _stage_beside(made: _Update, found: Sequence[Candidate]) -> None:
+    """Copy the statements of wheels beside them, and the constraints of stacks beside the page of all projects."""
+    statements = ((one.file.with_suffix(_STATEMENT), f"{one.project}/") for one in found if one.file.suffix == ".whl")
+    constraints = ((file, "") for folder in made.request.folders for file in sorted(folder.glob(_CONSTRAINTS)))
+    for file, place in (*statements, *constraints):
+        if file.is_file() and not unchanged(file, made.out / place / file.name, made.out / place / HTML):
+            copy(file, made.folder / place / file.name)

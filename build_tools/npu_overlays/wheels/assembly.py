@@ -1,0 +1,81 @@
+"""Assembly: a wheel that holds metadata alone, and files → the wheel that hatchling would make of both.
+
+Hatchling says what a wheel's metadata are. Their files it would read from disk and deflate, one by one, every time;
+here they are put in as they are kept, and what hatchling makes of the same files is the same to the last byte.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import stat
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.source.members import Member, deflated
+from npu_overlays.wheels.contents import record_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelFile:
+    """One file of a wheel.
+
+    Args:
+        place: its path in the wheel.
+        content: its bytes.
+        executable: whether it is to be installed so.
+        member: how a wheel holds these bytes, where that is known already.
+    """
+
+    place: str
+    content: bytes
+    executable: bool = False
+    member: Member | None = None
+
+
+def assembled(metadata: bytes, files: Sequence[WheelFile]) -> bytes:
+    """Return the bytes of a wheel.
+
+    Args:
+        metadata: a wheel of hatchling's without files; the last of its members is RECORD.
+        files: what else the wheel is to hold, in hatchling's order.
+    """
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(made, "w") as wheel:
+        *others, record = told.infolist()
+        for file in files:
+            _put(wheel, _entry(file, record), file.member or deflated(file.content))
+        for entry in others:
+            _put(wheel, copy.copy(entry), deflated(told.read(entry)))
+        rows = _rows(files) + told.read(record)
+        _put(wheel, copy.copy(record), deflated(rows))
+    return made.getvalue()
+
+
+def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """Return a file's entry: of the date of another, and of the modes that hatchling gives."""
+    entry = zipfile.ZipInfo(file.place, like.date_time)
+    entry.external_attr = (stat.S_IFREG | (0o755 if file.executable else 0o644)) << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
+
+
+def _put(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> None:
+    """Add a member that is deflated already: `zipfile` has no method for that, but says where everything goes."""
+    out = wheel.fp
+    assert out is not None  # noqa: S101  # it is open
+    entry.CRC, entry.file_size, entry.compress_size = member.checksum, member.size, len(member.deflated)
+    entry.header_offset = out.tell()
+    out.write(entry.FileHeader() + member.deflated)
+    wheel.filelist.append(entry)
+    wheel.NameToInfo[entry.filename] = entry
+    wheel.start_dir = out.tell()
+
+
+def _rows(files: Iterable[WheelFile]) -> bytes:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerows((file.place, record_digest(file.content), len(file.content)) for file in files)
+    return text.getvalue().encode()

@@ -1,0 +1,86 @@
+"""Constraining: stacks and the wheels that lie in a folder → constraints files beside them, written and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from npu_doctor.knowledge import load as load_knowledge
+from npu_overlays.errors import Problem
+from npu_overlays.installs.stacks import constraints, constraints_name, own_pins
+from npu_overlays.loading import Loaded, Loader
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.reproducible import write_atomically
+from npu_overlays.source import sources_of
+from npu_overlays.wheels.freshness import wheels_of
+from npu_overlays.wheels.verification import Verified
+
+_PATTERN = constraints_name("*")
+_FIX = "build again: it is written anew"
+
+
+def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[Path], out: Path) -> None:
+    """Write the constraints of every stack that names one of the overlays; no wheel follows from most of them.
+
+    Args:
+        loaded: the overlays that were built.
+        loader: gives the locks of their partners.
+        built: their wheels.
+        out: where the wheels lie. What is there of a partner is pinned as well; of two builds, the commit's.
+    """
+    names = {file.name for file in built}
+    for one in loaded:
+        ours = {overlay.name: _pins(overlay, loader, names, out) for overlay in (one.overlay, *one.partners)}
+        for stack in one.stacks.of(one.name):
+            content = constraints(stack, one.stacks, ours).encode()
+            file = out / constraints_name(stack.name)
+            if not (file.is_file() and file.read_bytes() == content):
+                write_atomically(file, content)
+
+
+def _pins(overlay: Overlay, loader: Loader, built: set[str], out: Path) -> list[str]:
+    """Return the pins of the wheel of an overlay and of its companion, where they lie in the folder."""
+    upstream = loader.lock(overlay).metadata.version
+    versions = [overlay.version(upstream, source) for source in sources_of(overlay.pin)]
+    there = {version: files for version in versions if (files := wheels_of(overlay, version, out))}
+    chosen = [version for version, (wheel, _) in there.items() if wheel.name in built] or list(there)
+    return [f"{name}=={chosen[0]}" for name in (overlay.distribution, overlay.pin.project)] if chosen else []
+
+
+def verify_constraints(file: Path) -> Verified | None:
+    """Hold a constraints file against the stack it is called after, and the wheels beside it.
+
+    Returns:
+        What it is; None where it is no constraints file of ours: neither of a stack that is known here, nor with pins
+        of our own wheels.
+    """
+    if not (file.match(_PATTERN) and file.is_file()):
+        return None
+    text = file.read_text("utf-8", errors="replace")
+    ours, knowledge = own_pins(text), load_knowledge()
+    stack = next((one for one in knowledge.stacks if constraints_name(one.name) == file.name), None)
+    if stack is None and not ours:
+        return None
+    problems = list(_not_beside(file, ours))
+    if stack and text != constraints(stack, knowledge, ours):
+        what = f"is not what npu-overlays says of the stack {stack.name}"
+        problems.append(Problem(where=str(file), what=what, fix=_FIX))
+    name = stack.name if stack else file.stem.partition("-")[2]
+    return Verified(wheel=file, name="constraints", version=name, files=1, kind="constraints", problems=tuple(problems))
+
+
+def _not_beside(file: Path, ours: dict[str, list[str]]) -> Iterator[Problem]:
+    """Yield each pin of a distribution of which other builds lie beside the file, and not that one."""
+    for text in (text for pins in ours.values() for text in pins):
+        try:
+            pin = Requirement(text)
+        except InvalidRequirement:
+            yield Problem(where=str(file), what=f"{text!r} is no requirement", fix=_FIX)
+            continue
+        name = pin.name.replace("-", "_")
+        there = [one.name.split("-")[1] for one in sorted(file.parent.glob(f"{name}-*.whl"))]
+        if there and not any(pin.specifier.contains(version, prereleases=True) for version in there):
+            what = f"asks for {text}, and beside it lies {', '.join(there)}"
+            yield Problem(where=str(file), what=what, fix=_FIX)

@@ -1,0 +1,137 @@
+"""Fork: what was prepared → source distributions that hold the patched files, and ask for nothing but hatchling.
+
+An overlay's own sdist asks for this tool and for upstream at build time. These
+ask for neither, nor for git or an index: a site that builds from source gets
+the wheel that was built here, with the same hatchling to the last byte, and
+its companion. That is tried before either is given out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+from npu_overlays.choice import Choice
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.interrupts import held
+from npu_overlays.loading import Loader
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.pipeline import Prepared, each, joined, prepare
+from npu_overlays.progress import about, step
+from npu_overlays.wheels.building import workspace
+from npu_overlays.wheels.packing import pack
+from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
+from npu_overlays.wheels.statement import sha256
+
+_FILES = "src"
+# Hatchling has no setting for a tag.
+_HOOK = '''\
+"""Gives the wheel upstream's tag: it holds upstream's compiled files."""
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class TagHook(BuildHookInterface):
+    def initialize(self, version, build_data):
+        build_data.update(tag={tag!r}, pure_python={pure!r})
+'''
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fork:
+    """The source distributions of one overlay.
+
+    Args:
+        overlay: its name.
+        sdist: makes the patched wheel.
+        companion: makes its companion.
+        sha256: of the first, hex.
+    """
+
+    overlay: str
+    sdist: Path
+    companion: Path
+    sha256: str
+
+
+def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path) -> tuple[Fork, ...]:
+    """Write the source distributions of several overlays; raises `OverlayError` with all mistakes, and writes none."""
+    loaded, unloaded = each(overlays, Loader(overlays, choice).load)
+    prepared, unprepared = each(loaded, prepare)
+    if errors := [*unloaded, *unprepared]:
+        raise joined(errors)
+    with workspace(out) as folder:
+        made = [pack_fork(one, folder) for one in prepared]
+        with held(f"what was written lies in {out}, whole"):
+            return tuple(
+                replace(
+                    one,
+                    sdist=one.sdist.replace(out / one.sdist.name),
+                    companion=one.companion.replace(out / one.companion.name),
+                )
+                for one in made
+            )
+
+
+def pack_fork(prepared: Prepared, out: Path) -> Fork:
+    """Write both source distributions of an overlay into a folder; raises `OverlayError`."""
+    overlay = prepared.content.overlay
+    with about(overlay.name):
+        step(f"writing the source of {overlay.distribution} {prepared.version}, and building from it")
+        made = [_packed(parts, overlay, out) for parts in (patched_parts(prepared), companion_parts(prepared))]
+    return Fork(overlay=overlay.name, sdist=made[0], companion=made[1], sha256=sha256(made[0]))
+
+
+def _packed(parts: Parts, overlay: Overlay, out: Path) -> Path:
+    """Write one source distribution, from which the same wheel was built as without."""
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-fork-") as folder:
+        root = Path(folder, "source")
+        for path, content, executable in _sources(parts):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+            (root / path).chmod(0o755 if executable else 0o644)
+        (made,) = SdistBuilder(str(root)).build(directory=folder, versions=["standard"])
+        (again,) = WheelBuilder(str(root)).build(directory=str(Path(folder, "again")), versions=["standard"])
+        wheel = pack(parts, overlay, Path(folder))
+        if Path(again).read_bytes() != wheel.read_bytes():
+            what = f"hatchling {version('hatchling')} makes another wheel of it than of the overlay"
+            raise OutputError(Problem(where=Path(made).name, what=what, fix="use the wheel, and report this"))
+        return Path(made).replace(out / Path(made).name)
+
+
+def _sources(parts: Parts) -> Iterator[tuple[str, bytes, bool]]:
+    """Yield the path, the content, and whether it is executable, of every file of a source distribution."""
+    yield "pyproject.toml", tomlkit.dumps(_document(parts)).encode(), False
+    if not _plain(parts):
+        yield "hatch_build.py", _HOOK.format(tag=parts.tag, pure=parts.pure).encode(), False
+    for path, content in parts.beside.items():
+        yield path, content, False
+    for file in parts.files:
+        yield f"{_FILES}/{file.place}", file.content, file.executable
+
+
+def _document(parts: Parts) -> dict[str, Any]:
+    """Return the pyproject.toml of a source distribution."""
+    wheel = {**parts.target, "bypass-selection": True, "sbom-files": [*parts.sboms]}
+    if parts.files:  # the companion of a namespace has none
+        wheel["force-include"] = {_FILES: "/"}
+    if not _plain(parts):
+        wheel["hooks"] = {"custom": {}}
+    return {
+        "build-system": {"requires": ["hatchling>=1.30"], "build-backend": "hatchling.build"},
+        "project": parts.table,
+        "tool": {"hatch": {"build": {"ignore-vcs": True, "targets": {"wheel": wheel, "sdist": parts.target}}}},
+    }
+
+
+def _plain(parts: Parts) -> bool:
+    """Return whether hatchling finds out by itself for what a wheel is."""
+    return parts.tag == Parts.tag and parts.pure

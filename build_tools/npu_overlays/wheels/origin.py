@@ -1,0 +1,121 @@
+"""Origin: a wheel, and what its overlay gives here → the inputs that are others than they were.
+
+The wheel itself says the digest of all that its overlay was, its upstream and which hatchling wrote it. The statement
+beside it, where it names these very bytes, says the rest, and the digest of each file of the overlay.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.parser import HeaderParser
+
+from npu_overlays.overlay.inputs import Input
+from npu_overlays.pipeline import Prepared
+from npu_overlays.wheels.contents import WheelContents
+from npu_overlays.wheels.freshness import wheel_inputs
+from npu_overlays.wheels.inspection import read_record
+from npu_overlays.wheels.statement import SUFFIX, inputs_of, material, sha256
+from npu_overlays.wheels.verification import is_patched
+from npu_summary.changes import Changes
+
+# In the order of a report. The date is no input here: a wheel is made again with its own.
+_NAMES = {
+    "upstream": "upstream's bytes",
+    "overlay": "all of the overlay's files, sha256",
+    "requires": "what it is paired with",
+    "extras": "extras of its stacks, sha256",
+    "tool": "npu-overlays itself, sha256",
+    "hatchling": "hatchling",
+    "zlib": "zlib",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherInput:
+    """Something a wheel was made of that is another here.
+
+    Args:
+        name: what it is.
+        then: what it was; empty where there was none.
+        here: what it is here; likewise.
+    """
+
+    name: str
+    then: str
+    here: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stated:
+    """What a statement says of inputs, and of the overlay's files."""
+
+    used: dict[str, str]
+    inputs: tuple[Input, ...]
+
+
+def other_inputs(wheel: WheelContents, prepared: Prepared) -> tuple[OtherInput, ...]:
+    """Return what a wheel was made of that is another here, as far as it is known.
+
+    Args:
+        wheel: the wheel, whose statement may lie beside it.
+        prepared: what its overlay gives here.
+    """
+    stated = next(_statements(wheel), None)
+    then = {**_of_wheel(wheel), **(stated.used if stated else {})}
+    here = {
+        **wheel_inputs(prepared.loaded, prepared.content.digest),
+        "upstream": _upstream(prepared.record),
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+    }
+    found = [
+        OtherInput(name=name, then=then[key], here=here[key])
+        for key, name in _NAMES.items()
+        if key in then and then[key] != here[key]
+    ]
+    return (*found, *(_files(stated.inputs, prepared.content.inputs) if stated else ()))
+
+
+def _files(then: tuple[Input, ...], here: tuple[Input, ...]) -> Iterator[OtherInput]:
+    """Yield the files of an overlay that differ."""
+    were, are = {one.name: _said(one) for one in then}, {one.name: _said(one) for one in here}
+    for name in sorted(were.keys() | are.keys()):
+        if were.get(name) != are.get(name):
+            yield OtherInput(name=f"file {name}", then=were.get(name, ""), here=are.get(name, ""))
+
+
+def _said(one: Input) -> str:
+    return f"{one.sha256}{', executable' if one.executable else ''}"
+
+
+def _of_wheel(wheel: WheelContents) -> dict[str, str]:
+    """Return what a wheel says of itself."""
+    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    said = {"hatchling": str(header["Generator"]).removeprefix("hatchling ")}
+    if not is_patched(wheel):
+        return said
+    record = read_record(wheel.file)
+    return {**said, "overlay": record["overlay"]["sha256"], "upstream": _upstream(record)}
+
+
+def _upstream(record: Changes) -> str:
+    named = material(record["upstream"])
+    return " ".join(str(part) for part in (named.get("uri") or named["name"], *named["digest"].values()))
+
+
+def _statements(wheel: WheelContents) -> Iterator[_Stated]:
+    """Yield what the statements beside a wheel say that name these very bytes."""
+    digest = sha256(wheel.file)
+    for file in sorted(wheel.file.parent.glob(f"*-{wheel.version}-*{SUFFIX}")):
+        try:
+            value = json.loads(file.read_bytes())
+            named = [one["digest"]["sha256"] for one in value["subject"]]
+            definition, details = value["predicate"]["buildDefinition"], value["predicate"]["runDetails"]
+            inputs = inputs_of(definition["resolvedDependencies"])
+            used = {**definition["internalParameters"], "zlib": details["builder"]["version"]["zlib"]}
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue  # that is for `verify-wheel` to say
+        if digest in named:
+            yield _Stated(used={key: str(said) for key, said in used.items()}, inputs=inputs)

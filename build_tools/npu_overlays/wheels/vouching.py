@@ -1,0 +1,81 @@
+"""Vouching: a statement and the wheels beside it → what it says that is not so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.wheels.inspection import read_record
+from npu_overlays.wheels.statement import BUILD_TYPE, inputs_of, material, sha256, statement_file
+from npu_overlays.wheels.verification import Verified
+
+_OURS = "name a file that `npu-overlays build` wrote"
+_FIX = "build the wheel again, or fetch both again from where they were published"
+
+
+def verify_statement(file: Path) -> Verified:
+    """Hold a statement against the wheels that lie beside it; raises `OutputError` where it is no statement of ours."""
+    try:
+        value: Any = json.loads(file.read_bytes())
+        definition = value["predicate"]["buildDefinition"]
+        named = {str(one["name"]): str(one["digest"]["sha256"]) for one in value["subject"]}
+        kind, materials = definition["buildType"], definition["resolvedDependencies"]
+        overlay = definition["internalParameters"]["overlay"]
+        inputs = inputs_digest(inputs_of(materials))
+    except OSError as error:
+        raise OutputError(Problem(where=str(file), what=f"cannot be read: {error.strerror}", fix=_FIX)) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        what = f"is not a statement of npu-overlays ({error!r})"
+        raise OutputError(Problem(where=str(file), what=what, fix=_OURS)) from error
+    if kind != BUILD_TYPE:
+        what = f"is a statement of {kind}, not of {BUILD_TYPE}"
+        raise OutputError(Problem(where=str(file), what=what, fix=_OURS))
+    problems = [*_subjects(file, named), *_materials(file, named, materials, overlay)]
+    if inputs != overlay:
+        what = "names files of the overlay that do not give the digest it states of all"
+        problems.append(Problem(where=str(file), what=what, fix=_FIX))
+    wheel = _wheel(file, named)
+    return Verified(
+        wheel=file,
+        name=wheel.name.split("-")[0].replace("_", "-") if wheel else "",
+        version=wheel.name.split("-")[1] if wheel else "",
+        files=len(named),
+        kind="statement",
+        problems=tuple(problems),
+    )
+
+
+def _wheel(file: Path, named: dict[str, str]) -> Path | None:
+    """Return the wheel it is of: the one it is called after."""
+    return next((file.with_name(name) for name in named if statement_file(Path(name)).name == file.name), None)
+
+
+def _subjects(file: Path, named: dict[str, str]) -> Iterator[Problem]:
+    for name, digest in named.items():
+        beside = file.with_name(Path(name).name)
+        if not beside.is_file():
+            yield Problem(where=str(file), what=f"is of {name}, which does not lie beside it", fix=_FIX)
+        elif sha256(beside) != digest:
+            yield Problem(where=str(file), what=f"gives another digest than {name} has", fix=_FIX)
+    if _wheel(file, named) is None:
+        yield Problem(where=str(file), what="names no wheel that it is called after", fix=_FIX)
+
+
+def _materials(file: Path, named: dict[str, str], materials: Any, overlay: Any) -> Iterator[Problem]:
+    """Yield where the wheel says of itself that it was made from something else."""
+    wheel = _wheel(file, named)
+    if wheel is None or not wheel.is_file() or sha256(wheel) != named[wheel.name]:
+        return
+    try:
+        record = read_record(wheel)
+    except OutputError as error:
+        yield from error.problems
+        return
+    if materials[:1] != [material(record["upstream"])]:
+        yield Problem(where=str(file), what=f"names other upstream bytes than {wheel.name} says of itself", fix=_FIX)
+    if overlay != record["overlay"]["sha256"]:
+        yield Problem(where=str(file), what=f"names another overlay than {wheel.name} says of itself", fix=_FIX)

@@ -1,0 +1,56 @@
+"""An index whose writer is killed: what is listed is there and whole, and the next run ends what was begun."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from .conftest import Shop
+
+WHEELS = 150
+KILLS = 8
+
+
+def listed_and_wrong(shop: Shop) -> tuple[int, list[str]]:
+    """Return how many files the index lists, and those of them that are not there as the page says."""
+    # What a killed one leaves is hidden, and the next one removes it.
+    files = {name: content for name, content in shop.files().items() if not name.startswith(".npu-overlays-")}
+    wrong = []
+    entries = [
+        (name.rpartition("/")[0], one)
+        for name, content in files.items()
+        if name.count("/") == 1 and name.endswith("/index.json")
+        for one in json.loads(content)["files"]
+    ]
+    for project, one in entries:
+        there = files.get(f"{project}/{one['filename']}", b"")
+        if hashlib.sha256(there).hexdigest() != one["hashes"]["sha256"]:
+            wrong.append(one["filename"])
+    return len(entries), wrong
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_lists_nothing_that_is_not_there(shop: Shop) -> None:
+    for number in range(WHEELS):
+        shop.wheel(f"app{number % 5}", f"1.{number}")
+    command = [sys.executable, "-m", "npu_overlays", "index", str(shop.wheels), "--out", str(shop.out)]
+    began = time.monotonic()
+    subprocess.run(command, env=shop.environment.variables(), check=True, capture_output=True)
+    whole, took = shop.files(), time.monotonic() - began
+    for number in range(KILLS):
+        if number % 2 == 0:
+            subprocess.run(["rm", "-rf", str(shop.out)], check=True)
+        process = subprocess.Popen(command, env=shop.environment.variables(), stderr=subprocess.DEVNULL)
+        time.sleep(took * (number + 1) / KILLS)
+        process.kill()
+        process.wait()
+        _, wrong = listed_and_wrong(shop)
+        assert wrong == []
+    shop.indexed()
+    assert listed_and_wrong(shop) == (WHEELS, [])
+    assert shop.files() == whole

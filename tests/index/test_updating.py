@@ -1,0 +1,293 @@
+"""An index over time: what is added, what is left alone, and what is refused before anything is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from support.overlays import edit
+from support.wheels import write_wheel
+
+from .conftest import Shop
+
+FOREIGN = """\
+<html><head><base href="https://files.example.invalid/x/"></head><body>
+<a href="app-0.1.tar.gz#md5=0123" rel="internal" data-gpg-sig="true">app-0.1.tar.gz</a>
+<a href='app-0.2-py3-none-any.whl' data-yanked data-requires-python="&lt;4">app-0.2-py3-none-any.whl</a></body></html>
+"""
+
+
+def written(out: Path) -> dict[str, int]:
+    """Return what tells of every file of the page of `app` whether it was written again."""
+    return {path.name: path.stat().st_ino for path in (out / "app").iterdir()}
+
+
+def test_what_is_there_unchanged_is_not_read_again(shop: Shop) -> None:
+    wheels = [shop.wheel("app", version) for version in ("1.0", "2.0")]
+    assert shop.indexed()["added"] == [wheel.name for wheel in wheels]
+    before = written(shop.out)
+    told = shop.indexed()
+    assert (told["added"], told["unchanged"]) == ([], 2)
+    assert written(shop.out) == before
+    new = shop.wheel("app", "3.0")
+    assert shop.indexed()["added"] == [new.name]
+    assert {path for path, inode in written(shop.out).items() if before.get(path) != inode} == {
+        *("index.html", "index.json", new.name, f"{new.name}.metadata")
+    }
+
+
+def test_a_copy_that_was_touched_is_written_again(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    shop.indexed()
+    (shop.out / "app" / wheel.name).write_bytes(b"damaged")
+    assert shop.indexed()["added"] == [wheel.name]
+    assert (shop.out / "app" / wheel.name).read_bytes() == wheel.read_bytes()
+    assert shop.indexed()["added"] == []
+
+
+def test_a_file_with_the_time_and_the_size_of_another_is_still_read(shop: Shop) -> None:
+    wheel = shop.wheel("app", content=b"1")
+    shop.indexed()
+    before = wheel.stat()
+    shop.wheel("app", content=b"2")
+    os.utime(wheel, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert wheel.stat().st_size == before.st_size
+    done = shop.index()
+    assert (done.code, "has another file under this name" in done.err) == (6, True)
+
+
+def test_other_bytes_under_a_name_are_refused_unless_asked_for(shop: Shop) -> None:
+    shop.wheel("app", content=b"1")
+    shop.indexed("--yank", "app==1.0", "--reason", "why", shop.wheels)
+    files = shop.files()
+    wheel = shop.wheel("app", content=b"22")
+    done = shop.index()
+    assert (done.code, "--replace" in done.err) == (6, True)
+    assert shop.files() == files
+    assert shop.indexed("--replace", shop.wheels)["added"] == [wheel.name]
+    assert (shop.out / "app" / wheel.name).read_bytes() == wheel.read_bytes()
+    assert '"yanked": "why"' in (shop.out / "app" / "index.json").read_text()
+
+
+def test_a_file_that_somebody_put_there_unlisted_is_not_written_over(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    (shop.out / "app").mkdir(parents=True)
+    (shop.out / "app" / wheel.name).write_bytes(b"another")
+    assert shop.index().code == 6
+    assert shop.files() == {f"app/{wheel.name}": b"another"}
+
+
+def test_what_others_wrote_stays(shop: Shop) -> None:
+    (shop.out / "app").mkdir(parents=True)
+    (shop.out / "app" / "index.html").write_text(FOREIGN)
+    (shop.out / "app" / "notes.txt").write_text("mine")
+    (shop.out / "other").mkdir()
+    (shop.out / "other" / "index.html").write_text("<a href='x'>x</a>")
+    (shop.out / "index.html").write_text("<a href='/simple/other/'>Other</a><a href='app/'>app</a>")
+    shop.wheel("app")
+    shop.indexed()
+    shop.indexed()
+    files = shop.files()
+    assert files["app/notes.txt"] == b"mine"
+    assert files["other/index.html"] == b"<a href='x'>x</a>"
+    root = files["index.html"].decode()
+    assert '<a href="/simple/other/">Other</a>' in root
+    assert root.count("<a ") == 2
+    page = files["app/index.html"].decode()
+    sdist, wheel = (line for line in page.splitlines() if "example.invalid" in line)
+    assert 'href="https://files.example.invalid/x/app-0.1.tar.gz#md5=0123"' in sdist
+    assert 'rel="internal" data-gpg-sig="true"' in sdist
+    assert 'data-requires-python="&lt;4" data-yanked=""' in wheel
+    told = json.loads(files["app/index.json"])
+    assert told["meta"] == {"api-version": "1.0"}  # nobody knows how large the others are
+    assert [one["filename"] for one in told["files"]] == [
+        "app-0.1.tar.gz",
+        "app-0.2-py3-none-any.whl",
+        "app-1.0-py3-none-any.whl",
+    ]
+    assert told["files"][1]["yanked"] is True
+
+
+def test_what_only_json_says_stays(shop: Shop) -> None:
+    shop.wheel("app")
+    shop.indexed()
+    page = shop.out / "app" / "index.json"
+    told = json.loads(page.read_text())
+    told["files"][0]["upload-time"] = "2026-01-01T00:00:00Z"
+    told |= {"meta": {"api-version": "1.4", "_note": 1}, "project-status": {"status": "active"}}
+    page.write_text(json.dumps(told))
+    shop.wheel("app", "2.0")
+    shop.indexed()
+    after = json.loads(page.read_text())
+    assert after["files"][0] == told["files"][0]
+    assert (after["meta"], after["project-status"]) == (told["meta"], told["project-status"])
+
+
+def test_a_file_given_out_from_elsewhere_stays_there(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    shop.indexed()
+    page, elsewhere = shop.out / "app", f"https://cdn.example.invalid/{wheel.name}"
+    edit(page / "index.html", f'"{wheel.name}#', f'"{elsewhere}#')
+    edit(page / "index.json", f'"url": "{wheel.name}"', f'"url": "{elsewhere}"')
+    (shop.out / "app" / wheel.name).unlink()
+    files = shop.files()
+    shop.indexed()
+    assert shop.files() == files
+
+
+def test_what_was_removed_is_taken_off_the_list_and_said(shop: Shop) -> None:
+    shop.wheel("app")
+    shop.wheel("app", "2.0")
+    shop.indexed()
+    for file in (shop.wheels, shop.out / "app"):
+        (file / "app-1.0-py3-none-any.whl").unlink()
+    assert "app-1.0-py3-none-any.whl: listed, but not there" in shop.index().err
+    assert "app-1.0-py3" not in (shop.out / "app" / "index.html").read_text()
+
+
+def test_pages_without_their_files_keep_their_marks_when_the_files_come_back(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    shop.indexed("--yank", "app==1.0", "--reason", "why", shop.wheels)
+    files = shop.files()
+    (shop.out / "app" / wheel.name).unlink()
+    assert shop.indexed()["dropped"] == []
+    assert shop.files() == files
+
+
+def test_a_further_file_of_a_yanked_version_is_yanked(shop: Shop) -> None:
+    shop.wheel("app")
+    shop.indexed("--yank", "app==1.0", "--reason", "why", shop.wheels)
+    shop.sdist("app")
+    shop.indexed()
+    assert (shop.out / "app" / "index.html").read_text().count('data-yanked="why"') == 2
+
+
+def test_statements_and_constraints_go_along(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    statement = wheel.with_suffix(".intoto.json")
+    statement.write_text("{}")
+    (shop.wheels / "constraints-a.txt").write_text("app==1.0\n")
+    (shop.wheels / "notes.txt").write_text("")
+    shop.indexed()
+    assert {f"app/{statement.name}", "constraints-a.txt"} <= shop.files().keys()
+    assert "notes.txt" not in shop.files()
+    (shop.wheels / "constraints-a.txt").write_text("app==2.0\n")
+    shop.indexed()
+    assert shop.files()["constraints-a.txt"] == b"app==2.0\n"
+
+
+def test_all_mistakes_are_named_at_once_and_nothing_is_written(shop: Shop) -> None:
+    whole = shop.wheel("app")
+    (shop.wheels / "cut-1.0-py3-none-any.whl").write_bytes(whole.read_bytes()[:200])
+    (shop.wheels / "cut-1.0.tar.gz").write_bytes(shop.sdist("more").read_bytes()[:60])
+    (shop.wheels / "what.whl").write_bytes(b"")
+    (shop.wheels / "folder-1.0-py3-none-any.whl").mkdir()
+    shutil.copy(whole, shop.wheels / "renamed-3.0-py3-none-any.whl")
+    write_wheel(shop.wheels, "bad", "1.0", {}, metadata="Requires-Python: 3.10 or so\n")
+    write_wheel(shop.wheels, "Twice", "1.0", {"a.py": b""})
+    write_wheel(shop.wheels, "twice", "1.0", {"b.py": b""})
+    write_wheel(shop.wheels, "flipped", "1.0", {"x.py": b"# a comment that is long enough to be found"})
+    flipped = shop.wheels / "flipped-1.0-py3-none-any.whl"
+    flipped.write_bytes(flipped.read_bytes().replace(b"long enough", b"lang enough"))
+    done = shop.index(shop.wheels, shop.environment.folder / "nowhere", "--json")
+    assert done.code == 6
+    said = [(Path(one["where"]).name, one["what"]) for one in json.loads(done.err)["problems"]]
+    told = {name: [what for where, what in said if where == name] for name, _ in said}
+    assert told.keys() == {
+        *("cut-1.0-py3-none-any.whl", "cut-1.0.tar.gz", "what.whl", "folder-1.0-py3-none-any.whl", "nowhere"),
+        *("renamed-3.0-py3-none-any.whl", "bad-1.0-py3-none-any.whl", "twice-1.0-py3-none-any.whl"),
+        "flipped-1.0-py3-none-any.whl",
+    }
+    assert [len(what) for what in told.values() if len(what) != 1] == [2]  # the renamed one: name and version
+    assert shop.files() == {}
+
+
+@pytest.mark.parametrize("form", ["index.html", "index.json", "app/index.json", "app/index.html"])
+def test_a_page_that_cannot_be_read_is_not_written_over(shop: Shop, form: str) -> None:
+    (shop.out / "app").mkdir(parents=True)
+    (shop.out / form).write_bytes(b'{"meta": []}\xff' if form.endswith("html") else b'{"meta": []}')
+    files = shop.files()
+    shop.wheel("app")
+    done = shop.index()
+    assert (done.code, str(shop.out / form) in done.err) == (6, True)
+    assert shop.files() == files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ((), "there is nothing to do"),
+        (("--yank", "app==1.0"), "--yank without --reason"),
+        (("wheels", "--reason", "x"), "--reason without --yank"),
+        (("--yank", "app>=1.0", "--reason", "x"), "'app>=1.0' is not NAME==VERSION"),
+        (("--yank", "app==1.*", "--reason", "x"), "'app==1.*' is not NAME==VERSION"),
+        (("--unyank", "app"), "'app' is not NAME==VERSION"),
+        (("--unyank", "app[x]==1"), "'app[x]==1' is not NAME==VERSION"),
+    ],
+)
+def test_what_is_asked_for_must_be_whole(shop: Shop, arguments: tuple[str, ...], what: str) -> None:
+    done = shop.environment.cli("index", *arguments, "--out", shop.out)
+    assert (done.code, what in done.err) == (2, True), done.err
+    assert not shop.out.exists()
+
+
+def test_only_what_is_there_can_be_yanked(shop: Shop) -> None:
+    shop.wheel("app", "1.0+local")
+    shop.indexed()
+    done = shop.index("--yank", "app==1.0", "--yank", "nobody==1", "--reason", "x")
+    assert done.code == 6
+    assert "it has 1.0+local" in done.err
+    assert "the index has no such project" in done.err
+
+
+def test_writers_at_once_lose_nothing(shop: Shop, tmp_path: Path) -> None:
+    folders = [tmp_path / f"from-{number}" for number in range(6)]
+    for number, folder in enumerate(folders):
+        write_wheel(folder, "shared", f"1.{number}", {})
+        write_wheel(folder, f"own{number}", "1.0", {})
+    codes: list[int] = []
+
+    def run(folder: Path) -> None:
+        codes.append(shop.environment.cli("index", folder, "--out", shop.out).code)
+
+    threads = [threading.Thread(target=run, args=(folder,)) for folder in folders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * 6
+    assert (shop.out / "shared" / "index.html").read_text().count("<a ") == 6
+    assert (shop.out / "index.html").read_text().count("<a ") == 7
+
+
+def test_a_writer_waits_for_another_before_it_reads_what_is_there(shop: Shop) -> None:
+    shop.wheel("app")
+    shop.indexed()
+    new = shop.wheel("app", "2.0")
+    command = [sys.executable, "-m", "npu_overlays", "index", str(shop.wheels), "--out", str(shop.out)]
+    with FileLock(shop.out / ".npu-overlays-index.lock"):
+        process = subprocess.Popen(command, env=shop.environment.variables(), stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        assert "waiting for another process" in process.stderr.readline()
+        edit(shop.out / "app" / "index.html", "<a ", '<a data-yanked="meanwhile" ')
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    page = (shop.out / "app" / "index.html").read_text()
+    assert page.count('data-yanked="meanwhile"') == 1
+    assert new.name in page
+
+
+def test_a_file_that_cannot_be_put_in_its_place_is_not_listed(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    (shop.out / "app" / wheel.name / "in the way").mkdir(parents=True)
+    done = shop.index()
+    assert (done.code, "cannot be written" in done.err) == (6, True), done.err
+    assert not list(shop.out.rglob("index.*"))
