@@ -77,6 +77,15 @@ class NotApplied(TypedDict):
     why: str
 
 
+class Assigned(TypedDict):
+    """What upstream's code assigns at run time: ``module:symbol``, each, with ``*`` for any characters."""
+
+    when: str
+    what: list[str]
+    why: str
+    overlay: str
+
+
 class Distribution(TypedDict):
     """Name and version, as in the wheel's metadata."""
 
@@ -138,6 +147,7 @@ class Changes(TypedDict):
     not_built: list[str]
     files: list[FileChange]
     not_applied: list[NotApplied]
+    assigned: NotRequired[list[Assigned]]
 
 
 class Manifest(TypedDict):

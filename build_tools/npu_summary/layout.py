@@ -57,6 +57,9 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     if changes["not_applied"]:
         yield from _not_applied(changes, why=why)
         yield ""
+    if changes.get("assigned"):
+        yield from _assigned(changes)
+        yield ""
     yield from ("=" * 12 + f" {repo} Patch Summary End " + "=" * 14, "")
 
 
@@ -104,8 +107,20 @@ def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
             path = operation["path"]
             yield f"   {_module(path)}"
         yield _item("not_applied", operation["operation"], operation["symbol"] or path.rpartition("/")[2])
-        if why and (text := " ".join(operation["why"].split())):
-            yield f"{_BELOW}why: {printable(text)}"
+        if why and (text := _line(operation["why"])):
+            yield f"{_BELOW}why: {text}"
+
+
+def _assigned(changes: Changes) -> Iterator[str]:
+    yield "Assigned At Run Time: by upstream's own code, in other packages"
+    for one in changes.get("assigned", ()):
+        yield f"   when {_line(one['when'])}"
+        yield from (_item("assigned", name.replace(":", ".")) for name in one["what"])
+        yield f"{_BELOW}why: {_line(one['why'])}"
+
+
+def _line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def _reasons(

@@ -13,11 +13,11 @@ from typing import Literal
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.lock.lockfile import ArchiveRecord
 from npu_overlays.merging.results import Declared, NotApplied
-from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.content import Content, StillAssigned
 from npu_overlays.pairing import Pair
 from npu_overlays.pin import Pin
 from npu_overlays.tree import PatchedTree, Source
-from npu_summary.changes import SCHEMA, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
+from npu_summary.changes import SCHEMA, Assigned, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
 
 _REASON: tuple[Literal["operation", "why", "forwarded", "drop_when", "overlay"], ...] = (
     "operation",
@@ -54,7 +54,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         effects: by path and symbol, what an addition or a deletion changes beyond it.
     """
     overlay = content.overlay
-    return {
+    record: Changes = {
         "schema": SCHEMA,
         "distribution": {"name": overlay.distribution, "version": version},
         "purpose": overlay.purpose,
@@ -92,6 +92,14 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
             {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why} for one in not_applied
         ],
     }
+    if content.assigned:
+        record["assigned"] = [_assigned(one) for one in content.assigned]
+    return record
+
+
+def _assigned(one: StillAssigned) -> Assigned:
+    assigned = one.assigned
+    return {"when": assigned.when, "what": list(assigned.what), "why": assigned.why, "overlay": one.layer}
 
 
 def _with_effects(file: FileChange, effects: Mapping[tuple[str, str], str]) -> FileChange:

@@ -98,7 +98,7 @@ def refuse_present(folder: Path) -> None:
 
 def digest_of(content: Content) -> str:
     """Return the digest of all that decides what an overlay gives; its lock and licences do not."""
-    return inputs_digest(content.overlay, without=(LOCK_FILE, *LICENCE_FILES))
+    return inputs_digest(content.inputs, without=(LOCK_FILE, *LICENCE_FILES))
 
 
 def note(folder: Path, found: Checkout) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.dangers.bringing import brought
@@ -86,20 +86,24 @@ def look(content: Content, applied: Applied) -> Looked:
     )
 
 
-def warnings(looked: Iterable[Looked]) -> list[Problem]:
+def warnings(looked: Iterable[Looked], shared: Container[str] = ()) -> list[Problem]:
     """Return what is to be told of overlays: dangers that nobody accepts, and what accepts none, each once.
 
     What pins share may be dangerous on one of them only, and is accepted for all of them.
+
+    Args:
+        looked: what was seen in overlays.
+        shared: the layers that others are made of too: what is accepted there, may be there for those.
     """
     listed = list(looked)
     open_ones = [one.problem() for each in listed for one in each.dangers if one.accepted is None]
-    return by_cause([*open_ones, *_idle(listed)])
+    return by_cause([*open_ones, *_idle(listed, shared)])
 
 
-def _idle(looked: list[Looked]) -> Iterator[Problem]:
+def _idle(looked: list[Looked], shared: Container[str]) -> Iterator[Problem]:
     there = {(one.piece.said, one.kind) for each in looked for one in each.dangers}
     for piece in (piece for each in looked for piece in each.pieces):
-        for one in piece.accept:
+        for one in () if piece.layer in shared else piece.accept:
             if (piece.said, one.kind) not in there:
                 names = ", ".join(
                     each.name for each in looked if any(other.said == piece.said for other in each.pieces)

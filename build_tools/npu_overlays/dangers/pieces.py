@@ -30,6 +30,7 @@ class Piece:
     """One change.
 
     Args:
+        layer: which says it.
         said: what says it: the same for all targets of one definition, and all paths of one substitution.
         where: that place, for messages.
         sort: what it is: an operation, a substitution, a patch, or an added file.
@@ -45,6 +46,7 @@ class Piece:
         places: the place of a statement, where that is known better than `where`.
     """
 
+    layer: str
     said: tuple[str, ...]
     where: str
     sort: Literal["operation", "edit", "patch", "file"]
@@ -121,6 +123,7 @@ def _of_operation(operation: Operation, code: Code | None, modules: _Modules) ->
         new = [_named(one, symbol) for one in new]
     added, removed = difference(old, [*_imported(operation), *new])
     return Piece(
+        layer=operation.layer,
         said=(operation.where,),
         where=operation.where,
         sort="operation",
@@ -152,6 +155,7 @@ def _imported(operation: Operation) -> list[ast.stmt]:
 def _of_file(file: OverlayFile, code: Code | None) -> Piece:
     added = difference([], code.tree.body)[0] if code else ()
     return Piece(
+        layer=file.layer,
         said=(file.file,),
         where=file.file,
         sort="file",
@@ -172,6 +176,7 @@ def _of_patched(one: PatchedFile) -> Piece:
     python = one.path.endswith(".py")
     added, removed = difference(_body(before), _body(after)) if python else ((), ())
     return Piece(
+        layer=one.layer,
         said=(one.where if one.patch else one.layer, one.reason.why),
         where=one.where,
         sort="patch" if one.patch else "edit",

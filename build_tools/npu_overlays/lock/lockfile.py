@@ -13,7 +13,7 @@ from packaging.version import Version
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.lock.contracts import Contract
 from npu_overlays.lock.metadata import UpstreamMetadata
-from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.inputs import LOCK_FILE, PORT_FILE
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.tables import load_toml
 from npu_overlays.reads import Read
@@ -86,6 +86,9 @@ def load_lock_of_any_pin(overlay: Overlay) -> Lock:
     file = overlay.folder / LOCK_FILE
     again = f"run `npu-overlays lock {overlay.name}`"
     if not file.is_file():
+        if (overlay.folder / PORT_FILE).is_file():
+            fix = f"run `npu-overlays port {overlay.name} --continue`, which locks it"
+            raise ConfigError(Problem(where=str(overlay.folder), what="its port is not finished", fix=fix))
         raise ConfigError(Problem(where=str(file), what="missing", fix=again))
     try:
         values = load_toml(file)

@@ -12,14 +12,14 @@ from typing import Literal
 from npu_overlays.acquisition import upstream_metadata
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import MergeError, OverlayError, Problem, listing
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.migrating.applying import Taken, explained
+from npu_overlays.migrating.stating import Stated, grounds_of
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
-from npu_overlays.overlay.operations import ACTIONS
-from npu_overlays.overlay.patches import stated_reason
+from npu_overlays.overlay.operations import ACTIONS, Grounds
 from npu_overlays.overlay.sections import sections
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
@@ -70,6 +70,7 @@ class Former:
         self._upstream = PatchedTree(upstream=new.tree)
         self._wanted = taken[-1].after if taken else self._upstream
         self._plan: Plan | None = None
+        self._stated = Stated(taken)
 
     def files(self, kind: Kind, why: Why) -> tuple[Written, ...]:
         """Return the files of one form; raises `MergeError` where there are none.
@@ -83,12 +84,9 @@ class Former:
     def unexplained(self, kind: Kind) -> Iterator[tuple[str, str]]:
         """Yield what needs a reason: what is done, and to what."""
         if kind == "patches":
-            yield from (("patch", one.file.path) for one in self._taken if not _stated(one))
+            yield from (("patch", one.file.path) for one in self._taken if not grounds_of(one).reason.why)
         else:
-            stated = self._stated()
-            for action, target in self.plan.unexplained():
-                if target.partition(":")[0] not in stated:
-                    yield action, target
+            yield from (new for new in self.plan.unexplained() if not self._stated.of(new[1]).reason.why)
 
     def counts(self) -> dict[str, int]:
         """Return how many there are of each thing that the form as operations says."""
@@ -107,7 +105,9 @@ class Former:
             content = write(folder, files, self._new)
             tree = apply_part(content, self._new.tree, notices=False)
             if wrong := [*unlike(tree, self.edited, besides=self._upstream), *self._modes(tree)]:
-                fix = "make smaller patches, or report this"
+                bounded = [Path(one.file.file).name for one in self._taken if one.file.bounds]
+                bounds = f"see that Since and Until of {listing(bounded)} hold for the version that is pinned; "
+                fix = f"{bounds if bounded else ''}make smaller patches, or report this"
                 raise MergeError([Problem(where=path, what="would come out otherwise", fix=fix) for path in wrong])
             otherwise = tuple(path for path in tree.changed if tree.after(path) != self._wanted.after(path))
             return Proven(otherwise=otherwise, unsound=_unsound(content, self._new))
@@ -134,31 +134,24 @@ class Former:
 
     def _patches(self, why: Why) -> Iterator[Written]:
         for one in self._taken:
-            file = one.file if _stated(one) else explained(one.file, why("patch", one.file.path))
+            file = one.file if grounds_of(one).reason.why else explained(one.file, why("patch", one.file.path))
             for path in sorted(one.ambiguous):
                 file = replace(file, content=_widened(replace(one, file=file), path))
             yield Written(path=f"patches/{file.path}", content=file.content)
 
     def _operations(self, why: Why) -> Iterator[Written]:
-        stated = self._stated()
         subject = self._subject()
-        writer = Writer(
-            subject,
-            layer_named(subject, ""),
-            lambda action, target: stated.get(target.partition(":")[0]) or why(action, target),
-        )
+        writer = Writer(subject, layer_named(subject, ""), lambda action, target: self._said(action, target, why))
         for file in writer.write(self.plan, self._upstream):
             if file.content is not None:
                 yield Written(path=file.path, content=file.content, executable=file.executable)
 
-    def _stated(self) -> dict[str, str]:
-        """Return the reasons that patches give themselves, by the paths they change."""
-        found: dict[str, list[str]] = {}
-        for one in self._taken:
-            if why := _stated(one):
-                for path in one.patch.paths:
-                    found.setdefault(path, []).append(why)
-        return {path: " ".join(dict.fromkeys(reasons)) for path, reasons in found.items()}
+    def _said(self, action: str, target: str, why: Why) -> Grounds:
+        """Return what is said of something: by the patches that do it, or where they give no reason, by a person."""
+        said = self._stated.of(target)
+        if said.reason.why or action == "file":
+            return said
+        return replace(said, reason=replace(said.reason, why=why(action, target)))
 
     def _modes(self, tree: PatchedTree) -> list[str]:
         known = (path for path in tree.paths() if path in self._wanted.changed)
@@ -184,10 +177,6 @@ def _unsound(content: Content, new: Begun) -> tuple[Problem, ...]:
     except OverlayError as error:
         return error.problems
     return ()
-
-
-def _stated(one: Taken) -> str:
-    return stated_reason(one.file.content, one.file.bounds).why
 
 
 def _widened(one: Taken, path: str) -> bytes:

@@ -17,6 +17,7 @@ from npu_overlays.overlay.settings import (
     check_paths,
     check_words,
     is_word,
+    read_assigned,
     read_dependencies,
     read_drops,
     read_edits,
@@ -80,6 +81,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
         edits=read_edits(table),
         drops=read_drops(table),
         files=read_files(table),
+        assigned=read_assigned(table),
     )
     check_words(table, {"suffix": overlay.suffix, "label": overlay.label, "purpose": overlay.purpose})
     _check_folder(overlay, table)

@@ -11,9 +11,9 @@ from packaging.version import Version
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.project import Drop, Layer, Overlay
+from npu_overlays.overlay.project import Assigned, Drop, Layer, Overlay
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit, read_layers
 
 _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
@@ -28,6 +28,14 @@ class Dropped:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StillAssigned:
+    """What upstream goes on assigning at run time, and the layer that says so."""
+
+    layer: str
+    assigned: Assigned
+
+
+@dataclass(frozen=True, kw_only=True)
 class Content:
     """Everything that is done for a pin, what is dropped or is for other versions left out.
 
@@ -39,7 +47,8 @@ class Content:
         patches: in the order in which they are applied.
         edits: substitutions in non-Python files.
         dropped: what layers, or the pin itself, leave out.
-        digest: sha256 over all of it and over the configuration, hex.
+        assigned: what upstream goes on assigning at run time.
+        inputs: the files that say all of it, the configuration among them.
     """
 
     overlay: Overlay
@@ -49,7 +58,13 @@ class Content:
     patches: tuple[OverlayFile, ...]
     edits: tuple[SourcedEdit, ...]
     dropped: tuple[Dropped, ...] = ()
-    digest: str
+    assigned: tuple[StillAssigned, ...] = ()
+    inputs: tuple[Input, ...]
+
+    @property
+    def digest(self) -> str:
+        """The sha256 over all inputs, hex."""
+        return inputs_digest(self.inputs)
 
 
 def load_content(overlay: Overlay, version: str) -> Content:
@@ -63,7 +78,8 @@ def load_content(overlay: Overlay, version: str) -> Content:
         OverlayError: with every mistake of every file; or something is only for some versions, and none is known.
     """
     chain = overlay.chain
-    dropping = _Dropping(chain, _applies(version))
+    applies = _applies(version)
+    dropping = _Dropping(chain, applies)
     said = read_layers(chain, dropping.drops_file)
     if not version and (bounded := next(said.bounded(), None)):
         what = f"is for some versions of {overlay.pin.project} ({bounded[2]}), and which is pinned is not known yet"
@@ -77,7 +93,10 @@ def load_content(overlay: Overlay, version: str) -> Content:
         patches=tuple(dropping.kept(said.patches, lambda file: (file.path,))),
         edits=tuple(dropping.kept(said.edits, lambda edit: (edit.path,))),
         dropped=tuple(Dropped(layer=layer.name, drop=drop) for layer, drop in dropping.drops if dropping.hold(drop)),
-        digest=inputs_digest(overlay),
+        assigned=tuple(
+            StillAssigned(layer=layer.name, assigned=one) for layer, one in said.assigned if applies(one.bounds)
+        ),
+        inputs=input_files(overlay),
     )
     problems = [*said.problems, *_clashes(content), *dropping.unused()]
     if problems:
@@ -130,7 +149,7 @@ class _Dropping:
         hits = [
             (above.name, drop)
             for above, drop in self.drops
-            if self._order[above.name] > self._order[layer] and drop.name in names
+            if self._order[above.name] > self._order[layer] and any(map(drop.covers, names))
         ]
         # Also what is dropped of something that is for other versions: a layer is not written for one pin.
         self._used |= {(above, drop.name) for above, drop in hits}

@@ -1,15 +1,18 @@
-"""Inputs: a pin and its layers → the files a wheel follows from, and their digest."""
+"""Inputs: a pin and its layers → the files a wheel follows from, and the digest of all."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.overlay.project import CONFIG_FILE, LAYER_FILE, Layer, Overlay
 
 LOCK_FILE = "overlay.lock"
+# What an unfinished port remembers; it is gone when the port is through.
+PORT_FILE = ".port.json"
 LICENCE_FILES = ("LICENSE", "NOTICE")
 _OF_A_PIN = (CONFIG_FILE, LOCK_FILE, *LICENCE_FILES)
 CONTENT_FOLDERS = ("tree", "shared", "patches")
@@ -23,6 +26,28 @@ _IGNORED = re.compile(
 _LEFT_OVER = re.compile(
     r".*~|#.*#|.*\.(orig|rej|bak|old|save|tmp|swp|swo)|\.ipynb_checkpoints|\.idea|\.vscode", re.IGNORECASE
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """A file that a wheel follows from.
+
+    Args:
+        layer: name of the layer it belongs to.
+        path: its path in the layer's folder.
+        executable: whether it is.
+        sha256: of its content, hex.
+    """
+
+    layer: str
+    path: str
+    executable: bool
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """What it is called wherever the folder lies."""
+        return f"{self.layer}/{self.path}"
 
 
 def is_ignored(path: Path, root: Path) -> bool:
@@ -45,14 +70,25 @@ def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
             yield path.relative_to(layer.folder).as_posix(), path
 
 
-def inputs_digest(overlay: Overlay, *, without: Container[str] = ()) -> str:
-    """Return the sha256 over every input of a pin and its layers but those named, hex; the same wherever they lie."""
+def input_files(overlay: Overlay) -> tuple[Input, ...]:
+    """Return every input of a pin and its layers; the same wherever they lie."""
+    return tuple(
+        Input(
+            layer=layer.name,
+            path=name,
+            executable=bool(path.stat().st_mode & 0o100),
+            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
+        for layer in overlay.chain
+        for name, path in layer_files(layer)
+    )
+
+
+def inputs_digest(inputs: Iterable[Input], *, without: Container[str] = ()) -> str:
+    """Return the sha256 over all inputs but those of the paths named, hex."""
     digest = hashlib.sha256()
-    for layer in overlay.chain:
-        for name, path in layer_files(layer):
-            if name in without:
-                continue
-            executable = "x" if path.stat().st_mode & 0o100 else "-"
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{layer.label(name)}\0{executable}\0{content}\n".encode("utf-8", "surrogateescape"))
+    for one in inputs:
+        if one.path not in without:
+            executable = "x" if one.executable else "-"
+            digest.update(f"{one.name}\0{executable}\0{one.sha256}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()

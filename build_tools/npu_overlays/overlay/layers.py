@@ -17,6 +17,7 @@ from npu_overlays.overlay.project import BUNDLED, LAYER_FILE, Layer
 from npu_overlays.overlay.settings import (
     check_paths,
     check_words,
+    read_assigned,
     read_dependencies,
     read_drops,
     read_edits,
@@ -153,6 +154,7 @@ def read_layer(folder: Path) -> Found:
         edits=read_edits(table),
         drops=read_drops(table),
         files=read_files(table),
+        assigned=read_assigned(table),
     )
     table.refuse_others()
     if problems:

@@ -28,6 +28,15 @@ class Reason:
     drop_when: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Grounds:
+    """What an author says of a change: why, for which versions of upstream, and which dangers in it stand."""
+
+    reason: Reason
+    bounds: Bounds = ALWAYS
+    accept: tuple[Acceptance, ...] = ()
+
+
 def unwritable(text: str) -> str:
     """Return the name of the first character that cannot stand in a comment or on a terminal; empty if there is none.
 

@@ -42,9 +42,30 @@ class FileSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Drop:
-    """What a layer leaves out of those below it: ``path`` or ``path:Symbol``, and why."""
+    """What a layer leaves out of those below it: ``path``, ``path:Symbol`` or ``folder/``, and why."""
 
     name: str
+    why: str
+    bounds: Bounds = ALWAYS
+
+    def covers(self, name: str) -> bool:
+        """Return whether it leaves out what has this name, by itself or with the folder that it lies in."""
+        return name == self.name or (self.name.endswith("/") and name.startswith(self.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assigned:
+    """What upstream's code gives other values at run time, in packages that the wheel does not hold.
+
+    Args:
+        when: what has to happen for it.
+        what: ``module:symbol``, each; ``*`` stands for any characters.
+        why: the reason that it is left so.
+        bounds: to which versions of upstream it applies.
+    """
+
+    when: str
+    what: tuple[str, ...]
     why: str
     bounds: Bounds = ALWAYS
 
@@ -60,6 +81,7 @@ class Layer:
         edits: substitutions in files that are not Python.
         drops: what it leaves out of the layers below it.
         files: what it says of added files of its ``tree/``.
+        assigned: what upstream goes on assigning at run time.
     """
 
     name: str
@@ -68,6 +90,7 @@ class Layer:
     edits: tuple[TextEdit, ...] = ()
     drops: tuple[Drop, ...] = ()
     files: tuple[FileSettings, ...] = ()
+    assigned: tuple[Assigned, ...] = ()
 
     def where(self, key: str) -> str:
         """Return the place of a setting of its, for messages."""
@@ -100,6 +123,7 @@ class Overlay:
         edits: substitutions in non-Python files that are this pin's own.
         drops: what of its layers it leaves out.
         files: what it says of added files that are this pin's own.
+        assigned: what only this pin's upstream goes on assigning at run time.
     """
 
     folder: Path
@@ -117,6 +141,7 @@ class Overlay:
     edits: tuple[TextEdit, ...] = ()
     drops: tuple[Drop, ...] = ()
     files: tuple[FileSettings, ...] = ()
+    assigned: tuple[Assigned, ...] = ()
 
     @property
     def chain(self) -> tuple[Layer, ...]:
@@ -128,6 +153,7 @@ class Overlay:
             edits=self.edits,
             drops=self.drops,
             files=self.files,
+            assigned=self.assigned,
         )
         return (*self.layers, own)
 

@@ -11,7 +11,7 @@ from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
 from npu_overlays.overlay.inputs import is_ignored, is_left_over
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.project import Drop, FileSettings, Layer, TextEdit
+from npu_overlays.overlay.project import Assigned, Drop, FileSettings, Layer, TextEdit
 from npu_overlays.overlay.reading.vocabulary import uses_markers
 from npu_overlays.paths import unsafe
 
@@ -63,6 +63,7 @@ class Said:
     patches: tuple[OverlayFile, ...]
     edits: tuple[SourcedEdit, ...]
     drops: tuple[tuple[Layer, Drop], ...]
+    assigned: tuple[tuple[Layer, Assigned], ...]
     problems: tuple[Problem, ...]
 
     def bounded(self) -> Iterator[tuple[str, str, Bounds]]:
@@ -71,6 +72,7 @@ class Said:
         places += [(one.layer, one.where, one.bounds) for one in self.edits]
         places += [(one.layer, one.file, one.bounds) for one in (*self.files, *self.patches)]
         places += [(layer.name, layer.where(f"drop ({drop.name})"), drop.bounds) for layer, drop in self.drops]
+        places += [(layer.name, layer.where(f"assigned ({one.when})"), one.bounds) for layer, one in self.assigned]
         yield from ((layer, where, bounds) for layer, where, bounds in dict.fromkeys(places) if bounds)
 
 
@@ -96,6 +98,7 @@ def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], boo
         patches=tuple(patches),
         edits=tuple(_edits(layers)),
         drops=tuple((layer, drop) for layer in layers for drop in layer.drops),
+        assigned=tuple((layer, one) for layer in layers for one in layer.assigned),
         problems=tuple(problems),
     )
 

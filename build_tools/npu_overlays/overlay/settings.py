@@ -10,7 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.pins import TRANSPORTS, url_fault
-from npu_overlays.overlay.project import Drop, FileSettings, TextEdit
+from npu_overlays.overlay.project import Assigned, Drop, FileSettings, TextEdit
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe
 from npu_overlays.pin import home_of
@@ -140,7 +140,7 @@ def read_drops(table: Table) -> tuple[Drop, ...]:
 
 def _read_drop(table: Table) -> Drop:
     drop = Drop(
-        name=table.filled("name", hint='name = "path/of/file.py:Class.method", or a path, or the name of a patch'),
+        name=table.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch'),
         why=table.filled("why", hint="the reason, one sentence"),
         bounds=read_bounds(table),
     )
@@ -161,3 +161,32 @@ def _read_file(table: Table) -> FileSettings:
     check_paths(table, "path", [file.path])
     table.refuse_others()
     return file
+
+
+def read_assigned(table: Table) -> tuple[Assigned, ...]:
+    """Return what upstream goes on assigning at run time."""
+    return tuple(_read_assigned(assigned) for assigned in table.tables("assigned"))
+
+
+def _read_assigned(table: Table) -> Assigned:
+    assigned = Assigned(
+        when=table.filled("when", hint='when = "an engine is started", say'),
+        what=table.texts("what", required=True),
+        why=table.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
+        bounds=read_bounds(table),
+    )
+    for name in assigned.what:
+        if not _is_symbol(name):
+            fix = 'write "package.module:Class.method"; * stands for any characters'
+            table.problem("what", f"`{name}` is no module with a symbol of it", fix)
+    for name in sorted({name for name in assigned.what if assigned.what.count(name) > 1}):
+        table.problem("what", f"names `{name}` twice", "name it once")
+    table.refuse_others()
+    return assigned
+
+
+def _is_symbol(name: str) -> bool:
+    sides = name.replace("*", "_").split(":")
+    return len(sides) == len(("module", "symbol")) and all(
+        part.isidentifier() for side in sides for part in side.split(".")
+    )

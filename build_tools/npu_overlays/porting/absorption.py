@@ -11,7 +11,7 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.fingerprint import fingerprint
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import layout_of
 from npu_overlays.syntax.symbols import Module
 
 
@@ -68,7 +68,7 @@ def _code(node: ast.stmt) -> str:
 
 def _replaced_already(operation: Operation, module: Module) -> bool:
     """Return whether every find that is gone has its replacement in its place; one at least must be gone."""
-    layout = Layout(module.whole_text(module.definitions[operation.symbol][0].node).decode())
-    gone = [edit for edit in operation.edits if not layout.occurrences(Layout(edit.find))]
-    there = [edit for edit in gone if edit.replace.strip() and layout.occurrences(Layout(edit.replace))]
+    layout = layout_of(module.whole_text(module.definitions[operation.symbol][0].node).decode())
+    gone = [edit for edit in operation.edits if not layout.occurrences(layout_of(edit.find))]
+    there = [edit for edit in gone if edit.replace.strip() and layout.occurrences(layout_of(edit.replace))]
     return bool(gone) and len(there) == len(operation.edits)

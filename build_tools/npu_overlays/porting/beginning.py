@@ -11,9 +11,10 @@ from npu_overlays.choice import Choice
 from npu_overlays.derivation import Told
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.lock.lockfile import load_lock
+from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pin import Pin
-from npu_overlays.porting.folder import STATE_FILE, State, begin, place, read_state
+from npu_overlays.porting.folder import State, begin, place, read_state
 from npu_overlays.porting.shipping import without_absent
 from npu_overlays.porting.target import Target, find_target
 from npu_overlays.progress import step
@@ -57,7 +58,7 @@ def start(old: Overlay, to: str, choice: Choice) -> Begun:
 
 
 def _check_absent(folder: Path) -> None:
-    if (folder / STATE_FILE).is_file():
+    if (folder / PORT_FILE).is_file():
         fix = f"npu-overlays port {folder.name} --continue, or --abort"
         raise UsageError(Problem(where=str(folder), what="a port to that is under way", fix=fix))
     if folder.exists():

@@ -65,7 +65,7 @@ class Candidates:
 
     def _best(self, path: str, symbol: str, now: Revision) -> Candidate | None:
         before = self._one(path, symbol, self._base)
-        if before is None or before.kind == "import":
+        if before is None:
             return None
         found = sorted(self._alike(path, before, now), key=lambda one: -one.likeness)
         if not found or (len(found) > 1 and found[0].likeness == found[1].likeness):
@@ -79,9 +79,10 @@ class Candidates:
         return likeness(one, another) if one is not None and another is not None else 0.0
 
     def _one(self, path: str, symbol: str, revision: Revision) -> Definition | None:
+        """Return the one definition of a symbol; what a module only imports, as what left it, is none of its own."""
         module = self._modules.get(revision, path)
         known = module.definitions.get(symbol, []) if module is not None else []
-        return known[0] if len(known) == 1 else None
+        return known[0] if len(known) == 1 and known[0].kind != "import" else None
 
     def _shape(self, path: str, symbol: str, revision: Revision) -> Shape | None:
         key = (path, revision.blob(path), symbol)

@@ -20,7 +20,8 @@ from npu_overlays.porting.landed import Commit, Landed, references
 from npu_overlays.porting.revision import Revision
 from npu_overlays.porting.staying import new_in
 from npu_overlays.porting.successors import Successors
-from npu_overlays.porting.verdict import Verdict
+from npu_overlays.porting.vanished import vanished
+from npu_overlays.porting.verdict import Kind, Verdict
 
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
@@ -134,7 +135,12 @@ class Classifier:
         if operation.path not in now or operation.action == "added":
             return not self._absent.lost(operation, now)
         module = self._modules.get(now, operation.path)
-        return module is None or operation.symbol in module.definitions or operation.symbol == EVERYTHING
+        if module is None or operation.symbol == EVERYTHING:
+            return True
+        locked = self._fitting.locked(operation)
+        # What left and is imported now is there under its name, to be deleted, but has no definition to be changed.
+        counts = operation.action == "deleted" or (locked is not None and locked.kind == "import")
+        return any(counts or one.kind != "import" for one in module.definitions.get(operation.symbol, []))
 
     def _as_it_stands(self, operation: Operation, now: Revision, fit: Fit) -> Verdict:
         evidence = _differing(fit.changed)
@@ -158,14 +164,24 @@ class Classifier:
         if operation.action == "deleted" and is_value and parts == {"body"} and not fit.problem:
             return Verdict(kind="other value", proposal="relock", evidence="only the value assigned is another")
         if operation.action == "edited":
-            if moved := self._successors.of_edit(operation, now):
-                return elsewhere(operation, moved)
-            return Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=said)
+            kind: Kind = "find gone" if "occurs" in fit.problem else "does not fit"
+            return self._without_find(operation, now) or Verdict(kind=kind, evidence=said)
         if "times (lines" in fit.problem or "under a condition" in fit.problem:
             return Verdict(kind="ambiguous", evidence=said)
         if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
             return Verdict(kind="signature changed", evidence=said)
         return Verdict(kind="body changed" if parts else "does not fit", evidence=said)
+
+    def _without_find(self, operation: Operation, now: Revision) -> Verdict | None:
+        """Return what became of an edit whose find stands elsewhere, or went with its statement; None for neither."""
+        if moved := self._successors.of_edit(operation, now):
+            return elsewhere(operation, moved)
+        modules = [self._modules.get(one, operation.path) for one in (self.base, now)]
+        known = [module for module in modules if module and len(module.definitions.get(operation.symbol, [])) == 1]
+        if len(known) < len(modules) or not vanished(operation, *known):
+            return None
+        evidence = "upstream deleted what it changes, and nothing stands in its place"
+        return Verdict(kind="already gone", proposal="drop", evidence=evidence)
 
 
 def _differing(differences: Iterable[Difference]) -> str:

@@ -15,6 +15,7 @@ from npu_overlays.overlay.said import SourcedEdit
 from npu_overlays.porting.decisions import Decided, Decisions, decided, is_own
 from npu_overlays.porting.exchanging import is_stated
 from npu_overlays.porting.folder import carry_out
+from npu_overlays.porting.lifting import lifted
 from npu_overlays.porting.owning import Own, own_files
 from npu_overlays.porting.port import Port
 from npu_overlays.porting.restating import Move, obstacle_in, restated
@@ -37,10 +38,10 @@ def decide(port: Port, decisions: Decisions) -> tuple[str, ...] | None:
     files, problems = own_files(said, port.new, port.now)
     if problems := [*_obstacles(port, everything.moves, there), *problems]:
         raise UsageError(problems)
-    moves = [*(move for _, move in below.moves if move not in there), *said.elsewhere]
+    moves = [*(move for _, move in below.moves if move not in there), *_lifted(port, said)]
     texts = {f"tree/{path}": text.encode() for path, text in restated(moves, _known(port, moves, files)).items()}
     files = {**texts, **{path: content for path, content in files.items() if path not in texts}}
-    dropped = _dropped(below)
+    dropped = _dropped(port, below)
     carry_out(port.new.folder, files, dropped, _kept_edits(port, dropped, below.longer))
     return tuple(_told(port, own)) if files or dropped else None
 
@@ -59,12 +60,29 @@ def _said(own: Decided, there: Sequence[Move]) -> Own:
     )
 
 
-def _dropped(below: Decided) -> dict[str, str]:
-    """Return what the pin drops of its layers, by name with why."""
+def _lifted(port: Port, said: Own) -> Iterator[Move]:
+    """Yield the operations of the pin's own that go to another file, as their author wrote them."""
+    for move in said.elsewhere:
+        file = port.new.folder / move.operation.file.partition("/")[2]
+        yield lifted(move, file.read_bytes())
+
+
+def _dropped(port: Port, below: Decided) -> dict[str, str]:
+    """Return what the pin drops of its layers, by name with why; a package that left as a whole is one name."""
     anew = "Stated anew in this pin"
-    dropped = {row.name: why for row, why in below.gone}
+    gone = {id(row) for row, _ in below.gone}
+    kept = {_top(row) for row in port.rows if id(row) not in gone and not is_own(port, row)}
+    dropped: dict[str, str] = {}
+    for row, why in below.gone:
+        is_whole = row.verdict.kind == "left" and _top(row) not in kept
+        dropped.setdefault(_top(row) if is_whole else row.name, why)
     dropped |= {row.name: f"{anew}, where upstream has it now: {row.verdict.to}." for row, _ in below.moves}
     return dropped | {row.name: f"{anew}: {row.verdict.evidence}." for row in below.longer}
+
+
+def _top(row: Row) -> str:
+    """Return the folder at upstream's root that a part is in."""
+    return f"{row.name.partition('/')[0]}/"
 
 
 def _told(port: Port, own: Decided) -> Iterator[str]:

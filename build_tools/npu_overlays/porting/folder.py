@@ -18,7 +18,7 @@ from packaging.version import Version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.lock.lockfile import load_lock, stated_version
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, is_ignored
+from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, PORT_FILE, is_ignored
 from npu_overlays.overlay.lookup import readable
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.pin import Pin
@@ -26,9 +26,6 @@ from npu_overlays.porting.settings import add_settings, configuration
 from npu_overlays.reproducible import remove, write_atomically
 from npu_overlays.starting.project import readme, staged
 from npu_overlays.tree import SourceTree
-
-# What an unfinished port remembers; it is gone when the port is through.
-STATE_FILE = ".port.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +71,10 @@ def begin(old: Overlay, wanted: Overlay, state: State, tree: SourceTree) -> Over
         for name, content in _own_licences(old, tree):
             (stage / name).write_bytes(content)
         (stage / CONFIG_FILE).write_text(configuration(old, wanted), "utf-8")
-        (stage / STATE_FILE).write_bytes(_state(replace(state, written=_digests(stage))))
+        (stage / PORT_FILE).write_bytes(_state(replace(state, written=_digests(stage))))
     overlay = load_overlay(folder)
     write_atomically(folder / "README.md", readme(overlay).encode())
-    write_atomically(folder / STATE_FILE, _state(replace(state, written=_digests(folder))))
+    write_atomically(folder / PORT_FILE, _state(replace(state, written=_digests(folder))))
     return overlay
 
 
@@ -91,7 +88,7 @@ def _own_licences(old: Overlay, tree: SourceTree) -> Iterator[tuple[str, bytes]]
 
 def read_state(folder: Path) -> State:
     """Return what an unfinished port in a folder remembers; raises `ConfigError` where there is none."""
-    file = folder / STATE_FILE
+    file = folder / PORT_FILE
     try:
         return State(**json.loads(file.read_text("utf-8")))
     except FileNotFoundError as error:
@@ -109,7 +106,7 @@ def origin_of(folder: Path) -> State:
     Raises:
         ConfigError: it is neither.
     """
-    if (folder / STATE_FILE).exists():
+    if (folder / PORT_FILE).exists():
         return read_state(folder)
     new = load_overlay(folder)
     version = Version(load_lock(new).metadata.version)
@@ -124,7 +121,7 @@ def origin_of(folder: Path) -> State:
 
 def finish(folder: Path) -> None:
     """Forget that a port was under way."""
-    (folder / STATE_FILE).unlink(missing_ok=True)
+    (folder / PORT_FILE).unlink(missing_ok=True)
 
 
 def abort(folder: Path) -> None:
@@ -134,14 +131,14 @@ def abort(folder: Path) -> None:
         ConfigError: it is none.
         UsageError: it holds what somebody else wrote; nothing is removed then.
     """
-    if not (folder / STATE_FILE).is_file():
+    if not (folder / PORT_FILE).is_file():
         read_state(folder)
     if foreign := _foreign(folder):
         what, fix = f"holds work of yours: {listing(foreign)}", f"put it elsewhere, or delete all of it: rm -r {folder}"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
     # What marks it goes last, so that an abort that is killed can be repeated.
     for path in folder.iterdir():
-        if path.name != STATE_FILE:
+        if path.name != PORT_FILE:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     finish(folder)
     folder.rmdir()
@@ -158,7 +155,7 @@ def _foreign(folder: Path) -> list[str]:
 def _digests(folder: Path) -> dict[str, str]:
     """Return the sha256 of each file of a port that is not only what tools write as they go."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
-    kept = (path for path in files if path != folder / STATE_FILE and not is_ignored(path, folder))
+    kept = (path for path in files if path != folder / PORT_FILE and not is_ignored(path, folder))
     return {
         path.relative_to(folder).as_posix(): "" if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
         for path in kept
@@ -191,4 +188,4 @@ def carry_out(
             write_atomically(folder / path, content)
     add_settings(folder / CONFIG_FILE, drops, edits)
     ours = {path: digest for path, digest in _digests(folder).items() if path not in foreign}
-    write_atomically(folder / STATE_FILE, _state(replace(read_state(folder), written=ours)))
+    write_atomically(folder / PORT_FILE, _state(replace(read_state(folder), written=ours)))

@@ -6,13 +6,14 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
 from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
 
@@ -23,11 +24,19 @@ _MARKERS = "marker"
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """An operation, and where its target stands now: a path and a qualified name."""
+    """An operation, and where its target stands now.
+
+    Args:
+        operation: it.
+        path: repository path.
+        symbol: qualified name.
+        written: the statement that says so there, where that is to be taken over as its author wrote it.
+    """
 
     operation: Operation
     path: str
     symbol: str
+    written: str = ""
 
     @property
     def obstacle(self) -> str:
@@ -88,16 +97,22 @@ def _module(moves: list[Move], text: str) -> str:
     """Return a merge module with moved operations behind what it says, and what they import above that."""
     module = Module("", text.encode())
     known = _imported(module)
+    original = next((name for name, source in known.items() if source == _MARKERS and _is_original(name)), "")
+    moves = [_calling(move, original) for move in moves]
     markers: set[str] = {move.operation.action for move in moves}
     markers |= {_upstream(move.operation) for move in moves if move.operation.action == "wrapped"}
     markers |= {name for name, source in known.items() if source == _MARKERS} - {"*"}
     needed = [one for move in moves for one in move.operation.imports if one.name not in known]
     lines = list(dict.fromkeys(one.statement for one in needed))
     lines += [*([""] if lines else []), f"from {MARKERS_MODULE} import {', '.join(sorted(markers))}"]
-    (node,) = [one for one in module.tree.body if isinstance(one, ast.ImportFrom) and one.module == MARKERS_MODULE]
-    start, end = module.span(node)
-    head, tail = (part.decode() for part in (module.content[:start], module.content[end:]))
-    return head + "\n".join(lines) + tail.rstrip() + "".join(f"\n\n\n{_nested(move)}" for move in moves) + "\n"
+    nodes = [one for one in module.tree.body if isinstance(one, ast.ImportFrom) and one.module == MARKERS_MODULE]
+    spans = [module.span(node) for node in nodes]
+    splices = [
+        Splice(start=start, end=end, text="" if number else "\n".join(lines), where="")
+        for number, (start, end) in enumerate(spans)
+    ]
+    merged = splice(module.content, splices, newline="\n").decode()
+    return merged.rstrip() + "".join(f"\n\n\n{_nested(move)}" for move in moves) + "\n"
 
 
 def _upstream(one: Operation) -> str:
@@ -105,13 +120,34 @@ def _upstream(one: Operation) -> str:
     return "upstream" if one.upstream_name == "upstream" else f"upstream as {one.upstream_name}"
 
 
+def _is_original(name: str) -> bool:
+    return name == "upstream" or name.startswith("upstream as ")
+
+
+def _calling(move: Move, original: str) -> Move:
+    """Return a move whose wrapper calls the original as the module does that it goes to."""
+    one, name = move.operation, original.rpartition(" ")[2]
+    if one.action != "wrapped" or not name or name == one.upstream_name:
+        return move
+    text, written = (_with_name(part, one.upstream_name, name) for part in (one.text, move.written))
+    return replace(move, operation=replace(one, text=text, upstream_name=name), written=written)
+
+
+def _with_name(text: str, old: str, new: str) -> str:
+    """Return code in which one name is another."""
+    module = Module("", text.encode())
+    nodes = (one for one in ast.walk(module.tree) if isinstance(one, ast.Name) and one.id == old)
+    splices = [Splice(start=start, end=end, text=new, where="") for start, end in map(module.span, nodes)]
+    return splice(module.content, splices, newline="\n").decode()
+
+
 def _nested(move: Move) -> str:
     one = move.operation
-    if one.action == "deleted":
+    if one.action == "deleted" and not move.written:
         # Whatever the name leads through: a class, or a module that an assignment patches.
         return f"deleted({json.dumps(move.symbol)}, {', '.join(_arguments(one))})"
     *owners, leaf = move.symbol.split(".")
-    text = _stated(one, leaf)
+    text = move.written or _stated(one, leaf)
     for owner in reversed(owners):
         text = f"class {owner}:\n{reindent(text, old='', new=_STEP)}"
     return text.rstrip()
@@ -138,6 +174,8 @@ def _arguments(one: Operation) -> Iterator[str]:
     for edit in one.edits:
         parts = [_literal(edit.find), _literal(edit.replace), *([str(edit.count)] if edit.count != 1 else [])]
         yield f"({', '.join(parts)})"
+    if one.action == "edited" and one.imports:
+        yield f"uses=[{', '.join(dict.fromkeys(each.name for each in one.imports))}]"
     # What a bound says beside itself is not a condition of its author's.
     condition = "" if one.reason.drop_when == one.bounds.drop_when else one.reason.drop_when
     texts = {"why": one.reason.why, "forwarded": one.reason.forwarded, "drop_when": condition}

@@ -45,8 +45,12 @@ def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> 
 
 
 def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
-    values = {"paths": [path], "find": edit.find, "replace": edit.replace, "why": edit.why}
-    return {**values, **({"count": edit.count} if edit.count != 1 else {})}
+    values: dict[str, Any] = {"paths": [path], "find": edit.find, "replace": edit.replace, "why": edit.why}
+    if edit.count != 1:
+        values["count"] = edit.count
+    if edit.accept:
+        values["accept"] = [str(one) for one in edit.accept]
+    return values
 
 
 def configuration(old: Overlay, wanted: Overlay) -> str:

@@ -14,7 +14,7 @@ from npu_overlays.porting.candidates import Candidates
 from npu_overlays.porting.fitting import Fitting, Modules
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import layout_of
 from npu_overlays.syntax.symbols import Module
 
 
@@ -114,5 +114,5 @@ class Successors:
         known = module.definitions.get(name, []) if module is not None else []
         if module is None or len(known) != 1 or known[0].kind == "import":
             return False
-        layout = Layout(module.whole_text(known[0].node).decode())
-        return all(len(layout.occurrences(Layout(edit.find))) == edit.count for edit in operation.edits)
+        layout = layout_of(module.whole_text(known[0].node).decode())
+        return all(len(layout.occurrences(layout_of(edit.find))) == edit.count for edit in operation.edits)

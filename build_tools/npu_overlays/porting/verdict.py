@@ -34,7 +34,7 @@ MEANINGS: dict[Kind, str] = {
     "signature changed": "upstream's parameters, decorators or kind are others now",
     "renamed": "the same definition stands in the same file under another name",
     "moved": "the same definition stands in another file, class or function",
-    "already gone": "it deletes what is not there any more, or changes an import that is not",
+    "already gone": "it deletes what is not there any more, or changes an import or a statement that is not",
     "other value": "it deletes an assignment, of which only the value changed",
     "absorbed": "upstream seems to do it itself now",
     "left": "the package it is in left the repository",

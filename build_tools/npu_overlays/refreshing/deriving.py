@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from npu_overlays.changes.compare import compare_file
+from npu_overlays.changes.compare import compare_file, compare_trees
+from npu_overlays.changes.reconcile import reconcile
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.authorship import kept
 from npu_overlays.merging.emptying import does_nothing, each_deletion
@@ -18,6 +19,7 @@ from npu_overlays.refreshing.differing import differing, says, text
 from npu_overlays.refreshing.meaning import plain_imports, same_program
 from npu_overlays.refreshing.proposing import Place, new_operation, only
 from npu_overlays.syntax.symbols import Module
+from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +131,7 @@ def _given(subject: Subject, changes: tuple[Change, ...], known: Set[str]) -> De
     merged = _merged(subject, operations)
     if merged is None:
         return None
-    if same_program(merged.content, subject.wanted, known):
+    if same_program(merged.content, subject.wanted, known) and _is_declared(subject.path, subject.upstream, merged):
         return Derived(changes=changes, before=None, result=merged.content)
     below = carried_below(subject.upstream, merged.content, merged.authorship, subject.wanted)
     above = _merged(subject, operations, below) if below is not None else None
@@ -138,9 +140,22 @@ def _given(subject: Subject, changes: tuple[Change, ...], known: Set[str]) -> De
         or below is None
         or _are_rivals(subject, changes, below)
         or not same_program(above.content, subject.wanted, known)
+        or not _is_declared(subject.path, below, above)
     ):
         return None
     return Derived(changes=changes, before=below, result=above.content)
+
+
+def _is_declared(path: str, before: bytes, merged: MergedModule) -> bool:
+    """Return whether what differs is what the operations say, as a build will demand: no more, and no less."""
+    entries = {path: FileEntry(blob=blob_id(before))}
+    upstream = SourceTree(entries=entries, content={path: before}, source=Source(kind="git", repository="", commit=""))
+    tree = PatchedTree(upstream=upstream, changed={path: merged.content})
+    try:
+        reconcile(tree, compare_trees(tree), merged.declared, overlay="")
+    except MergeError:
+        return False
+    return True
 
 
 def _are_rivals(subject: Subject, changes: Sequence[Change], below: bytes) -> bool:
@@ -189,8 +204,9 @@ def _chosen(subject: Subject, place: Place, operations: Sequence[Operation]) -> 
     """Return the first proposal that gives the wanted text, or else one that gives the wanted program."""
     others = [one for one in operations if one.symbol != place.symbol]
     theirs, wanted = only(place.upstream, place.symbol), only(place.wanted, place.symbol)
-    if place.known and says(theirs) == says(wanted):
-        return Change(symbol=place.symbol, known=place.known, wanted=None)
+    if theirs and says(theirs) == says(wanted):
+        # Comments alone are no change: a build would say that the operation is without effect.
+        return Change(symbol=place.symbol, known=place.known, wanted=None) if place.known else None
     fallback: Change | None = None
     for proposal in place.proposals():
         result = _merged(subject, [*others, proposal])

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.operations import ACTIONS, Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.splices import Splice, splice
@@ -15,9 +15,32 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import names_in
 
 
-def is_marker(node: ast.expr) -> bool:
-    """Return whether an expression is the name of a marker."""
-    return isinstance(node, ast.Name) and node.id in MARKERS and node.id != "upstream"
+class Markers:
+    """The markers of a merge module, by the names that it has for them.
+
+    Args:
+        tree: the module; what it does not import has its own name.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE]
+        given = {bound_name(node, alias): alias.name for node in nodes for alias in node.names if alias.name != "*"}
+        self._markers = {name: name for name in MARKERS} | given
+        self._names = {marker: name for name, marker in given.items()}
+
+    def action(self, node: ast.AST) -> str:
+        """Return the operation that a call asks for; empty for anything else."""
+        called = node.func if isinstance(node, ast.Call) else None
+        marker = self._markers.get(called.id, "") if isinstance(called, ast.Name) else ""
+        return marker if marker in ACTIONS else ""
+
+    def mark(self, node: ast.stmt) -> ast.Call:
+        """Return the call that marks a statement of a merge module."""
+        return next(one for one in ast.walk(node) if isinstance(one, ast.Call) and self.action(one))
+
+    def name(self, action: str) -> str:
+        """Return what the module calls a marker."""
+        return self._names.get(action, action)
 
 
 def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
@@ -52,10 +75,11 @@ def _markers(nodes: Sequence[ast.Import | ast.ImportFrom]) -> ast.ImportFrom:
 def _used(text: Module) -> frozenset[str]:
     """Return the names that the module's operations use: in their texts, and in what substitutions put in."""
     names = {node.id for node in ast.walk(text.tree) if isinstance(node, ast.Name)}
+    markers = Markers(text.tree)
     for call in ast.walk(text.tree):
-        if isinstance(call, ast.Call) and is_marker(call.func) and isinstance(call.func, ast.Name):
+        if isinstance(call, ast.Call) and markers.action(call) == "edited":
             parts = [one.elts[1] for one in call.args if isinstance(one, ast.Tuple) and len(one.elts) > 1]
-            for part in parts if call.func.id == "edited" else ():
+            for part in parts:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     names |= names_in(part.value)
     return frozenset(names)

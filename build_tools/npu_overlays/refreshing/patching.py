@@ -9,6 +9,7 @@ from pathlib import Path
 from npu_overlays import git
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.patches import apply_patch
+from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import sections
@@ -74,9 +75,14 @@ def _touches(part: bytes, path: str, strip: int) -> bool:
     return any(path.encode() in section.paths(strip) for section in sections(part))
 
 
-def new_patch(why: str, diff: bytes) -> bytes:
-    """Return a patch file with its reason."""
-    return f"Why: {' '.join(why.split())}\n\n".encode() + diff
+def new_patch(said: Grounds, diff: bytes) -> bytes:
+    """Return a patch file with what its author says of it."""
+    reason, bounds = said.reason, said.bounds
+    # What a bound says beside itself is not a condition of its author's.
+    condition = "" if reason.drop_when == bounds.drop_when else reason.drop_when
+    fields = [("Why", " ".join(reason.why.split())), ("Forwarded", reason.forwarded), ("Drop-when", condition)]
+    fields += [("Since", bounds.since), ("Until", bounds.until), *(("Accept", str(one)) for one in said.accept)]
+    return "".join(f"{name}: {text}\n" for name, text in fields if text).encode() + b"\n" + diff
 
 
 def last_patch(files: tuple[OverlayFile, ...], path: str) -> OverlayFile | None:

@@ -18,6 +18,7 @@ from npu_overlays.interrupts import held
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 from npu_overlays.refreshing.edited import Edited, edited_files, passed_over
@@ -76,7 +77,7 @@ def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_
     reasons = explain(list(plan.unexplained()))
     patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
     patched = apply_part(patches, subject.tree, absent=subject.absent)
-    files = Writer(subject, layer, lambda action, target: reasons[action, target]).write(plan, patched)
+    files = Writer(subject, layer, lambda *new: Grounds(reason=Reason(why=reasons.get(new, "")))).write(plan, patched)
     refuse_installed(files)
     step("proving that this gives what was edited")
     digest = _proven(subject, files, edited, marked)

@@ -13,29 +13,32 @@ _STEP = "    "
 _REPEATED = 2
 
 
-def statement(operation: Operation, kept: Mapping[str, str] | None = None, *, shared: str = "", stub: str = "") -> str:
+def statement(
+    operation: Operation, kept: Mapping[str, str] | None = None, *, marker: str = "", shared: str = "", stub: str = ""
+) -> str:
     """Return the statement at column 0, with a line end.
 
     Args:
         operation: what it is to say.
         kept: the arguments of its marker by name, as source, where they are written already.
+        marker: what the module calls its marker; its own name where that is empty.
         shared: the name of the definition in a file of ``shared/``, if it is one.
         stub: what an edit's marker stands on, where that is written already.
     """
-    leaf = shared or operation.symbol.rpartition(".")[2]
+    marker, leaf = marker or operation.action, shared or operation.symbol.rpartition(".")[2]
     arguments = dict(kept) if kept is not None else dict(_arguments(operation))
     arguments.pop("uses", None)
     if uses := _uses(operation):
         arguments = {"uses": f"[{', '.join(uses)}]", **arguments}
     keywords = [f"{name}={value}" for name, value in arguments.items()]
     if operation.action == "deleted":
-        return _call("deleted", [_literal(leaf), *keywords], "") + "\n"
+        return _call(marker, [_literal(leaf), *keywords], "") + "\n"
     edits = [_edit(one.find, one.replace, one.count) for one in operation.edits]
     if operation.kind == "attribute":
         annotation = f": {operation.annotation}" if operation.annotation else ""
         values = edits if operation.action == "edited" else [operation.text]
-        return _call(operation.action, [*values, *keywords], f"{leaf}{annotation} = ") + "\n"
-    mark = _call(operation.action, [*edits, *keywords], "@")
+        return _call(marker, [*values, *keywords], f"{leaf}{annotation} = ") + "\n"
+    mark = _call(marker, [*edits, *keywords], "@")
     if operation.action != "edited":
         return f"{mark}\n{operation.text}"
     if stub:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
-from npu_overlays.refreshing.importing import is_marker, with_imports
+from npu_overlays.refreshing.importing import Markers, with_imports
 from npu_overlays.refreshing.rendering import statement
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice, splice
@@ -55,7 +55,8 @@ def rewritten(
     text = Module(path, _without_empty_classes(text))
     wanted = [*(one.wanted for one in written if one.wanted), *new]
     text = Module(path, with_imports(text, wanted))
-    return text.bom + text.content if any(_is_marked(node) for node in ast.walk(text.tree)) else None
+    markers = Markers(text.tree)
+    return text.bom + text.content if any(map(markers.action, ast.walk(text.tree))) else None
 
 
 def blank(path: str) -> bytes:
@@ -66,7 +67,7 @@ def blank(path: str) -> bytes:
 
 
 def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
-    node = _statement_at(text, written.known.line)
+    node = statement_at(text, written.known.line)
     start, end = text.offset(first_line(node)), text.line_end(node.end_lineno or node.lineno)
     where, margin = written.known.where, text.indentation(node)
     if written.targets is not None and written.targets:
@@ -76,7 +77,8 @@ def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
         yield Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where=where)
     else:
         stub = _stub(text, node, written) if written.known.action == written.wanted.action == "edited" else ""
-        new = statement(written.wanted, _arguments(text, node), shared=written.known.shared, stub=stub)
+        marker = Markers(text.tree).name(written.wanted.action)
+        new = statement(written.wanted, _arguments(text, node), marker=marker, shared=written.known.shared, stub=stub)
         yield Splice(start=start, end=end, text=reindent(new, old="", new=margin), where=where)
 
 
@@ -92,10 +94,7 @@ def _stub(text: Module, node: ast.stmt, written: Written) -> str:
 
 def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:
     """Return the exchange of the targets of a shared definition."""
-    keywords = [
-        one for call in ast.walk(node) if _is_marked(call) and isinstance(call, ast.Call) for one in call.keywords
-    ]
-    value = next(one.value for one in keywords if one.arg == "targets")
+    value = next(one.value for one in Markers(text.tree).mark(node).keywords if one.arg == "targets")
     start, end = text.span(value)
     margin = text.line_indentation(value.lineno)
     lines = "".join(f'{margin}{_STEP}"{target}",\n' for target in targets)
@@ -112,15 +111,16 @@ def _above(text: Module, node: ast.stmt) -> int:
     return text.offset(line)
 
 
-def _statement_at(text: Module, line: int) -> ast.stmt:
+def statement_at(text: Module, line: int) -> ast.stmt:
+    """Return the statement of an operation that is written on a line of a merge module."""
     found = [node for node in ast.walk(text.tree) if isinstance(node, ast.stmt) and node.lineno == line]
     return found[0]  # the outermost comes first, and an operation is the first thing on its line
 
 
 def _arguments(text: Module, node: ast.stmt) -> dict[str, str]:
     """Return the arguments of a statement's marker that have names, as they are written."""
-    marks = [one for one in ast.walk(node) if isinstance(one, ast.Call) and is_marker(one.func)]
-    return {one.arg: _dedented(text.text(one.value)) for one in marks[0].keywords if one.arg}
+    mark = Markers(text.tree).mark(node)
+    return {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg}
 
 
 def _dedented(value: str) -> str:
@@ -130,14 +130,10 @@ def _dedented(value: str) -> str:
     return f"(\n{_STEP}" + re.sub(r"\n[ \t]+", f"\n{_STEP}", value) + "\n)"
 
 
-def _is_marked(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and is_marker(node.func)
-
-
 def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splice:
     """Return the insertion of an operation: in its class, or at its place among the others."""
     parent, _, _ = operation.symbol.rpartition(".")
-    new = statement(operation)
+    new = statement(operation, marker=Markers(text.tree).name(operation.action))
     while parent:
         owner = next((one.node for one in text.definitions.get(parent, [])), None)
         if isinstance(owner, ast.ClassDef) and text.begins_line(owner.body[0]):
@@ -153,9 +149,9 @@ def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splic
 
 
 def _at_top(text: Module, operation: Operation, new: str, order: Sequence[str]) -> Splice:
-    place = _number(order, operation.symbol)
+    place, markers = _number(order, operation.symbol), Markers(text.tree)
     for node in text.tree.body:
-        if any(_number(order, name) > place for name in _names(node)):
+        if any(_number(order, name) > place for name in _names(node, markers)):
             start = text.offset(first_line(node))
             return Splice(start=start, end=start, text=f"{new}\n\n", where=operation.where)
     end = len(text.content)
@@ -168,13 +164,13 @@ def _number(order: Sequence[str], symbol: str) -> int:
     return order.index(top) if top in order else len(order)
 
 
-def _names(node: ast.stmt) -> Iterator[str]:
+def _names(node: ast.stmt, markers: Markers) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
     elif isinstance(node, (ast.Assign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         yield from (target.id for target in targets if isinstance(target, ast.Name))
-    elif isinstance(node, ast.Expr) and _is_marked(node.value) and isinstance(node.value, ast.Call):
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and markers.action(node.value):
         yield from (str(one.value) for one in node.value.args[:1] if isinstance(one, ast.Constant))
 
 

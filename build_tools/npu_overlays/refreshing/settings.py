@@ -8,7 +8,7 @@ import tomlkit
 from tomlkit.items import AoT
 
 from npu_overlays.overlay.bounds import SINCE_UNTIL
-from npu_overlays.overlay.project import LAYER_FILE, TextEdit
+from npu_overlays.overlay.project import LAYER_FILE, FileSettings, TextEdit
 
 
 def with_new(name: str, content: str, edit: TextEdit) -> str:
@@ -23,13 +23,26 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
     if edit.count != 1:
         entry["count"] = edit.count
     entry["why"] = edit.why
-    for key in SINCE_UNTIL:
-        if value := getattr(edit.bounds, key):
-            entry[key] = value
-    if edit.accept:
-        entry["accept"] = [str(one) for one in edit.accept]
+    entry.update(_beside(edit))
     listed.append(entry)
     return _dumped(document)
+
+
+def with_file(name: str, content: str, settings: FileSettings) -> str:
+    """Return a settings file that says of an added file for which versions it is, and what it accepts."""
+    document = tomlkit.parse(content)
+    listed = _holder(name, document).setdefault("file", tomlkit.aot())
+    entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
+    entry.update({"path": settings.path, **_beside(settings)})
+    listed.append(entry)
+    return _dumped(document)
+
+
+def _beside(said: TextEdit | FileSettings) -> dict[str, Any]:
+    """Return what is said of a change beside what it does, as far as it says something."""
+    values: dict[str, Any] = {key: getattr(said.bounds, key) for key in SINCE_UNTIL}
+    values["accept"] = [str(one) for one in said.accept]
+    return {key: value for key, value in values.items() if value}
 
 
 def with_change(  # noqa: PLR0913  # which substitution of which file, and what it is to look for and to put in

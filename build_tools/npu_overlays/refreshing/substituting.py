@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.passages import Passage
 from npu_overlays.syntax.texts import lines_of
 
@@ -54,11 +54,11 @@ def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
 
 
 def _code(lines: Sequence[str]) -> list[str]:
-    return Layout("".join(lines)).texts
+    return layout_of("".join(lines)).texts
 
 
 def _are_small(edits: Sequence[Edit], passage: Passage) -> bool:
-    exchanged = sum(len(Layout(edit.find).tokens) * edit.count for edit in edits)
+    exchanged = sum(len(layout_of(edit.find).tokens) * edit.count for edit in edits)
     return exchanged <= max(_SMALL, _SHARE * len(passage.layout.tokens))
 
 
@@ -104,13 +104,13 @@ def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk:
     """Return a substitution of a part of one line; None where more than a line changes, or the part is not alone."""
     if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
         return None
-    before, after = Layout(old[hunk.first]), Layout(new[hunk.start])
+    before, after = layout_of(old[hunk.first]), layout_of(new[hunk.start])
     head = _common(before.texts, after.texts)
     tail = _common(before.texts[head:][::-1], after.texts[head:][::-1])
     for beside in _BESIDE:
         first, last = max(0, head - beside), max(0, tail - beside)
         find, text = (_part(one, first, len(one.tokens) - last) for one in (before, after))
-        if find and len(passage.occurrences(Layout(find))) == _count(old, new, find, text):
+        if find and len(passage.occurrences(layout_of(find))) == _count(old, new, find, text):
             return find, text
     return None
 
@@ -141,7 +141,7 @@ def _lines(
     taken = {line for other in others if other is not hunk for line in range(other.first, other.behind)}
     for number in range(_MOST_LINES):
         find, text = "".join(old[first:behind]), "".join(new[start:end])
-        if len(passage.occurrences(Layout(find))) == 1:
+        if len(passage.occurrences(layout_of(find))) == 1:
             return _block(find), _block(text)
         above, below = first > 0 and first - 1 not in taken, behind < len(old) and behind not in taken
         if above and (number % 2 == 0 or not below):

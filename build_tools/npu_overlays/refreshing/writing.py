@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
-from npu_overlays.overlay.operations import Operation, Reason
-from npu_overlays.overlay.project import Layer, TextEdit
+from npu_overlays.overlay.operations import Grounds, Operation, Reason
+from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.deriving import Change
 from npu_overlays.refreshing.files import LayerFile, LayerFiles
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
 from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
-from npu_overlays.refreshing.settings import with_change, with_new
+from npu_overlays.refreshing.settings import with_change, with_file, with_new
 from npu_overlays.syntax.texts import renamed
 from npu_overlays.tree import PatchedTree
 
-Why = Callable[[str, str], str]
+Explain = Callable[[str, str], Grounds]
 
 
 class Writer:
@@ -29,14 +29,15 @@ class Writer:
     Args:
         subject: the overlay and its upstream.
         into: the layer that takes what is new.
-        why: returns the reason of something new, given what is done, and to what.
+        explain: returns what is to be said of something new, given what is done, and to what; of an added file, which
+            gives its reason itself, for which versions it is and what it accepts.
     """
 
-    def __init__(self, subject: Subject, into: Layer, why: Why) -> None:
+    def __init__(self, subject: Subject, into: Layer, explain: Explain) -> None:
         self._subject = subject
         self._layers = {layer.name: layer for layer in subject.content.overlay.chain}
         self._into = into
-        self._why = why
+        self._explain = explain
         self._files = LayerFiles()
 
     def write(self, plan: Plan, patched: PatchedTree) -> tuple[LayerFile, ...]:
@@ -94,8 +95,8 @@ class Writer:
 
     def _explained(self, change: Change) -> Operation:
         assert change.wanted is not None  # noqa: S101  # what is neither there nor wanted is no change
-        why = self._why(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
-        return dataclasses.replace(change.wanted, reason=Reason(why=why))
+        said = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
+        return dataclasses.replace(change.wanted, reason=said.reason, bounds=said.bounds, accept=said.accept)
 
     def _shared(self, known: Operation, group: Sequence[Change]) -> tuple[Written, list[Operation]]:
         """Return what becomes of an operation, and of a shared one what some of its targets get instead."""
@@ -114,15 +115,20 @@ class Writer:
 
     def _added(self, file: FileChange) -> None:
         layer = self._layers[file.known.layer] if file.known else self._into
-        self._files.write(layer, f"tree/{file.wanted.path}", file.wanted.content, executable=file.wanted.executable)
+        path = file.wanted.path
+        self._files.write(layer, f"tree/{path}", file.wanted.content, executable=file.wanted.executable)
+        said = self._explain("file", path) if file.known is None else None
+        if said and (said.bounds or said.accept):
+            settings = FileSettings(path=path, bounds=said.bounds, accept=said.accept)
+            self._settings(layer, lambda name, text: with_file(name, text, settings))
 
     def _patch(self, patch: PatchChange, patched: PatchedTree) -> None:
         if patch.known is None:
             names = frozenset(path.name for path in (self._into.folder / "patches").glob("*.patch"))
             names |= {key[1].removeprefix("patches/") for key in self._files.changed}
             diff = patch_between(patched, patch.path, patch.after)
-            why = self._why("patch", patch.path)
-            self._files.write(self._into, f"patches/{free_name(names, patch.path)}", new_patch(why, diff))
+            said = self._explain("patch", patch.path)
+            self._files.write(self._into, f"patches/{free_name(names, patch.path)}", new_patch(said, diff))
             return
         layer, path = self._layer(patch.known.file)
         known = dataclasses.replace(patch.known, content=self._files.read(layer, path) or patch.known.content)
@@ -140,12 +146,15 @@ class Writer:
 
     def _edit(self, change: EditChange) -> None:
         if change.known is None:
+            said = self._explain("edit", change.path)
             edit = TextEdit(
                 paths=(change.path,),
                 find=change.find,
                 replace=change.replace or "",
                 count=1,
-                why=self._why("edit", change.path),
+                why=_in_a_sentence(said.reason),
+                bounds=said.bounds,
+                accept=said.accept,
             )
             self._settings(self._into, lambda name, text: with_new(name, text, edit))
             return
@@ -173,6 +182,12 @@ def layer_named(subject: Subject, name: str) -> Layer:
             Problem(where=f"--into {name}", what=what, fix=f"one of: {', '.join(one.name for one in chain)}")
         )
     return found
+
+
+def _in_a_sentence(reason: Reason) -> str:
+    """Return all of a reason for what has no field but one for it."""
+    more = {"forwarded": reason.forwarded, "can go when": reason.drop_when}
+    return " ".join([reason.why, *(f"({name}: {text})" for name, text in more.items() if text)])
 
 
 def _by_place(changes: Iterable[Change]) -> list[list[Change]]:

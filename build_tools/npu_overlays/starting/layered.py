@@ -99,7 +99,7 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
         problems += error.problems
         return None
     own = [name for name in CONTENT_FOLDERS if (folder / name).is_dir()]
-    if own or overlay.edits or overlay.drops:
+    if own or overlay.edits or overlay.drops or overlay.assigned:
         what = f"says something itself ({', '.join(own) or CONFIG_FILE}), which only a layer can hand on"
         problems.append(
             Problem(where=str(folder), what=what, fix="name the layers it is made of, and --release or --commit")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import Layout, layout_of
 
 FragmentKind = Literal["values", "named", "statements", "none"]
 _OPERATIONS = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Lambda, ast.Await, ast.Yield)
@@ -46,7 +46,7 @@ class Fragment:
 
 def read_fragment(text: str) -> Fragment:
     """Return what a text reads as by itself."""
-    layout = Layout(text)
+    layout = layout_of(text)
     if not layout.tokens:
         return Fragment(layout=layout, kind="none")
     if layout.lines[-1] == 0:
@@ -105,7 +105,7 @@ def _statements(layout: Layout) -> Fragment:
     margin = layout.margins[0]
     opener = _OPENERS.get(layout.texts[0], "")
     code = "\n".join(line.removeprefix(margin) for line in layout.source.strip("\n").split("\n"))
-    skipped = len(Layout(opener).tokens)
+    skipped = len(layout_of(opener).tokens)
     for tail in ("\n pass",) if layout.texts[-1] == ":" else ("", ":\n pass"):
         text = f"{opener}{code}{tail}"
         if (tree := _parse(text)) is not None:
@@ -145,7 +145,7 @@ class _Places:
         self._lines = [0]
         for line in text.split("\n"):
             self._lines.append(self._lines[-1] + len(line.encode()) + 1)
-        self.layout = Layout(text)
+        self.layout = layout_of(text)
         self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
         self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
 

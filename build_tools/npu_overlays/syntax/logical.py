@@ -7,7 +7,7 @@ behind it decides which block the next statement belongs to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from npu_overlays.syntax.tokens import Token, tokens
@@ -18,6 +18,8 @@ _HEADS = frozenset(
 )
 _TAB = 8
 _USUAL_STEP = 4
+# One text is asked for many times: a find in every version of a file, a definition for every find.
+_KEPT = 512
 
 
 class Layout:
@@ -166,6 +168,12 @@ class Layout:
         """Return how far a block is indented in lines written for this text, with these margins."""
         tabs = any("\t" in margin for margin in self.margins)
         return _USUAL_STEP if tabs and not any("\t" in margin for margin in margins) else self.step
+
+
+@lru_cache(maxsize=_KEPT)
+def layout_of(source: str) -> Layout:
+    """Return the layout of a text, the same one each time; nobody changes it."""
+    return Layout(source)
 
 
 def relative_levels(margins: list[str], step: int) -> list[int]:

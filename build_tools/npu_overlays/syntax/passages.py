@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.symbols import Module
 
 # What makes an indented text a module, and puts any other one below the lines that can name an encoding.
@@ -53,9 +53,9 @@ class Passage:
     def __init__(self, path: str, content: bytes) -> None:
         around = _AROUND if content[:1].isspace() else _ABOVE
         self.shift = len(around)
-        self._skipped = len(Layout(around.decode()).tokens)
+        self._skipped = len(layout_of(around.decode()).tokens)
         self._module = Module(path, around + content)
-        self.layout = Layout(self._module.content.decode())
+        self.layout = layout_of(self._module.content.decode())
         self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
         self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.syntax.definitions import FUNCTIONS, blocks, is_typing_only
+from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.scopes import Binding, Scopes
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
-# What may stand between `import` and its star; a line may go on behind a backslash.
-_BETWEEN = b" \t\f\r\n\\"
+# A line may go on behind a backslash.
+_STAR = re.compile(rb"import[ \t\f\r\n\\]*\*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +59,7 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
 
 def may_import_all(content: bytes) -> bool:
     """Return whether a module's text looks as if it had a star import; what has one always does."""
-    # Ten times as fast as a regular expression, which would be a tenth of a build.
-    return any(text.rstrip(_BETWEEN).endswith(b"import") for text in content.split(b"*")[:-1])
+    return _STAR.search(content) is not None
 
 
 def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
@@ -78,21 +78,21 @@ def unevaluated(tree: ast.Module) -> set[ast.AST]:
     ``__future__`` import all of them.
     """
     futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    nodes = list(ast.walk(tree))
+    nodes = nodes_of(tree)
     if any(alias.name == "annotations" for node in futures for alias in node.names):
         annotated = nodes
     else:
         inside: set[ast.AST] = set()
         for node in nodes:
             if isinstance(node, FUNCTIONS) and node not in inside:
-                inside.update(ast.walk(node))
+                inside.update(nodes_of(node))
         annotated = [one for one in inside if isinstance(one, ast.AnnAssign)]
     blocks_of_types = (typing_blocks(node) for node in nodes if isinstance(node, ast.If))
-    kept = {inner for found in blocks_of_types for block in found for one in block for inner in ast.walk(one)}
+    kept = {inner for found in blocks_of_types for block in found for one in block for inner in nodes_of(one)}
     for node in annotated:
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             if isinstance(annotation, ast.AST):
-                kept.update(ast.walk(annotation))
+                kept.update(nodes_of(annotation))
     return kept
 
 

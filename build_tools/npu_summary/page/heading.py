@@ -16,7 +16,8 @@ def heading(number: int, changes: Changes) -> str:
     """Return the heading, all that is known of where the wheel came from, and the list of its files."""
     name = f"{changes['distribution']['name']} {changes['distribution']['version']}"
     facts = "".join(tag("dt", escape(title)) + tag("dd", value) for title, value in _facts(changes) if value)
-    return tag("h2", escape(name), id=str(number)) + tag("dl", facts) + _files(number, changes) + _omissions(changes)
+    parts = (tag("h2", escape(name), id=str(number)), tag("dl", facts), _files(number, changes))
+    return "".join((*parts, _omissions(changes), _assigned(changes)))
 
 
 def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
@@ -76,3 +77,17 @@ def _omissions(changes: Changes) -> str:
     )
     title = f"Not applied: this upstream source lacks the files of {len(operations)} operations"
     return tag("details", tag("summary", escape(title)) + tag("ul", "".join(items)), class_="left-out")
+
+
+def _assigned(changes: Changes) -> str:
+    """Return what upstream's code goes on assigning at run time."""
+    items = "".join(
+        tag(
+            "li",
+            f"when {escape(one['when'])}: {', '.join(map(code, one['what']))}"
+            + tag("p", escape(one["why"]), class_="why"),
+        )
+        for one in changes.get("assigned", ())
+    )
+    title = "Assigned at run time by upstream's own code, in other packages"
+    return tag("details", tag("summary", escape(title)) + tag("ul", items), class_="left-out") if items else ""

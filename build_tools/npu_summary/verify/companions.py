@@ -1,7 +1,8 @@
-"""Companions: a subject → what is wrong with the empty distribution under upstream's name."""
+"""Companions: a subject → what is wrong with the distribution under upstream's name, which holds none of its files."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from ..installed import normal_name
@@ -25,13 +26,13 @@ def suffix_of(version: str) -> str:
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yield whether the companion is missing, there several times, or something else."""
+    """Yield whether the companion is missing, there several times, something else, or damaged."""
     name = normal_name(subject.changes["companion"] if subject.changes else subject.place.project)
     found = [one for one in subject.dists if one.key == name]
     beside = {one.info for one in found if one.store.root == found[0].store.root}
     repairs = subject.installer.companion(name)
     if not found:
-        what = f"no {name} {subject.version} (empty by design) is installed"
+        what = f"no {name} {subject.version} (which holds none of its files, by design) is installed"
         cause = f"installed with --no-deps, or {name} was uninstalled; packages that require {name} will not work"
         yield subject.finding("companion missing", what, cause, repairs=repairs)
     elif len(beside) > 1:
@@ -42,6 +43,22 @@ def check(subject: Subject) -> Iterator[Finding]:
     elif found[0].version != subject.version or found[0].editable:
         what, cause = _instead(subject, found[0])
         yield subject.finding("companion replaced", what, cause, repairs=repairs)
+    elif damaged := _damaged(found[0]):
+        what = f"what is to say that {subject.name} is not there, should it be uninstalled, is not what was installed"
+        yield subject.finding("companion damaged", what, "edited, or removed", paths=damaged, repairs=repairs)
+
+
+def _damaged(companion: Dist) -> list[str]:
+    """Return the modules of a companion that are missing or differ from its RECORD."""
+    listed = {path: digest for path, digest in companion.record.items() if "/" not in path and path.endswith(".py")}
+    return [path for path, digest in listed.items() if _digest(companion, path) != digest]
+
+
+def _digest(companion: Dist, path: str) -> str:
+    try:
+        return hashlib.sha256(companion.store.read(path)).hexdigest()
+    except OSError:
+        return ""
 
 
 def twice(subject: Subject, otherwise: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         "companion replaced",
         "companion twice",
         "companion alone",
+        "companion damaged",
         "pair missing",
         "pair of another build",
         "wrong tag",

@@ -34,6 +34,8 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
             continue
         found = _location(spec)
         expected = os.path.join(os.path.abspath(subject.store.root), entry)
+        if found == f"{expected}.py":
+            continue  # the companion's, which says that the folder is gone; that is found missing elsewhere
         if found and os.path.realpath(found) != os.path.realpath(expected):
             cause, remedy = _why_elsewhere(found, finder)
             yield _finding(subject, f"`import {top}` gives {found}, not {expected}", cause, remedy, found)

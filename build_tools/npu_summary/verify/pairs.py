@@ -56,8 +56,13 @@ def _alone(subject: Subject, said: set[str]) -> Iterator[Finding]:
         patched = f"{one.key}-{suffix}"
         if not suffix or one.key.endswith(f"-{suffix}") or patched in keys:
             continue
-        if all(path.startswith(one.info) for path in one.record):
-            what = f"{one.name} {one.version} is empty by design"
-            what += f", and {patched}, which holds its files, is not installed"
+        if all(_is_companions(path, one.info) for path in one.record):
+            what = f"{one.name} {one.version} holds none of its files by design"
+            what += f", and {patched}, which does, is not installed"
             repairs = subject.installer.other(patched, [one.version])
             yield subject.finding("companion alone", what, f"{patched} was uninstalled without it", repairs=repairs)
+
+
+def _is_companions(path: str, info: str) -> bool:
+    """Return whether a companion holds this: metadata, a module at the top, or its bytecode."""
+    return path.startswith(info) or not path.removeprefix("__pycache__/").count("/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout, relative_levels
+from npu_overlays.syntax.logical import Layout, layout_of, relative_levels
 from npu_overlays.syntax.passages import Passage
 from npu_overlays.syntax.texts import dedented, lines_of
 from npu_overlays.syntax.tokens import continuation_lines
@@ -23,7 +23,7 @@ def _begun(layout: Layout, depth: int) -> list[int]:
 
 def refusal(passage: Passage, first: int, behind: int, edit: Edit) -> tuple[str, str]:
     """Return why a replacement of several statements cannot stand for a find, and what to do; empty if it can."""
-    upstream, new = passage.layout, Layout(dedented(edit.replace))
+    upstream, new = passage.layout, layout_of(dedented(edit.replace))
     begun = _begun(new, upstream.depths[first])
     if len(begun) > 1 and not (upstream.first(first) and upstream.last(behind - 1)):
         return f"the {len(begun)} lines of `{edit.replace}` would stand for a part of a line", _WHOLE
@@ -46,7 +46,7 @@ def arrangement(passage: Passage, first: int, behind: int, text: str) -> str:
     Statements are put into the blocks they stand in relative to the first one; the rest of a statement, and what
     stands in upstream's brackets, keeps its distance to the line above.
     """
-    layout = Layout(text)
+    layout = layout_of(text)
     begun = _begun(layout, passage.layout.depths[first])
     levels = dict(zip((_line(layout, token) for token in begun), _relative(passage, first, layout, begun), strict=True))
     upstreams = _margins_of_levels(passage, first, behind)

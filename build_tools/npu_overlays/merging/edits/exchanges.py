@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from npu_overlays.merging.edits.arrangement import arrangement, refusal
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.passages import Passage
 from npu_overlays.syntax.texts import dedented
 from npu_overlays.syntax.tokens import tokens
@@ -40,7 +40,7 @@ class Exchange:
     @property
     def empties(self) -> bool:
         """Whether nothing but white space and comments takes the place."""
-        return not Layout(self.edit.replace).tokens
+        return not layout_of(self.edit.replace).tokens
 
 
 def exchanges(passage: Passage, places: list[tuple[Edit, int, int]]) -> list[Exchange]:

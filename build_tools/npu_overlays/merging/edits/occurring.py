@@ -9,7 +9,7 @@ from npu_overlays.errors import Problem
 from npu_overlays.merging.sites import Site
 from npu_overlays.overlay.operations import Edit
 from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.passages import Passage
 from npu_overlays.syntax.symbols import Module
 
@@ -32,7 +32,7 @@ def misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first_
         often = len(found) > edit.count
         fix = 'lengthen the find, or give ("find", "replace", count)' if often else "mend the find, or lower its count"
         return _problem(site, f"`{edit.find}` occurs {len(found)} times", where, edit, fix)
-    find = Layout(edit.find)
+    find = layout_of(edit.find)
     if other := passage.sequences(find):
         lines = [first_line + _line_of(passage, at) for at in other]
         fix = (
@@ -77,7 +77,7 @@ def _elsewhere(site: Site, find: Layout) -> str:
     text = site.module.content.decode()
     if not all(word in text for word in find.texts):  # that costs nothing beside reading the tokens of a module
         return ""
-    whole = Layout(text)
+    whole = layout_of(text)
     places = []
     for at in whole.occurrences(find)[:_SHOWN]:
         line = whole.source.count("\n", 0, whole.tokens[at].start) + 1

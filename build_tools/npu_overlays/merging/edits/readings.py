@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from npu_overlays.merging.edits.exchanges import Exchange
 from npu_overlays.syntax.fragments import Fragment, is_chain, read_fragment
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.passages import Block, Passage
 
 Mistake = tuple[str, str]
@@ -36,7 +36,7 @@ class _Follow:
 
     def __init__(self, made: list[Exchange]) -> None:
         self._made = made
-        self._sizes = {id(one): len(Layout(one.text).tokens) for one in made}
+        self._sizes = {id(one): len(layout_of(one.text).tokens) for one in made}
 
     def moved(self, token: int) -> int | None:
         """Return the number a token has now, None for one that is exchanged."""

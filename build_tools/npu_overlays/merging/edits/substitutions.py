@@ -12,7 +12,7 @@ from npu_overlays.merging.edits.readings import misreadings
 from npu_overlays.merging.sites import Site
 from npu_overlays.overlay.operations import Edit
 from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.syntax.logical import layout_of
 from npu_overlays.syntax.passages import Passage
 from npu_overlays.syntax.splices import Splice, overlapping, splice
 
@@ -28,7 +28,7 @@ def splices(site: Site) -> list[Splice]:
     problems: list[Problem] = []
     places: list[tuple[Edit, int, int]] = []
     for edit in site.operation.edits:
-        find = Layout(edit.find)
+        find = layout_of(edit.find)
         found = passage.occurrences(find)
         if len(found) == edit.count:
             places += [(edit, at, at + len(find.tokens)) for at in found]

@@ -131,6 +131,4 @@ def _own_import(examined: Examined, run: _Run) -> tuple[str, ast.Import | ast.Im
 
 
 def _imports(shipped: Shipped, path: str) -> list[ast.Import | ast.ImportFrom]:
-    """Return the imports that a module runs whatever happens."""
-    tree = shipped.sources.tree(shipped.read(path))
-    return [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))] if tree else []
+    return shipped.sources.imports(shipped.read(path))

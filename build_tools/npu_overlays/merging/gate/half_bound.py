@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from npu_overlays.merging.gate.shipped import Sources
+from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.scopes import Load, Scopes
 from npu_overlays.syntax.surface import unevaluated
 
@@ -35,8 +36,8 @@ def half_bound(content: bytes, sources: Sources) -> dict[tuple[HalfKind, str], l
 
 def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
     """Return the names declared ``global`` of which every binding is a declaration or needs an earlier one."""
-    declared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    extended = {node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)} if declared else set()
+    declared = {name for node in nodes_of(tree) if isinstance(node, ast.Global) for name in node.names}
+    extended = {node.target for node in nodes_of(tree) if isinstance(node, ast.AugAssign)} if declared else set()
     bound = {
         name
         for name in declared

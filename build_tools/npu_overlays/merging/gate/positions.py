@@ -24,6 +24,12 @@ def report_positions(examined: Examined, report: Report) -> None:
             if gained and after.is_named_tuple(place):
                 what = f"`{place[1]}` is a NamedTuple: with `{gained[0]}` it has another length for who unpacks it"
                 report.add(_culprit(examined, place, gained), what, "add a property, or a class of your own")
+            elif gained and (shifted := _shifted(before, after, place)):
+                what = (
+                    f"`{place[1]}` takes `{shifted[0]}` in another place: who gives it by position gives another field"
+                )
+                fix = "keep upstream's fields in their places, and put new ones behind them"
+                report.add(_culprit(examined, place, [*gained, *shifted]), what, fix)
             elif gained and (moved := list(_moved(kin, before, after, place))):
                 what = f"the field `{gained[0]}` of `{place[1]}` moves the positional arguments of {listing(moved)}"
                 fix = f"make it one that is given by name: `{gained[0]}: … = field(default=…, kw_only=True)`"
@@ -37,6 +43,12 @@ def _gained(before: Records, after: Records, place: Place) -> list[str]:
         return []
     moved = [name for name in new if name in old and new.index(name) != old.index(name)]
     return [*(name for name in new if name not in old), *(name for name in old if name not in new), *moved]
+
+
+def _shifted(before: Records, after: Records, place: Place) -> list[str]:
+    """Return the parameters of a class that are no longer where its own callers give them."""
+    old, new = before.positions(place) or [], after.positions(place) or []
+    return [name for at, name in enumerate(old) if name in new and new.index(name) != at]
 
 
 def _moved(kin: Kin, before: Records, after: Records, base: Place) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from npu_overlays.merging.gate.lineage import Lineage, Place
 from npu_overlays.syntax.aliases import full_names
@@ -85,8 +86,14 @@ class Records:
         names = {name for base in node.bases for name in full_names(module, base)}
         if any(name.rpartition(".")[2] == "NamedTuple" for name in names):
             return "NamedTuple"
-        heir = any(self._maker(base) == "msgspec" for base in self.lineage.bases(place) if base != place)
+        # Only these are records by what they derive from, and to find out what a class derives from takes long.
+        heir = self._structs and any(self._maker(base) == "msgspec" for base in self.lineage.bases(place))
         return "msgspec" if "msgspec.Struct" in names or heir else ""
+
+    @cached_property
+    def _structs(self) -> bool:
+        """Whether the tree may have any ``msgspec.Struct``."""
+        return self.lineage.mentions(b"msgspec")
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[Field]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.surface import typing_blocks, unevaluated
 
 # Who catches one of these counts with the module or the name not being there.
@@ -50,13 +51,13 @@ def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Refe
         module: its dotted name.
         shipped: the tree it is part of.
     """
-    nodes = list(ast.walk(tree))
+    nodes = nodes_of(tree)
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     package = shipped.is_package(module)
     needed = {id(node): list(_imported(node, module, package=package)) for node in imports}
     if not any(shipped.owns(one.module) or not one.module for those in needed.values() for one in those):
         return
-    guarded = {id(inner) for node in nodes for outer in guarded_parts(node) for inner in ast.walk(outer)}
+    guarded = {id(inner) for node in nodes for outer in guarded_parts(node) for inner in nodes_of(outer)}
     sure = [node for node in imports if id(node) not in guarded]
     yield from (one for node in sure for one in needed[id(node)] if shipped.owns(one.module) or not one.module)
     unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
@@ -84,7 +85,7 @@ def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _names(*nodes: ast.AST) -> set[str]:
-    every = (one for node in nodes for one in ast.walk(node))
+    every = (one for node in nodes for one in nodes_of(node))
     return {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in every}
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TypeVar
 
 from npu_overlays.merging.authorship import bare
+from npu_overlays.syntax.module_imports import module_imports
 from npu_overlays.syntax.parsing import line_starts, parsed
 from npu_overlays.syntax.scope_reader import read_scopes
 from npu_overlays.syntax.scopes import Scopes
 from npu_overlays.syntax.surface import Surface, surface_of
+
+T = TypeVar("T")
 
 EXTENSIONS = (".so", ".pyd")
 _EMPTY = ast.Module(body=[], type_ignores=[])
@@ -20,6 +24,7 @@ _OF_EVERY_MODULE = frozenset(
 )
 
 
+@cache
 def module_name(place: str) -> str:
     """Return the dotted name under which a file of the wheel is imported; empty where it is no module."""
     folder, _, leaf = place.rpartition("/")
@@ -35,6 +40,7 @@ class Sources:
     def __init__(self) -> None:
         self._trees: dict[bytes, ast.Module | None] = {}
         self._surfaces: dict[bytes, Surface] = {}
+        self._imports: dict[bytes, list[ast.Import | ast.ImportFrom]] = {}
         self._starts: dict[bytes, list[int]] = {}
 
     def offset(self, content: bytes, node: ast.AST) -> int:
@@ -46,8 +52,14 @@ class Sources:
     def tree(self, content: bytes) -> ast.Module | None:
         """Return the syntax tree of a module; None where this Python cannot parse it."""
         if content not in self._trees:
-            self._trees[content] = _parsed(content)
+            self._trees[content] = _tried(parsed, content)
         return self._trees[content]
+
+    def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
+        """Return the imports a module runs whatever happens; none of one this Python cannot parse."""
+        if content not in self._imports:
+            self._imports[content] = _tried(module_imports, content) or []
+        return self._imports[content]
 
     def surface(self, content: bytes) -> Surface:
         """Return what a module offers; of one this Python cannot parse, nothing certain."""
@@ -62,9 +74,9 @@ class Sources:
         return read_scopes(self.tree(content) or _EMPTY)
 
 
-def _parsed(content: bytes) -> ast.Module | None:
+def _tried(read: Callable[[bytes], T], content: bytes) -> T | None:
     try:
-        return parsed(bare(content))
+        return read(bare(content))
     except (SyntaxError, ValueError, RecursionError):
         return None
 

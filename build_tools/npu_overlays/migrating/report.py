@@ -1,0 +1,80 @@
+"""Report: an import of patches → what was done, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.migrating.forming import Kind, Proven
+from npu_overlays.migrating.migrate import Migrated, Outcome
+
+KINDS: tuple[Kind, ...] = ("patches", "operations")
+
+
+def unsound(one: Migrated, kind: Kind) -> tuple[Problem, ...]:
+    """Return what a build refuses of an overlay."""
+    proven = one.proven[kind]
+    return proven.problems if isinstance(proven, OverlayError) else proven.unsound
+
+
+def notices(one: Migrated) -> Iterator[str]:
+    """Yield what was mended in a set of patches."""
+    for file in one.patches.mended:
+        yield f"{Path(file).name} ended in the middle of a line, and was given its end"
+    for name in one.widened:
+        yield f"{name} has hunks that fit in several places, and was given more context"
+
+
+def as_json(outcome: Outcome, kind: Kind, summary: Path | None, *, written: bool) -> dict[str, object]:
+    """Return all that was done.
+
+    Args:
+        outcome: it.
+        kind: the form in which the patches are kept.
+        summary: the hand-written summary that was compared, if any.
+        written: whether the overlays were written.
+    """
+    result: dict[str, object] = {
+        "form": kind,
+        "written": written,
+        "overlays": [_migrated_as_json(one, kind) for one in outcome.migrated],
+        "passed_over": list(map(str, outcome.passed_over)),
+    }
+    if comparison := outcome.comparison:
+        result["summary"] = {
+            "file": str(summary),
+            "right": comparison.right,
+            "wrong": comparison.wrong,
+            "not_listed": comparison.unlisted,
+            "findings": [vars(one) for one in comparison.findings],
+        }
+    return result
+
+
+def _migrated_as_json(one: Migrated, kind: Kind) -> dict[str, object]:
+    pin = one.overlay.pin
+    return {
+        "overlay": one.overlay.name,
+        "folder": str(one.overlay.folder),
+        "patches": one.patches.name,
+        "commit": pin.commit,
+        "archives": [{"file": archive.file, "sha256": archive.sha256} for archive in pin.archives],
+        "files": [file.path for file in one.files],
+        "operations": dict(one.counts),
+        "forms": {each: _form_as_json(one.proven[each]) for each in KINDS},
+        "mended": [Path(file).name for file in one.patches.mended],
+        "widened": list(one.widened),
+        "problems": _problems_as_json(unsound(one, kind)),
+    }
+
+
+def _form_as_json(proven: Proven | OverlayError) -> dict[str, object]:
+    if isinstance(proven, OverlayError):
+        return {"same": False, "problems": _problems_as_json(proven.problems)}
+    problems = _problems_as_json(proven.unsound)
+    return {"same": True, "otherwise": list(proven.otherwise), "problems": problems}
+
+
+def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [{"where": one.where, "what": one.what, "fix": one.fix} for one in problems]

@@ -1,0 +1,57 @@
+"""Vanished: an edit, and the definition it is on as it was and as it is → whether upstream deleted what it changes.
+
+Deleted is a statement that went while nothing came in its place, in its definition or elsewhere in the file: what was
+rewritten may need the edit in another form.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from itertools import pairwise
+
+from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.syntax.logical import Layout, layout_of
+from npu_overlays.syntax.symbols import Module
+
+
+def vanished(operation: Operation, before: Module, now: Module) -> bool:
+    """Return whether upstream deleted every statement that an edit changes.
+
+    Args:
+        operation: edits a definition that both modules have once.
+        before: the module where the overlay was locked.
+        now: the same as it is now.
+    """
+    old, new = (_layout(module, operation.symbol) for module in (before, now))
+    gone = frozenset(_deleted(_statements(old), _statements(new)))
+    files = [layout_of(module.content.decode()) for module in (before, now)]
+    return all(_lines(old, edit) <= gone and _is_nowhere(edit, *files) for edit in operation.edits)
+
+
+def _layout(module: Module, symbol: str) -> Layout:
+    return layout_of(module.whole_text(module.definitions[symbol][0].node).decode())
+
+
+def _statements(layout: Layout) -> list[tuple[str, ...]]:
+    """Return the words of each logical line."""
+    return [tuple(layout.texts[start:end]) for start, end in pairwise([*layout.heads, len(layout.tokens)])]
+
+
+def _deleted(old: list[tuple[str, ...]], new: list[tuple[str, ...]]) -> Iterator[int]:
+    """Yield the numbers of the lines that went, and in the place of which nothing stands."""
+    for tag, start, end, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "delete":
+            yield from range(start, end)
+
+
+def _lines(layout: Layout, edit: Edit) -> frozenset[int]:
+    """Return the numbers of the lines on which an edit's find stands."""
+    find = layout_of(edit.find)
+    return frozenset(line for at in layout.occurrences(find) for line in layout.lines[at : at + len(find.tokens)])
+
+
+def _is_nowhere(edit: Edit, before: Layout, now: Layout) -> bool:
+    """Return whether a find stands nowhere in a file where it did not stand before."""
+    counts = [len(file.occurrences(layout_of(edit.find))) for file in (before, now)]
+    return counts[1] <= counts[0] - edit.count
