@@ -112,15 +112,24 @@ def test_each_target_of_tests_has_all_that_the_smaller_one_has(elsewhere: Path) 
         command, _, left_out = line.partition(' -m "')
         return command, left_out.removesuffix('"')
 
-    (quick, without), (tests, without_less), (everything, without_none) = map(
-        pytest_line, ("test-quick", "test", "test-all")
+    (quick, chosen), (tests, chosen_more), (rest, chosen_rest), (measured, chosen_again) = map(
+        pytest_line, ("test-quick", "test", "test-rest", "coverage")
     )
-    assert without == "not upstream and not thorough and not slow"
-    assert without_less == "not upstream and not thorough"
-    assert without_none == ""
-    assert quick == tests
-    assert everything.removeprefix(tests).startswith(" --cov ")
-    assert "--cov-fail-under=" in everything
+    assert chosen == "not upstream and not thorough and not slow"
+    assert chosen_more == "not upstream and not thorough"
+    assert chosen_rest == "upstream or thorough"
+    assert quick == tests == rest == measured
+    again, _, measure = chosen_again.partition('" ')
+    assert again == chosen
+    assert measure.startswith("--cov ")
+    assert "--cov-fail-under=" in measure
+
+
+def test_all_tests_are_those_and_the_rest(elsewhere: Path) -> None:
+    def commands(target: str) -> list[str]:
+        return [line for line in make("--dry-run", target, cwd=elsewhere).stdout.splitlines() if "pytest" in line]
+
+    assert commands("test-all") == commands("test") + commands("test-rest")
 
 
 def test_installs_once(elsewhere: Path) -> None:
@@ -133,7 +142,14 @@ def test_installs_once(elsewhere: Path) -> None:
     assert "pip" in make("--dry-run", "format", cwd=elsewhere).stdout
 
 
-CI_STEPS = [("wheels", True), ("test", True), ("lint", False), ("types", False), ("test-all", False)]
+CI_STEPS = [
+    ("wheels", True),
+    ("test", True),
+    ("lint", False),
+    ("types", False),
+    ("test-rest", False),
+    ("coverage", False),
+]
 
 
 @pytest.fixture

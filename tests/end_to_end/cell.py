@@ -110,6 +110,12 @@ class Cell:
         assert done.code == 0, done.err
         return done.out.strip()
 
+    def refused_import(self) -> str:
+        """Return what Python says where lib cannot be imported."""
+        done = self._python("-c", "import lib")
+        assert done.code == 1, done.out
+        return done.err.rstrip()
+
     def registered(self) -> dict[str, str]:
         """Return the version by name of the four distributions that are there."""
         found = (path.name.removesuffix(".dist-info").split("-") for path in self.venv.site.glob("*.dist-info"))

@@ -47,6 +47,14 @@ def test_a_folder_that_holds_no_overlays_is_said_so(sample: Sample, command: str
     assert f"fix: --overlays {sample.overlays}, and name {sample.lib_name}" in one
 
 
+def test_overlays_that_lie_here_are_meant_where_there_is_no_folder_of_them(sample: Sample) -> None:
+    """As `init` leaves them in an empty folder."""
+    overlays = sample.overlays.rename(sample.folder / "here")
+    ask = sample.environment.cli
+    assert sample.lib_name in ask("list", cwd=overlays).out
+    assert ask("list", cwd=sample.folder).code == ask("list", "--overlays", "nowhere", cwd=overlays).code == 3
+
+
 def test_an_overlay_is_found_by_its_folder(sample: Sample) -> None:
     for path in (
         f"./overlays/{sample.lib_name}",

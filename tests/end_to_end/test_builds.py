@@ -17,7 +17,7 @@ from npu_overlays.overlay.stacks import stacks_folder
 from support.overlays import edit
 from support.wheels import members, metadata, record_problems
 
-from .sample import ARCHIVE, ARCHIVE_LACKS, LIB_FILES, LICENCE, Sample
+from .sample import ARCHIVE, ARCHIVE_LACKS, LIB_FILES, LIB_OVERLAY, LICENCE, Sample
 from .test_commands import wheel_of
 
 LIB_PACKAGE = {
@@ -43,7 +43,8 @@ def summary_package(name: str) -> set[str]:
 
 
 def dist_info(name: str, *more: str) -> set[str]:
-    return {f"{name}.dist-info/{file}" for file in ("METADATA", "RECORD", "WHEEL", *more)}
+    bill = f"sboms/{name.partition('-')[0].replace('_', '-')}.cdx.json"
+    return {f"{name}.dist-info/{file}" for file in ("METADATA", "RECORD", "WHEEL", bill, *more)}
 
 
 def test_the_wheel_holds_exactly_the_packages_and_the_summary(locked: Sample, wheels: Path) -> None:
@@ -172,9 +173,9 @@ def test_every_metadata_file_is_valid(wheels: Path) -> None:
         assert Metadata.from_email(text, validate=True).metadata_version == "2.4"
 
 
-def test_the_companion_holds_no_file_and_upstreams_extras(locked: Sample, wheels: Path) -> None:
+def test_the_companion_holds_what_it_says_and_upstreams_extras(locked: Sample, wheels: Path) -> None:
     companion = wheel_of(wheels, "lib")
-    assert members(companion).keys() == dist_info(f"lib-{locked.lib_version}")
+    assert members(companion).keys() == {"lib.py", *dist_info(f"lib-{locked.lib_version}")}
     own = metadata(companion)
     assert (own["Name"], own["Version"], own["Requires-Python"]) == ("lib", locked.lib_version, ">=3.10,>=3.9")
     assert set(own.get_all("Provides-Extra", [])) == {"fast", "all", "empty"}
@@ -192,10 +193,14 @@ def test_the_statement_names_digests_source_and_inputs(locked: Sample, wheels: P
     assert named == {wheel.name: hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in built}
     definition = statement["predicate"]["buildDefinition"]
     assert definition["externalParameters"] == {"overlay": locked.lib_name, "source": "git"}
-    (dependency,) = definition["resolvedDependencies"]
+    dependency, *inputs = definition["resolvedDependencies"]
     commit = locked.lib.git("rev-parse", "main")
     assert dependency == {"uri": f"git+{locked.lib.url}@{commit}", "digest": {"gitCommit": commit}}
     assert definition["internalParameters"]["overlay"] == changes(built[0])["overlay"]["sha256"]
+    script = next(one for one in inputs if one["name"] == f"{locked.lib_name}/tree/src/lib/npu.sh")
+    assert script["annotations"]["executable"] is True
+    assert script["digest"]["sha256"] == hashlib.sha256(LIB_OVERLAY["tree/src/lib/npu.sh"]).hexdigest()
+    assert f"{locked.lib_name}/overlay.lock" in [one["name"] for one in inputs]
 
 
 def archive_digest(sample: Sample) -> str:
@@ -208,7 +213,7 @@ def changes(wheel: Path) -> dict[str, Any]:
     return values
 
 
-def test_nothing_but_wheels_and_statements_is_left_in_the_output(wheels: Path) -> None:
+def test_nothing_but_wheels_statements_and_constraints_is_left_in_the_output(wheels: Path) -> None:
     assert sorted(path.name.rpartition("-any")[2] or path.suffix for path in wheels.iterdir()) == [
         ".intoto.json",
         ".intoto.json",
@@ -216,6 +221,7 @@ def test_nothing_but_wheels_and_statements_is_left_in_the_output(wheels: Path) -
         ".whl",
         ".whl",
         ".whl",
+        "constraints-pair.txt",
     ]
 
 
@@ -277,7 +283,8 @@ def test_the_archive_gives_the_same_bytes_for_every_file_both_hold(
     differing = {path for path in ours if ours[path] != theirs[path]}
     info = f"lib_npu-{sample.lib_version}.dist-info"
     told = {"changes.json", "changes.diff", "manifest.json"}
-    assert differing == {f"lib_npu_summary/{name}" for name in told} | {f"{info}/RECORD", f"{info}/METADATA"}
+    told_of = {f"{info}/{name}" for name in ("METADATA", "RECORD", "sboms/lib-npu.cdx.json")}
+    assert differing == {f"lib_npu_summary/{name}" for name in told} | told_of
     assert f"built from the release archive {ARCHIVE}, not from git" in done.err
     assert "it lacks 1 file of the commit, in src, so 1 operation on them is left out" in done.err
 
@@ -296,7 +303,7 @@ def test_what_an_archive_build_leaves_out_is_recorded(sample: Sample, tmp_path: 
     assert upstream["missing"] == ["src/lib/extra.py"]
     assert upstream["compared"] is True
     (file,) = out.glob("*.json")
-    (dependency,) = json.loads(file.read_text())["predicate"]["buildDefinition"]["resolvedDependencies"]
+    dependency, *_ = json.loads(file.read_text())["predicate"]["buildDefinition"]["resolvedDependencies"]
     assert dependency == {"name": ARCHIVE, "digest": {"sha256": digest}}
 
 

@@ -18,6 +18,7 @@ def test_what_is_kept_is_listed_and_what_nobody_needs_is_given_back(sample: Samp
     environment, cache = sample.environment, sample.environment.cache
     assert environment.ok("cache").out == f"{cache}: 0 sources kept, 0.0 MB\n"
     environment.ok("lock", "--all")
+    environment.ok("build", sample.lib_name)
     lib, app = (upstream.git("rev-parse", "main") for upstream in (sample.lib, sample.app))
     listed = environment.ok("cache", "--json").json()
     kept = {(one["kind"], one["identity"]): one for one in listed}
@@ -25,6 +26,7 @@ def test_what_is_kept_is_listed_and_what_nobody_needs_is_given_back(sample: Samp
         ("commit", lib): [sample.lib_name],
         ("commit", app): [sample.app_name],
     }
+    assert kept["deflated", lib]["overlays"] == [sample.lib_name]
     (archive,) = (one for one in listed if one["kind"] == "archive")
     assert (archive["overlays"], archive["size"]) == ([sample.lib_name], Path(archive["path"]).stat().st_size)
     mine = [cache / "commits" / "notes.git", cache / "archives" / "wheel.whl", cache / "mine" / f"{'0' * 40}.git"]

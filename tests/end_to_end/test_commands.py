@@ -100,6 +100,17 @@ def test_show_gives_json_and_takes_the_tag_for_a_name(locked: Sample) -> None:
     assert [one["path"] for one in values["files"]] == ["src/lib/npu.py", "src/lib/npu.sh"]
 
 
+def test_what_upstream_still_assigns_is_part_of_what_a_wheel_says_of_itself(sample: Sample) -> None:
+    file = sample.lib_overlay / "pyproject.toml"
+    stated = 'when = "lib is imported"\nwhat = ["torch:f"]\nwhy = "torch is no part of it."\n'
+    file.write_text(f"{file.read_text('utf-8')}\n[[tool.overlay.assigned]]\n{stated}", "utf-8")
+
+    records = sample.environment.ok("check", "--json", "--overlays", sample.overlays).json()
+
+    listed = {"when": "lib is imported", "what": ["torch:f"], "why": "torch is no part of it."}
+    assert [record.get("assigned") for record in records] == [[{**listed, "overlay": sample.lib_name}], None]
+
+
 def test_check_says_what_it_found_and_writes_nothing(sample: Sample) -> None:
     before = sorted(sample.overlays.rglob("*"))
     done = sample.environment.ok("check", "--all", "--overlays", sample.overlays)
@@ -247,7 +258,7 @@ def test_summary_of_no_file_or_of_a_companion_is_an_error(locked: Sample, wheels
     assert "no such file" in absent.err
     companion = locked.environment.cli("summary", wheel_of(wheels, "lib"))
     assert companion.code == 6
-    assert "a companion wheel is empty by design" in companion.err
+    assert "a companion wheel holds none by design" in companion.err
     assert locked.environment.cli("summary", tmp_path).code == 6
 
 

@@ -112,7 +112,8 @@ def test_pip_builds_the_same_wheel(sample: Sample, wheels: Path, tmp_path: Path)
 
 
 @pytest.mark.index
-@pytest.mark.parametrize("source", [pytest.param("git", marks=pytest.mark.thorough), "archive"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("source", ["git", "archive"])
 def test_pip_builds_it_in_isolation(sample: Sample, wheelhouse: Path, tmp_path: Path, source: str) -> None:
     expected = direct(sample, sample.lib_name, "lib_npu")
     if source == "archive":
@@ -135,6 +136,13 @@ def test_build_makes_an_sdist_and_from_it_the_same_wheel(layered: Sample, tmp_pa
     built = wheel_of(out, "lib_npu")
     assert members(built) == members(expected)
     assert built.read_bytes() == expected.read_bytes()
+
+
+def test_the_sdist_of_one_whose_partner_is_made_of_layers_gives_the_same_wheel(layered: Sample, tmp_path: Path) -> None:
+    expected = direct(layered, layered.app_name, "app_npu")
+    out = tmp_path / "out"
+    layered.environment.python("-m", "build", "--no-isolation", "--outdir", out, layered.app_overlay)
+    assert wheel_of(out, "app_npu").read_bytes() == expected.read_bytes()
 
 
 def test_the_sdist_holds_the_pin_and_its_layers(layered: Sample, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,11 @@ from .cell import INTACT, Cell, make_cell
 from .shelf import NEWER, Shelf, tree_of
 
 pytestmark = pytest.mark.slow
+
+
+def rarely(*values: str) -> list[Any]:
+    """Return parameters that tell what the others tell already."""
+    return [pytest.param(value, marks=pytest.mark.thorough) for value in values]
 
 
 def as_built(cell: Cell, revision: int = 1) -> None:
@@ -48,7 +54,7 @@ def test_fresh_without_compiling(empty: Cell) -> None:
     as_built(empty)
 
 
-@pytest.mark.parametrize("before", ["release", "newer", "consumer", "whole"])
+@pytest.mark.parametrize("before", ["release", "consumer", *rarely("newer", "whole")])
 def test_over_upstream(empty: Cell, before: str) -> None:
     there = {"release": str(empty.shelf.release), "newer": f"lib=={NEWER}"}.get(before, before)
     empty.seeing("index").install(there)
@@ -59,7 +65,7 @@ def test_over_upstream(empty: Cell, before: str) -> None:
     assert not (empty.venv.site / "lib/fresh.py").exists()
 
 
-@pytest.mark.parametrize("consumer", ["consumer", "whole"])
+@pytest.mark.parametrize("consumer", ["consumer", *rarely("whole")])
 def test_over_upstream_together_with_what_requires_it(empty: Cell, consumer: str) -> None:
     # `lib[all]` makes the companion require lib-npu, which requires the companion: a circle for pip to break.
     empty.seeing("index").install("lib==1.2.3")
@@ -68,7 +74,7 @@ def test_over_upstream_together_with_what_requires_it(empty: Cell, consumer: str
     assert not (empty.venv.site / "lib/stale.py").exists()
 
 
-@pytest.mark.parametrize("consumer", ["consumer", "whole"])
+@pytest.mark.parametrize("consumer", ["consumer", *rarely("whole")])
 def test_consumer_of_upstream_installed_afterwards(pair: Cell, consumer: str) -> None:
     assert pair.reaction("install", consumer) == "silent"
     as_built(pair)
@@ -89,6 +95,15 @@ def test_upgraded_by_name_alone(pair: Cell) -> None:
     as_built(pair, 2)
 
 
+def test_upgraded_by_both_names(pair: Cell, request: pytest.FixtureRequest) -> None:
+    """As the install page says it."""
+    pair.install("--upgrade", "app-npu", "lib-npu")
+    if "oldest pip" in request.node.name:  # which keeps what the other requires, named or not
+        assert pair.verify() == (1, {"pair of another build"})
+        pair.install_pair(2)
+    as_built(pair, 2)
+
+
 def test_the_newest_partner_is_not_always_the_one(empty: Cell) -> None:
     # Installers compare public versions: to them any build of the partner will do, and the newest is the best.
     empty.install(empty.shelf.pinned("app-npu"))
@@ -98,7 +113,7 @@ def test_the_newest_partner_is_not_always_the_one(empty: Cell) -> None:
     as_built(empty)
 
 
-@pytest.mark.parametrize("alone", ["lib-npu", "app-npu"])
+@pytest.mark.parametrize("alone", ["lib-npu", *rarely("app-npu")])
 @pytest.mark.parametrize("options", [(), ("--no-deps",)], ids=["with what it requires", "alone"])
 def test_one_of_the_pair_upgraded(pair: Cell, alone: str, options: tuple[str, ...]) -> None:
     companion = (pair.shelf.pinned(alone.removesuffix("-npu"), 2),) if options else ()
@@ -111,7 +126,7 @@ def test_one_of_the_pair_upgraded(pair: Cell, alone: str, options: tuple[str, ..
     assert pair.check() == 0
 
 
-@pytest.mark.parametrize("companion", ["lib", "app"])
+@pytest.mark.parametrize("companion", ["lib", *rarely("app")])
 def test_companion_upgraded_alone(pair: Cell, companion: str) -> None:
     told = pair.reaction("install", "--upgrade", f"{companion}=={pair.shelf.version(companion, 2)}")
     assert told == ("silent" if pair.is_uv else "warns")
@@ -148,7 +163,7 @@ def test_uninstalled(pair: Cell, bare: Path) -> None:
     pair.told.append("nothing left")
 
 
-@pytest.mark.parametrize("name", ["lib", "lib-npu", "app", "app-npu"])
+@pytest.mark.parametrize("name", ["lib", "app-npu", *rarely("lib-npu", "app")])
 def test_one_of_the_four_uninstalled(pair: Cell, name: str) -> None:
     summary = "lib_npu_summary" if name == "app-npu" else "app_npu_summary"
     kind = {"lib-npu": "pair missing", "app-npu": "companion alone"}.get(name, "companion missing")

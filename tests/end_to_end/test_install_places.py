@@ -88,7 +88,10 @@ def test_zip_file_of_an_installation(empty: Cell, target: Path, tmp_path: Path) 
 
 
 def test_wheels_on_the_path(empty: Cell) -> None:
-    there = empty.where(PYTHONPATH=os.pathsep.join(map(str, empty.shelf.wheels())))
+    wheels = [str(wheel) for wheel in empty.shelf.wheels()]
+    # A companion that comes first has Python look no further.
+    assert "later on sys.path" in empty.where(PYTHONPATH=os.pathsep.join(wheels)).refused_import()
+    there = empty.where(PYTHONPATH=os.pathsep.join(sorted(wheels, key=lambda wheel: "_npu-" not in wheel)))
     assert there.start() == "npu+upstream"
     assert "Engine" in summary(there).out
     # True: from a zip file without entries of folders Python does not import one without __init__.py.

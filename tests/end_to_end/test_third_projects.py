@@ -153,6 +153,7 @@ def test_a_release_for_one_platform_stays_for_that_platform(environment: Environ
     assert wheel.name.endswith(f"-{tag}.whl")
     assert b"Root-Is-Purelib: false" in members(wheel)[f"{wheel.name.split('-cp')[0]}.dist-info/WHEEL"]
     environment.ok("verify-wheel", *sorted((environment.folder / "out").iterdir()))
+    environment.ok("sdist", name, "--out", environment.folder / "sdists")  # which builds the wheel again and compares
     (again,) = environment.ok("build", name, "--out", "out", "--json").json()
     assert again["rebuilt"] is False
 
@@ -308,12 +309,14 @@ def test_what_was_compiled_for_another_machine_is_told_where_it_is_installed(
 def test_statements_are_verified_against_their_wheels(environment: Environment, built: Path) -> None:
     (statement,) = built.glob("*.intoto.json")
     assert "its statement" in environment.ok("verify-wheel", statement).out
-    value = json.loads(statement.read_text())
-    value["predicate"]["buildDefinition"]["resolvedDependencies"][0]["digest"]["sha256"] = "0" * 64
-    statement.write_text(json.dumps(value))
-    done = environment.cli("verify-wheel", *sorted(built.iterdir()))
-    assert done.code == 6
-    assert "names other upstream bytes than" in done.err
+    said = statement.read_text()
+    for number, wrong in ((0, "names other upstream bytes than"), (1, "names files of the overlay that do not give")):
+        value = json.loads(said)
+        value["predicate"]["buildDefinition"]["resolvedDependencies"][number]["digest"]["sha256"] = "0" * 64
+        statement.write_text(json.dumps(value))
+        done = environment.cli("verify-wheel", *sorted(built.iterdir()))
+        assert done.code == 6
+        assert wrong in done.err
     wheel_of(built, "demo_acme").write_bytes(b"")
     (built / "notes.txt").write_text("mine")
     done = environment.cli("verify-wheel", statement, built / "notes.txt")

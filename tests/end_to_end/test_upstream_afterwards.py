@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,3 +53,17 @@ def test_upstream_that_the_companion_answers(pair: Cell, wanted: str) -> None:
     assert pair.seeing("index").reaction("install", wanted) == "silent"
     assert pair.verify() == (0, set())
     assert pair.check() == 0
+
+
+def test_the_companion_alone_says_what_to_do(pair: Cell) -> None:
+    pair.reaction("uninstall", "app-npu", "lib-npu")
+    said = pair.refused_import()
+    version = pair.shelf.version("lib", 1)
+    assert f"lib {version} holds no file of lib: lib-npu does, and is missing (or later on sys.path)." in said
+    ours, upstreams = (line.partition("python -m pip install ")[2] for line in said.splitlines()[-2:])
+    assert ours == f"lib-npu=={version}"
+    pair.install(ours)
+    assert pair.start() == "npu+upstream"
+    pair.reaction("uninstall", "lib-npu")
+    pair.seeing("index").install(*shlex.split(upstreams))
+    assert pair.start() == "upstream"

@@ -77,6 +77,13 @@ def test_a_whole_file_of_operations_is_dropped_by_its_path(tmp_path: Path) -> No
     assert content.operations == ()
 
 
+def test_all_that_lies_in_a_folder_is_dropped_by_its_name_and_a_slash(tmp_path: Path) -> None:
+    content = load(tmp_path, _on(tmp_path, {"tree/pkg/own.py": b"x = 1\n"}, drops("pkg/")))
+    assert (content.operations, content.edits) == ((), ())
+    assert [file.path for file in (*content.files, *content.patches)] == ["pkg/own.py", "1.patch"]
+    assert [one.drop.name for one in content.dropped] == ["pkg/"]
+
+
 def test_a_shared_definition_is_dropped_target_by_target(tmp_path: Path) -> None:
     shared = "@replaced(why='w', targets=['pkg/a.py:f', 'pkg/a.py:g'])\ndef any(): return 2\n"
     layer(tmp_path, {"shared/s.py": shared})
@@ -101,13 +108,14 @@ def test_no_layer_is_one_too(tmp_path: Path) -> None:
 
 
 def test_a_drop_that_drops_nothing_is_refused(tmp_path: Path) -> None:
-    name = _on(tmp_path, {}, drops("pkg/a.py:h", "pkg/none.py", "pkg/new.py"))
+    name = _on(tmp_path, {}, drops("pkg/a.py:h", "pkg/none/", "pkg", "pkg/new.py"))
     with pytest.raises(MergeError) as caught:
         load(tmp_path, name)
     where = f"{tmp_path}/pkg@2222222/pyproject.toml: tool.overlay.drop"
     assert mistakes(caught.value) == [
         f"{where}: `pkg/a.py:h` drops nothing of the layers below; delete the entry, or mend its name",
-        f"{where}: `pkg/none.py` drops nothing of the layers below; delete the entry, or mend its name",
+        f"{where}: `pkg/none/` drops nothing of the layers below; delete the entry, or mend its name",
+        f"{where}: `pkg` drops nothing of the layers below; delete the entry, or mend its name",
     ]
 
 

@@ -250,6 +250,8 @@ def test_what_pins_share_is_accepted_for_all_where_one_needs_it(tmp_path: Path) 
     assert warnings(looked) == []
     (told,) = warnings(looked[1:])
     assert told.what == "accepts loss, and nothing in it touches a loss on pkg@2222222"
+    # Other pins on that layer are not looked at: they may need it.
+    assert warnings(looked[1:], shared={looked[1].pieces[0].layer}) == []
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,36 @@ def test_a_replaced_or_edited_base_moves_its_heirs_too(gate: Gate) -> None:
         assert "the field `x` of `Base` moves the positional arguments of `Heir` (pkg/a.py)" in found
 
 
+TWO = "from dataclasses import dataclass\n@dataclass\nclass Base:\n    a: int\n    b: int\n    c: int = 0\n"
+SHIFTED = "in another place: who gives it by position gives another field; keep upstream's fields in their places"
+
+
+@pytest.mark.parametrize(
+    ("overlay", "name"),
+    [
+        ("@edited(('a: int', 'b: int'), ('b: int', 'a: int'), why='w')\nclass Base: ...\n", "a"),
+        ("@edited(('a: int', ''), why='w')\nclass Base: ...\n", "b"),
+        ("class Base:\n    deleted('b', why='w')\n", "c"),
+        ("class Base:\n    c: int = replaced(field(default=0, kw_only=True), why='w')\n", ""),
+        ("class Base:\n    d: int = added(1, why='w')\n", ""),
+        ("@edited(('b: int', 'b: str'), why='w')\nclass Base: ...\n", ""),
+    ],
+)
+def test_a_record_takes_its_own_fields_in_their_places(gate: Gate, overlay: str, name: str) -> None:
+    found = gate.merge(TWO.replace("dataclass\n", "dataclass, field\n", 1), overlay)
+    assert [f"`Base` takes `{name}` {SHIFTED}" in one for one in found] == [True] * bool(name)
+
+
+def test_a_patch_does_not_swap_the_fields_of_a_record(gate: Gate) -> None:
+    swapped = TWO.replace("    a: int\n    b: int\n", "    b: int\n    a: int\n")
+    diff = "Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -3,5 +3,5 @@\n"
+    diff += " class Base:\n+    b: int\n     a: int\n-    b: int\n     c: int = 0\n"
+    assert swapped != TWO
+    (found,) = gate({"a.py": TWO}, {"patches/x.patch": diff.replace("-3,5 +3,5", "-3,4 +3,4")})
+    assert f"`Base` takes `a` {SHIFTED}" in found
+    assert "x.patch" in found
+
+
 def test_a_named_tuple_keeps_its_length(gate: Gate) -> None:
     before = "from typing import NamedTuple\nclass Base(NamedTuple):\n    a: int\n"
     assert gate.merge(before, ADDED) == [

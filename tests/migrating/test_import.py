@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+import tomllib
 
 from support.overlays import write_layer
 
@@ -79,6 +80,59 @@ def test_a_patch_that_says_why_says_it_of_its_operations(team: Team) -> None:
     team.edit(CORE, *STOP, "a.patch", "From 1234\nSubject: [PATCH] Stops at once.\n\n")
     (found,) = team.imported("--as", "operations", why="")["overlays"]
     assert 'why="Stops at once."' in (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
+
+
+HEADER = (
+    "Why: {}\nForwarded: https://example.invalid/pull/7\nDrop-when: version 9\nSince: 1.0\nUntil: 9\n"
+    "Accept: print: on purpose\nAccept: seed\n\n"
+)
+
+
+def test_all_that_a_patch_says_of_itself_is_said_of_its_operations(team: Team, tmp_path: Path) -> None:
+    """Of those it does: the other function of the file is another patch's, which says nothing."""
+    team.edit(CORE, *STOP, "a.patch", HEADER.format("Stops."))
+    team.edit(CORE, *SCALE, "b.patch")
+    after: dict[str, bytes | None] = {
+        "src/lib/notes.txt": b"one\n2\nthree",
+        "src/lib/new.py": b'"""New."""\n',
+        "src/lib/table.bin": bytes(255),
+    }
+    team.put("c.patch", HEADER.format("Files.").encode() + team.diff(after, "--binary"))
+    (found,) = team.imported("--as", "operations")["overlays"]
+    folder = Path(found["folder"])
+    text = (folder / f"tree/{CORE}").read_text("utf-8")
+    said = ['forwarded="https://example.invalid/pull/7"', 'drop_when="version 9"', 'since="1.0"', 'until="9"']
+    assert all(text.count(one) == 1 for one in ('why="Stops."', 'why="As the plugin did."', *said))
+    assert 'accept=["print: on purpose", "seed"]' in text
+    settings = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["tool"]["overlay"]
+    bounds = {"since": "1.0", "until": "9", "accept": ["print: on purpose", "seed"]}
+    assert settings["file"] == [{"path": "src/lib/new.py", **bounds}]
+    why = "Files. (forwarded: https://example.invalid/pull/7) (can go when: version 9)"
+    assert [{key: one.get(key) for key in (*bounds, "why")} for one in settings["edit"]] == [{**bounds, "why": why}]
+    (patch,) = (folder / "patches").iterdir()
+    assert patch.read_bytes().startswith(HEADER.format("Files.").encode() + b"diff --git")
+    assert team.given(found["overlay"], tmp_path / "given").keys() == team.expected().keys()
+
+
+def test_a_patch_for_another_version_than_the_pinned_one_is_named(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch", "Why: Once.\nUntil: 1.0\n\n")
+    said = team.refused(code=5)
+    assert "would come out otherwise" in said
+    assert "see that Since and Until of a.patch hold for the version that is pinned" in said
+
+
+def test_patches_for_different_versions_are_no_operation_together(team: Team) -> None:
+    team.edit(CORE, *STOP, "a.patch", "Why: Once.\nUntil: 9\n\n")
+    stopped = FILES[CORE].replace(STOP[0].encode(), STOP[1].encode())
+    both = team.diff({CORE: stopped.replace(b"stopped at once", b"stopped at last")})
+    again = both.replace(b"-        " + STOP[0].encode(), b"-        " + STOP[1].encode())
+    team.put("b.patch", b"Why: Twice.\nUntil: 8\n\n" + again)
+    said = team.refused("--as", "operations", code=5)
+    assert "Engine.stop: is done by patches for different versions, or that go at different times: " in said
+    assert "a.patch" in said
+    assert "b.patch" in said
+    assert "let them say the same, or keep them as patches" in said
+    assert team.run("--why", "w").code == 0
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,34 @@ def test_a_member_stays_with_its_class(tmp_path: Path) -> None:
     assert (found.kind, found.to) == ("moved", "pkg/b.py:Engine.start")
 
 
+@pytest.mark.parametrize(
+    ("overlay", "symbol"),
+    [
+        (WRAP, "Engine.start"),
+        (EDIT, "Engine.start"),
+        ('class Engine:\n    deleted("stop", why="x")', "Engine.stop"),
+        ('@edited(("value + 1", "value"), why="x")\ndef scale(): ...', "scale"),
+        ('@wrapped(why="x")\ndef scale(value):\n    return upstream(value)', "scale"),
+    ],
+)
+def test_what_moved_and_is_imported_where_it_was_is_found(tmp_path: Path, overlay: str, symbol: str) -> None:
+    before = (
+        f"{ENGINE}\n    def scale(value):\n        other = [value + 1, value]\n        return max(other) + len(other)\n"
+    )
+    files = {"pkg/engine.py": "from pkg.new import Engine, scale\n", "pkg/new.py": before}
+    found = became(tmp_path, {"pkg/engine.py": before}, overlay, files)
+    assert (found.kind, found.proposal, found.to) == ("moved", "retarget", f"pkg/new.py:{symbol}")
+
+
+def test_what_is_imported_now_and_stands_nowhere_is_for_a_person(tmp_path: Path) -> None:
+    scale = "def scale(value):\n    return value + 1\n"
+    overlay = '@edited(("value + 1", "value"), why="x")\ndef scale(): ...'
+    found = of(tmp_path, overlay, "from other import scale\n", before=scale)
+    assert (found.kind, found.proposal) == ("retired", "")
+    deleted = of(tmp_path / "2", 'deleted("scale", why="x")', "from other import scale\n", before=scale)
+    assert deleted.proposal == ""
+
+
 def test_a_member_of_another_class_is_not_it(tmp_path: Path) -> None:
     """Its body alone is alike: the class is another, and something else of that name moved there."""
     body = ENGINE.partition("class Engine:")[2].partition("def stop")[0]
@@ -223,6 +251,29 @@ def test_a_replaced_function_renamed_with_another_body_is_for_a_person(tmp_path:
 def test_a_find_that_is_gone_is_for_a_person(tmp_path: Path) -> None:
     found = of(tmp_path, EDIT, ENGINE.replace("os.sep", "os.linesep"))
     assert (found.kind, found.resolved) == ("find gone", False)
+
+
+CLEARED = ENGINE.replace("            for number in range(times):\n                self.run(number, os.sep)\n", "")
+ELSEWHERE = "\n    def helper(engine, number):\n        engine.run(number, os.sep)\n"
+
+
+def test_an_edit_of_a_statement_that_upstream_deleted_is_done(tmp_path: Path) -> None:
+    found = of(tmp_path, EDIT, CLEARED)
+    assert (found.kind, found.proposal) == ("already gone", "drop")
+    assert found.evidence == "upstream deleted what it changes, and nothing stands in its place"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (ENGINE, CLEARED.replace("return self.state\n\n", "return self.state, os.linesep\n\n", 1)),  # in its place
+        (ENGINE, CLEARED.replace("LIMIT = 1", "LIMIT = 1\n    print(os.sep)")),  # elsewhere in the file
+        (f"{ENGINE}{ELSEWHERE}", f"{CLEARED}{ELSEWHERE.replace('os.sep', 'os.sep, os.sep')}"),
+    ],
+)
+def test_an_edit_of_a_statement_that_may_be_elsewhere_is_for_a_person(tmp_path: Path, before: str, after: str) -> None:
+    found = of(tmp_path, EDIT, after, before=before)
+    assert (found.kind, found.proposal) == ("find gone", "")
 
 
 def test_an_edit_that_upstream_made_itself_is_absorbed(tmp_path: Path) -> None:

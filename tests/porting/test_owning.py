@@ -157,6 +157,71 @@ def test_what_moved_to_another_file_is_stated_there_and_no_more_here(alone: Movi
     assert held(folder) == after
 
 
+_ALIASED = b'''\
+"""What changes in the core."""
+
+from npu_overlays.markers import deleted as without
+from npu_overlays.markers import edited as changed, upstream as theirs, wrapped as around
+
+
+class Engine:
+    # Asked for by the team, and still
+    # under discussion.
+    @around(why="Says so.", since="1.0", until="9")  # for now
+    def stop(self):
+        return theirs(self) + " at once"
+
+    without("obsolete", why="Nobody calls it.", until="9")
+
+
+# Three is right here.
+@changed(
+    ("value * 2", "value * 3"),  # not two
+    why="Three is right here.",
+    until="9",
+)
+def scale(value): ...
+'''
+_THERE = b"""\
+from npu_overlays.markers import added
+from npu_overlays.markers import upstream, wrapped
+
+MARK = added(1, why="Marks.")
+
+
+@wrapped(why="Twice.")
+def twice(value):
+    return upstream(value)
+"""
+
+
+def test_what_moved_says_there_all_that_it_said(alone: Moving) -> None:
+    """Comments, bounds and all; by the names that the file there has, which imports its markers in two lines."""
+    say(alone, {_CORE: _ALIASED})
+    start, end = CORE.index(b"class Engine"), CORE.index(b"def main")
+    engine = CORE[start:end].replace(b"    obsolete", b"    obsolete")
+    there = b'"""Engines."""\n\n\n' + engine.rstrip() + b"\n\n\ndef twice(value):\n    return value * 2\n"
+    core = CORE.replace(CORE[start:end], b"from lib.engines import Engine, scale\n\n\n")
+    commit = alone.commit("engines", {"src/lib/core.py": core, "src/lib/engines.py": there})
+    found = alone.ported("--to", commit, code=5)
+    assert kinds(found) == dict.fromkeys(("Engine.stop", "Engine.obsolete", "scale"), "moved"), found
+    folder = alone.root / f"lib@{commit[:7]}"
+    (folder / "tree/src/lib/engines.py").write_bytes(_THERE)
+    done = alone.port(folder.name, "--continue", "--accept", "all")
+    assert done.code == 0, done.out + done.err
+    assert not (folder / _CORE).exists()
+    text = (folder / "tree/src/lib/engines.py").read_text("utf-8")
+    assert (
+        "    # Asked for by the team, and still\n    # under discussion.\n"
+        '    @wrapped(why="Says so.", since="1.0", until="9")  # for now\n'
+        '    def stop(self):\n        return upstream(self) + " at once"\n'
+    ) in text
+    assert 'class Engine:\n    deleted("obsolete", why="Nobody calls it.", until="9")\n' in text
+    assert '# Three is right here.\n@edited(\n    ("value * 2", "value * 3"),  # not two\n' in text
+    assert 'return upstream(self) + " at once"' not in alone.diff(folder.name)
+    assert '+        return __class__._upstream_stop(self) + " at once"' in alone.diff(folder.name)
+
+
 def test_members_move_with_their_class(alone: Moving) -> None:
     core = CORE.replace(b"class Engine", b"class Motor").replace(b"Engine()", b"Motor()")
     commit = alone.commit("motor", {"src/lib/core.py": core, "src/lib/__init__.py": b"from lib.core import Motor\n"})

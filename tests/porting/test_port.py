@@ -88,6 +88,19 @@ def test_proposals_are_made_and_not_carried_out_unasked(moving: Moving) -> None:
     assert "(#8)" in next(one["why"] for one in drops if one["name"].endswith(":scale"))
 
 
+def test_what_needs_its_lock_says_that_the_port_is_to_be_continued(moving: Moving) -> None:
+    commit = moving.commit("much", {"src/lib/core.py": changed_core()})
+    moving.ported("--to", commit, code=5)
+    name = f"lib@{commit[:7]}"
+    for command in ("check", "build", "drift"):
+        more = ("--range", "..main") if command == "drift" else ()
+        done = moving.sample.environment.cli(command, name, *more, "--upstream", f"lib={moving.clone}")
+        assert done.code == 3
+        assert "its port is not finished" in done.err
+        assert f"run `npu-overlays port {name} --continue`" in " ".join(done.err.split())
+    assert "not locked" in moving.sample.environment.ok("list").out
+
+
 def test_all_in_one_run(moving: Moving) -> None:
     commit = moving.commit("much (#8)", {"src/lib/core.py": changed_core()})
     # A kind that nothing is of is no mistake.
@@ -115,11 +128,14 @@ def test_a_substitution_beside_another_in_its_file_stays(moving: Moving) -> None
     more = (
         '\n[[edit]]\npaths = ["src/lib/data/settings.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "More."\n'
     )
-    layer.write_text(layer.read_text() + more)
+    accepted = 'accept = ["seed: none of it"]\n'
+    layer.write_text(layer.read_text() + accepted + more)
     moving.sample.environment.ok("lock", moving.name)
     settings = LIB_FILES["src/lib/data/settings.yaml"].replace(b"limit: 1", b"limit: 64")
     commit = moving.commit("limit", {"src/lib/data/settings.yaml": settings})
     assert moving.ported("--to", commit, "--accept", "absorbed")["finished"]
+    values = tomllib.loads((moving.root / f"lib@{commit[:7]}" / "pyproject.toml").read_text())
+    assert [one["accept"] for one in values["tool"]["overlay"]["edit"]] == [["seed: none of it"]]
     diff = moving.sample.environment.ok("diff", f"lib@{commit[:7]}", "--upstream", f"lib={moving.clone}").out
     assert "+searchpath: pkg://lib.config" in diff
 
@@ -159,6 +175,10 @@ def test_abort_and_begin_again(moving: Moving) -> None:
 
 def test_proposals_are_accepted_one_by_one_and_twice(moving: Moving) -> None:
     """What moved into one file is stated there together, whether at once or one after the other."""
+    said = moving.root / "lib/tree/src/lib/core.py"
+    text = said.read_text().replace("import functools\n", "import functools\nimport operator\n")
+    said.write_text(text.replace('"value * 3")', '"value * operator.index(3)"), uses=[operator]'))
+    moving.sample.environment.ok("lock", moving.name)
     core = CORE.replace(b"def stop", b"def halt").replace(b"def scale", b"def scaled")
     commit = moving.commit("rename", {"src/lib/core.py": core})
     moving.ported("--to", commit, code=5)
@@ -168,7 +188,8 @@ def test_proposals_are_accepted_one_by_one_and_twice(moving: Moving) -> None:
     assert done.code == 0, done.out + done.err
     diff = moving.sample.environment.ok("diff", name, "--upstream", f"lib={moving.clone}").out
     assert '+        return "stopped at once"' in diff
-    assert "+    return value * 3" in diff
+    assert "+    return value * operator.index(3)" in diff
+    assert "uses=[operator]" in (moving.root / name / "tree/src/lib/core.py").read_text()
 
 
 def test_to_a_commit_that_a_clone_is_not_at(moving: Moving) -> None:
@@ -298,6 +319,32 @@ def test_a_package_that_became_a_submodule_is_shipped_no_more(moving: Moving) ->
     assert f"commit {commit[:9]} holds no `scripts`, so packages of the new pin leaves it out" in done.err + done.out
     new = tomllib.loads((moving.root / f"lib@{commit[:7]}/pyproject.toml").read_text())
     assert new["tool"]["overlay"]["packages"] == ["src/lib"]
+
+
+def test_all_of_a_package_that_left_is_dropped_by_its_folder(moving: Moving) -> None:
+    config = moving.root / moving.name / "pyproject.toml"
+    config.write_text(config.read_text().replace('["src/lib"]', '["src/lib", "scripts"]'))
+    said = moving.root / "lib/tree/scripts/__init__.py"
+    said.parent.mkdir()
+    said.write_text("from npu_overlays.markers import added\n\nA = added(1, why='A.')\nB = added(2, why='B.')\n")
+    moving.sample.environment.ok("lock", moving.name)
+    commit = moving.commit("elsewhere (#3)", {"scripts/__init__.py": None})
+    config = moving.root / f"lib@{commit[:7]}/pyproject.toml"
+    # As long as one of them is to be decided, the others go by their own names.
+    assert not moving.ported("--to", commit, "--accept", "A", code=5)["finished"]
+    assert [one["name"] for one in dropped(config)] == ["scripts/__init__.py:A"]
+    moving.sample.environment.ok("port", config.parent.name, "--abort")
+    assert moving.ported("--to", commit, "--accept", "left")["finished"]
+    (only,) = dropped(config)
+    assert only["name"] == "scripts/"
+    assert "there is no scripts/ any more" in only["why"]
+    assert "elsewhere (#3)" in only["why"]
+
+
+def dropped(config: Path) -> list[dict[str, str]]:
+    """Return what a pin drops of its layers."""
+    found: list[dict[str, str]] = tomllib.loads(config.read_text())["tool"]["overlay"].get("drop", [])
+    return found
 
 
 def test_what_takes_the_place_of_a_layers_operation_is_written_and_that_dropped(moving: Moving) -> None:

@@ -1,4 +1,4 @@
-"""The real upstream modules the overlays are pinned to, each content once; and how many were checked."""
+"""Real upstream modules of the commits and releases that overlays are pinned to; and how many were checked."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ pytest.register_assert_rewrite("properties.checks")
 
 
 Pinned = tuple[Overlay, Mode]
+# Of each pin: all of transformers' take five minutes a pin, and differ little from one to the next.
+CHOSEN = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Modules:
-    """The shipped Python modules of a pin: how many there are, and those no earlier pin has, by repository path."""
+    """The shipped Python modules of a pin: how many there are, and a choice that no earlier pin has, by path."""
 
     count: int
     contents: dict[str, bytes]
@@ -34,7 +36,7 @@ def pinned() -> list[Pinned]:
     """Return every overlay with each way its pin can be had: commits before release archives."""
     overlays = sorted(load_all(OVERLAYS), key=lambda overlay: (bool(overlay.pin.archives), overlay.name))
     archives: list[Pinned] = [(overlay, "archive") for overlay in overlays if overlay.pin.archives]
-    return [*((overlay, "git") for overlay in overlays), *archives]
+    return [*((overlay, "git") for overlay in overlays if overlay.pin.commit), *archives]
 
 
 def modules(pin: Pinned) -> Modules:
@@ -47,8 +49,10 @@ def modules(pin: Pinned) -> Modules:
     earlier = [_acquired(other) for other in listed[: listed.index(pin)]]
     seen = {entry.blob for other in earlier if isinstance(other, SourceTree) for entry in other.entries.values()}
     paths = [path for path in tree.entries if path.endswith(".py") and overlay.pin.place(path)]
-    new = [path for path in paths if tree.entries[path].blob not in seen]
-    return Modules(count=len(paths), contents={path: tree.read(path) for path in new})
+    new = (path for path in paths if tree.entries[path].blob not in seen)
+    # By what they hold, which is as good as by lot and always the same.
+    chosen = sorted(new, key=lambda path: tree.entries[path].blob)[:CHOSEN]
+    return Modules(count=len(paths), contents={path: tree.read(path) for path in chosen})
 
 
 @cache

@@ -18,6 +18,7 @@ from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.files import LayerFile
@@ -182,7 +183,8 @@ def refreshed(root: Path, wanted: Files) -> tuple[LayerFile, ...]:
     paths = sorted(path for path in {*now, *wanted} if now.get(path) != wanted.get(path))
     plan = Planner(one, marked).plan(tuple(Edited(path=path, content=wanted.get(path)) for path in paths))
     patches = dataclasses.replace(one.content, operations=(), edits=(), files=())
-    files = Writer(one, layer_named(one, ""), lambda *_: "w").write(plan, apply_part(patches, one.tree))
+    said = Grounds(reason=Reason(why="w"))
+    files = Writer(one, layer_named(one, ""), lambda *_: said).write(plan, apply_part(patches, one.tree))
     put_in_place(files)
     return files
 

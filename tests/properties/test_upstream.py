@@ -1,4 +1,4 @@
-"""Over every module that is shipped of the pinned transformers and verl, each content once."""
+"""Over modules that are shipped of the pinned transformers and verl, chosen by what they hold."""
 
 from __future__ import annotations
 
@@ -37,11 +37,7 @@ def _same_tree(contents: dict[str, bytes]) -> PatchedTree:
 
 def _only(mode: Mode) -> pytest.MarkDecorator:
     pins = [pin for pin in pinned() if pin[1] == mode]
-    # transformers alone takes minutes, and has broken nothing that verl and generated modules do not.
-    params = [
-        pytest.param(pin, id=pin[0].name, marks=[pytest.mark.thorough] * (pin[0].pin.project != "verl")) for pin in pins
-    ]
-    return pytest.mark.parametrize("pin", params)
+    return pytest.mark.parametrize("pin", [pytest.param(pin, id=pin[0].name) for pin in pins])
 
 
 @pytest.mark.upstream

@@ -171,6 +171,23 @@ def test_what_goes_with_its_members_is_said_in_one_way() -> None:
     assert found.before == wanted.encode()
 
 
+@pytest.mark.parametrize("bound", ["LIMIT = MORE = 1", "LIMIT, MORE = 1, 2", "LIMIT = 1\nMORE = LEAST = 0"])
+def test_a_name_that_comes_with_another_is_patched(bound: str) -> None:
+    """No operation says it by itself, and what an operation does beside what it says, a build refuses."""
+    wanted = UPSTREAM.replace("LIMIT = 1", bound).replace("return a", "return a + 1")
+    found = _of_upstream(UPSTREAM, wanted)
+    assert found.before is not None
+    assert "MORE" in found.before.decode()
+    assert all("MORE" not in (one.wanted.text if one.wanted else "") for one in found.changes)
+
+
+def test_a_comment_beside_a_change_is_no_operation() -> None:
+    wanted = UPSTREAM.replace("return 1\n", "return 1  # one\n").replace("return a", "return a + 1")
+    found = _of_upstream(UPSTREAM, wanted)
+    assert [one.symbol for one in found.changes] == ["f"]
+    assert found.before is None
+
+
 def _of_upstream(upstream: str, wanted: str) -> Derived:
     """Return what is derived where there is no operation yet."""
     content = upstream.encode()

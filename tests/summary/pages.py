@@ -49,7 +49,7 @@ def sample() -> Json:
             "verl/x.py",
             [klass("A", [change("replaced", "method", "run", operation="wrapped", why=WHY, line=4)])],
             [
-                change("added", "import", "seed", why="needed by f", line=3),
+                change("added", "import", "seed", why="needed by f", line=3, affects="overrides <b>`B.f`"),
                 change("replaced", "attribute", "device", operation="edited", why=WHY, drop_when="#1", line=2),
             ],
         ),
@@ -63,6 +63,7 @@ def sample() -> Json:
         file("verl/gone.py", [], [change("deleted", "method", f"f{HOSTILE}", operation="deleted")], "deleted"),
     ]
     made = distribution("verl", files, [{"path": "recipe/x.py", "symbol": "f", "operation": "wrapped", "why": WHY}])
+    made["assigned"] = [{"when": "vLLM is started", "what": ["vllm.x:C.f", HOSTILE], "why": WHY, "overlay": "verl"}]
     made["upstream"] |= {"repository": "javascript:alert(1)", "tag": "v1.0"}
     return made
 

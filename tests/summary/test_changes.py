@@ -45,6 +45,7 @@ def full() -> Json:
     sample["upstream"]["missing"] = ["recipe/x.py"]
     sample["not_built"] = ["verl/*.so"]
     sample["overlay"]["layers"] = ["verl"]
+    sample["assigned"] = [{"when": "vLLM is started", "what": ["vllm.x:C.f"], "why": "w", "overlay": "verl"}]
     return copy.deepcopy(sample)
 
 
@@ -169,7 +170,7 @@ def test_schema_notices_each_field_that_goes_missing_or_changes_its_type(way: tu
     parent_of(damaged, way)[way[-1]] = {"an": "object of no use"}
     assert not VALIDATOR.is_valid(damaged)
     of_whole_class = way[:-1] == ("files", 0, "class_changes", 1)
-    optional = (of_whole_class and way[-1] in LEDGER) or way[-1] == "also"
+    optional = (of_whole_class and way[-1] in LEDGER) or way[-1] in {"also", "assigned"}
     if isinstance(way[-1], str) and not optional:
         removed = full()
         del parent_of(removed, way)[way[-1]]

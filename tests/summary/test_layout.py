@@ -168,6 +168,33 @@ def test_operations_not_applied_follow_the_last_file_grouped_by_theirs() -> None
     assert "         Task.run\n   recipe.x.yaml\n" in reasoned
 
 
+def test_what_is_still_assigned_is_the_last_that_is_said_of_a_distribution_with_its_reason_always() -> None:
+    sample = distribution("verl", [file("verl/x.py", [], [change("added", "method", "f")])])
+    sample["assigned"] = [
+        {
+            "when": "vLLM is started\n  on an NPU",
+            "what": ["vllm.x:C.f", "vllm.y:*"],
+            "why": "no\npart",
+            "overlay": "verl",
+        },
+        {"when": "asked\x1b for", "what": ["torch:f"], "why": "a choice", "overlay": "verl"},
+    ]
+    expected = (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - added         method         f\n\n"
+        "Assigned At Run Time: by upstream's own code, in other packages\n"
+        "   when vLLM is started on an NPU\n"
+        "          - assigned         vllm.x.C.f\n"
+        "          - assigned         vllm.y.*\n"
+        "              why: no part\n"
+        "   when asked\\x1b for\n"
+        "          - assigned         torch.f\n"
+        "              why: a choice\n"
+    )
+    assert body(render(typed(sample))) == expected
+    assert body(render(typed(sample), why=True)).endswith(expected.partition("\n\n")[2])
+
+
 def test_reasons_stand_below_their_change_each_on_one_line() -> None:
     full = change(
         "replaced",

@@ -68,10 +68,12 @@ def test_it_says_what_was_changed_against_what_and_why(seen: Seen) -> None:
         "8 in 4 files (2 added, 1 updated, 1 deleted)",
         "A.run",
         "needed by f",
+        "seed overrides <b>`B.f`",
         "operators of its own",
         "can go when: #1",
         "the files of 1 operations",
         "recipe/x.py:f",
+        "when vLLM is started: vllm.x:C.f, ",
         "An empty file.",
         "no end of line",
     ):
@@ -82,7 +84,7 @@ def test_it_says_what_was_changed_against_what_and_why(seen: Seen) -> None:
 def test_what_others_wrote_is_text_and_nothing_else(seen: Seen) -> None:
     assert seen.open == []
     assert [tag for tag, _ in seen.tags if tag in ("script", "img")] == ["script"]
-    assert seen.text.count(HOSTILE) == 5
+    assert seen.text.count(HOSTILE) == 7
     assert "昇腾上更快" in seen.text
     assert "\\x1b[2J\\u202e" in seen.text
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", seen.text)

@@ -2,7 +2,7 @@
 
 To start Python and import the tool takes most of the time of most tests that run it. A fork has arguments, variables,
 folder, output and exit of its own as any process has; what it does not show is the start itself. So whatever has a
-say in that gets a whole process, and so does everything where coverage is measured, as `make test-all` does.
+say in that gets a whole process, and so does everything where coverage is measured, as `make coverage` does.
 """
 
 from __future__ import annotations

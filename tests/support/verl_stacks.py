@@ -12,11 +12,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from environments import Installations, Torch, Unavailable, cache_folder, torch_environment, unpack_upstream
 from environments.once import once
 
-# What verl and transformers import when models are trained, at versions that both pins work with. No wandb and no
-# dashboard of ray: nothing here reports to them.
+# What verl and transformers import when models are trained, at versions that the pins before numpy 2 work with.
+# No wandb and no dashboard of ray: nothing here reports to them.
 REQUIREMENTS = (
     "accelerate",
     "codetiming",
@@ -37,6 +39,33 @@ REQUIREMENTS = (
     "ray>=2.41",
     "torchdata",
 )
+# The same for the pins from numpy 2 on, and what their trainers import besides.
+NUMPY_2 = (
+    "TransferQueue>=0.1.10",
+    "accelerate",
+    "cachetools",
+    "codetiming",
+    "datasets<4",
+    "dill",
+    "fastapi",
+    "huggingface-hub>=1",
+    "hydra-core",
+    "msgspec",
+    "numpy>=2",
+    "packaging>=20",
+    "pandas<3",
+    "peft",
+    "pillow",
+    "psutil",
+    "pyarrow>=19,<21",
+    "pybind11",
+    "pydantic",
+    "pylatexenc",
+    "pyzmq",
+    "ray>=2.41",
+    "torchdata",
+    "uvicorn",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,18 +77,29 @@ class Stack:
         transformers: name of the one it is paired with.
         requirements: what this stack needs at versions of its own. The transformers among them lies below the one that
             is tested: without a bound pip tries every newer one first, for a quarter of a minute.
+        base: what it has in common with others.
+        processes: which of the cases in `tests/overlays/verl` are for it, by the names there.
+        thorough: whether `make test` leaves it out: the newest stack is tried always.
         git_only: whether there is no release to build from where git cannot be reached.
     """
 
     verl: str
     transformers: str
     requirements: tuple[str, ...]
+    base: tuple[str, ...] = REQUIREMENTS
+    processes: tuple[str, ...] = ("training at length", "cpu", "npu", "drivers", "engines", "audits", "sharded")
+    thorough: bool = True
     git_only: bool = False
+
+    @property
+    def marks(self) -> list[pytest.MarkDecorator]:
+        """What tests of this stack are marked with."""
+        return [pytest.mark.thorough] * self.thorough + [pytest.mark.upstream] * self.git_only
 
     def environment(self) -> Torch:
         """Return an environment with all this stack needs but its own wheels; raises `Unavailable`."""
         torch = torch_environment()
-        wanted = (*REQUIREMENTS, *self.requirements)
+        wanted = (*self.base, *self.requirements)
         digest = hashlib.sha256("\n".join((str(torch.folder), *wanted)).encode()).hexdigest()[:12]
 
         def make(folder: Path) -> None:
@@ -109,6 +149,14 @@ def _install(environment: Torch, wheels: list[Path], folder: Path) -> None:
 
 STACKS = (
     Stack(
+        verl="verl@0.9.1",
+        transformers="transformers@5.10.4",
+        base=NUMPY_2,
+        processes=("training", "training at length", "platform", "platform of the npu", "drivers"),
+        thorough=False,
+        requirements=("tokenizers>=0.22,<=0.23.0", "transformers>=5.10,<5.11", "tensordict>=0.10.0,<=0.10.0"),
+    ),
+    Stack(
         verl="verl@796871d",
         transformers="transformers@8365f70",
         requirements=("tokenizers>=0.21,<0.22", "transformers>=4.55,<4.56", "tensordict>=0.8,!=0.9.0,<=0.9.1"),
@@ -118,5 +166,13 @@ STACKS = (
         verl="verl@d62da49",
         transformers="transformers@91393fe",
         requirements=("tokenizers>=0.22,<=0.23.0", "transformers>=4.57,<5", "tensordict>=0.8,!=0.9.0,<=0.10.0"),
+    ),
+    Stack(
+        verl="verl@bec9ef7",
+        transformers="transformers@4.57.6",
+        requirements=(
+            *("cachetools", "fastapi", "pillow", "uvicorn"),
+            *("tokenizers>=0.22,<=0.23.0", "transformers>=4.57,<5", "tensordict>=0.10.0,<=0.10.0"),
+        ),
     ),
 )

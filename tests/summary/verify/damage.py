@@ -245,6 +245,12 @@ def _companion_twice(site: Site) -> None:
     shutil.copytree(info, info.with_name("transformers-4.40.0.dist-info"))
 
 
+def _companion_edited(site: Site) -> None:
+    record = site.info("transformers") / "RECORD"
+    record.write_text(f"{record.read_text()}transformers.py,sha256={'A' * 43},7\ngone.py,sha256={'A' * 43},7\n")
+    site.write("transformers.py", b"x = 1\n")
+
+
 def _orphan(site: Site) -> None:
     info = "other-1.0+npu.1.g0123456.dist-info"
     site.write(f"{info}/METADATA", b"Metadata-Version: 2.1\nName: other\nVersion: 1.0+npu.1.g0123456\n")
@@ -442,7 +448,14 @@ DAMAGES = [
         name="companion of a distribution that is gone",
         do=_orphan,
         kinds={"companion alone"},
-        says=("other 1.0+npu.1.g0123456 is empty by design, and other-npu", "was uninstalled without it"),
+        says=("0123456 holds none of its files by design, and other-npu", "was uninstalled without it"),
+        repaired_by=False,
+    ),
+    Damage(
+        name="what a companion says edited",
+        do=_companion_edited,
+        kinds={"companion damaged"},
+        says=("what is to say that transformers-npu is not there", "edited, or removed"),
         repaired_by=False,
     ),
     Damage(name="two companions", do=_companion_twice, kinds={"companion twice"}),
@@ -477,6 +490,11 @@ DAMAGES = [
     Damage(
         name="METADATA edited",
         do=_in_info("verl_npu", "METADATA", lambda old: old.replace(b"Requires-Dist: transformers-npu", b"X-Was: t")),
+        kinds={"metadata damaged"},
+    ),
+    Damage(
+        name="bill edited",
+        do=_in_info("verl_npu", "sboms/verl-npu.cdx.json", lambda old: old.replace(b"1.6", b"1.5")),
         kinds={"metadata damaged"},
     ),
     Damage(name="METADATA removed", do=_in_info("verl_npu", "METADATA", None), kinds={"metadata damaged"}),

@@ -1,0 +1,79 @@
+"""The table of what does not matter is of what is tried, and a cut of it is tried here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reproducibility.building import Setting, Tool
+from reproducibility.conditions import CONDITIONS, OLDEST, Condition, possible
+from reproducibility.page import Outcome, pages
+from reproducibility.trying import outcomes
+from support.overlays import edit
+from support.pythons import SUPPORTED, find_python
+
+from .sample import Sample
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def setting(sample: Sample, work: Path) -> Setting:
+    work.mkdir()
+    variables = sample.environment.variables()
+    return Setting(root=sample.folder, overlay=sample.lib_name, source="git", work=work, tool=Tool(variables=variables))
+
+
+@pytest.mark.parametrize("name", ["reproducibility.md", "reproducibility.zh-CN.md"])
+def test_the_pages_are_those_of_the_conditions_there_are(name: str) -> None:
+    page = (DOCS / name).read_text("utf-8")
+    found = re.search(r"`(\w+@\S+)`.*hatchling.*?([\d.]+\d)", page)
+    note = re.search(r"\((\d+\.\d+\.\d+)\)", page)
+    assert found
+    assert note
+    said = [
+        Outcome(
+            condition=one,
+            differing=("RECORD", "WHEEL") if one.tool == OLDEST else (),
+            note=note[1] if one.tool == OLDEST else "",
+        )
+        for one in CONDITIONS
+    ]
+    source = "git" if re.search("from git,|来源：git；", page) else "archive"
+    assert pages(found[1], source, found[2], said)[name] == page
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+@pytest.mark.index
+def test_nothing_differs_under_any_condition(sample: Sample, tmp_path: Path, tool_site: Path) -> None:
+    base = setting(sample, tmp_path / "work")
+    more = {"PYTHONPATH": str(tool_site)}
+    tools = {
+        version: Tool(python=python, variables={**base.tool.variables, **more})
+        for version in SUPPORTED
+        if (python := find_python(version))
+    }
+    tried = possible(tools)
+    assert len(tried) >= len(CONDITIONS) - 4
+    assert {one.condition.name: one.differing for one in outcomes(base, tried, tools) if one.differing} == {}
+
+
+def test_what_differs_is_named(sample: Sample, tmp_path: Path) -> None:
+    def changed(setting: Setting) -> dict[str, bytes]:
+        there = setting.moved(setting.work / "there")
+        edit(there.folder / "tree/src/lib/npu.py", '"npu"', '"NPU"')
+        return there.build()
+
+    def dated(setting: Setting) -> dict[str, bytes]:
+        return replace(setting, variables={"SOURCE_DATE_EPOCH": "1700000000"}).build()
+
+    tried = [Condition(name=one.__name__, chinese="", build=one) for one in (changed, dated)]
+    found = {one.condition.name: one.differing for one in outcomes(setting(sample, tmp_path / "work"), tried, {})}
+    assert {"RECORD", "lib/npu.py", "lib_npu_summary/changes.json"} <= set(found["changed"])
+    assert "lib/__init__.py" not in found["changed"]
+    assert {"RECORD", "WHEEL", "lib/__init__.py"} <= set(found["dated"])
+    page = pages("lib", "git", "1", [Outcome(condition=tried[0], differing=found["changed"])])["reproducibility.md"]
+    assert "| changed | differs: " in page

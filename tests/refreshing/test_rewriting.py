@@ -1,0 +1,79 @@
+"""Merge modules with operations changed, taken out and put in: by whatever names they have their markers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from language.pairs import text
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.refreshing.proposing import new_operation
+from npu_overlays.refreshing.rewriting import Written, rewritten
+
+FILE = "lib@1/tree/lib/core.py"
+SHARED = text("""
+    from npu_overlays.markers import deleted as without
+    from npu_overlays.markers import upstream as theirs, wrapped as around
+
+    @around(targets=["lib/core.py:scale", "lib/more.py:scale"], why="Both.")
+    def both(value):
+        return theirs(value)
+""")
+OWN = text("""
+    from npu_overlays.markers import added as new, deleted as without, edited as changed
+
+    # Why three.
+    @changed(("2", "3"), why="Three.", until="9")
+    def scale(value): ...
+
+    LIMIT = new(1, why="One.")
+
+    without("gone", why="Nobody calls it.")
+""")
+
+
+def known(content: str, target: str = "lib/core.py") -> dict[str, Operation]:
+    operations = read_operations(FILE, content.encode(), layer="lib@1", target=target)
+    return {f"{one.path}:{one.symbol}" if one.shared else one.symbol: one for one in operations}
+
+
+def written(content: str, *changes: Written, new: tuple[Operation, ...] = ()) -> str:
+    found = rewritten(FILE, content.encode(), changes, new, ["scale", "other"])
+    return "" if found is None else found.decode()
+
+
+def test_a_target_leaves_a_shared_definition_whose_markers_have_names_of_its_own() -> None:
+    first = next(iter(known(SHARED, "").values()))
+    result = written(SHARED, Written(known=first, wanted=None, targets=("lib/more.py:scale",)))
+    assert list(known(result, "")) == ["lib/more.py:scale"]
+    assert [one.upstream_name for one in known(result, "").values()] == ["theirs"]
+
+
+@pytest.mark.parametrize("name", ["scale", "LIMIT", "gone"])
+def test_one_goes_and_the_others_stay_as_they_are(name: str) -> None:
+    before = known(OWN)
+    after = known(written(OWN, Written(known=before[name], wanted=None)))
+    assert after.keys() == before.keys() - {name}
+    assert all(
+        replace(one, where="", before="") == replace(before[symbol], where="", before="")
+        for symbol, one in after.items()
+    )
+
+
+def test_one_is_changed_and_one_comes_by_the_names_the_file_has() -> None:
+    before = known(OWN)["scale"]
+    wanted = replace(before, edits=(replace(before.edits[0], replace="4"),))
+    wholes = (
+        replace(new_operation("lib/core.py", "other", "deleted", "attribute"), text=""),
+        replace(new_operation("lib/core.py", "last", "added", "function"), text="def last():\n    return 1\n"),
+        replace(new_operation("lib/core.py", "first", "replaced", "attribute"), text="2"),
+    )
+    coming = tuple(replace(one, reason=Reason(why="New.")) for one in wholes)
+    result = written(OWN, Written(known=before, wanted=wanted), new=coming)
+    assert '# Why three.\n@changed(("2", "4"), why="Three.", until="9")' in result
+    assert 'without("other", why="New.")' in result
+    assert '@new(why="New.")\ndef last' in result
+    assert 'first = replaced(2, why="New.")' in result
+    assert known(result).keys() == {"scale", "LIMIT", "gone", "other", "last", "first"}
