@@ -18,7 +18,7 @@ SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 
 TESTS ?= tests
 PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist load --maxschedchunk 1
-# Of branches, in percent; below it `make test-all` fails.
+# Of branches, in percent; below it `make coverage` fails.
 COVERAGE_GATE ?= 88
 
 # Where a shell says so, thousands of short processes would compile all they import, every time.
@@ -27,10 +27,10 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels test test-quick test-all lint types format bench matrix clean
+.PHONY: help wheels test test-quick test-rest test-all coverage lint types format bench mutate reproducibility matrix clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
 
 wheels: $(VENV)/installed  ## build the default stack and npu-doctor into wheels/, install them into a scratch environment, print the summary
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
@@ -44,8 +44,13 @@ test: $(VENV)/installed-test  ## run the tests that need no repository, only a p
 test-quick: $(VENV)/installed-test  ## run those of them that take no more than a few seconds
 	$(PYTEST) -m "not upstream and not thorough and not slow"
 
-test-all: $(VENV)/installed-test  ## run all tests, also those that need a repository, and measure what of the tool they reach
-	$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
+test-rest: $(VENV)/installed-test  ## run the tests that `make test` leaves out: they need a repository, or much time and rarely find anything
+	$(PYTEST) -m "upstream or thorough"
+
+test-all: test test-rest  ## run all tests
+
+coverage: $(VENV)/installed-test  ## run the quick tests again, and measure what of the tool they reach
+	$(PYTEST) -m "not upstream and not thorough and not slow" --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
 lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
 	$(RUN)/ruff check .
@@ -62,6 +67,12 @@ format: $(VENV)/installed  ## format the code
 
 bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the summary, in ratios
 	PYTHONPATH=lab $(RUN)/python bench/run.py $(BENCH)
+
+mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
+	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
+
+reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not matter, write docs/reproducibility.md
+	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
 matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python
 	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
