@@ -32,10 +32,10 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
 
-wheels: $(VENV)/installed  ## build the default stack and npu-doctor into wheels/, install them into a scratch environment, print the summary
+wheels: $(VENV)/installed  ## build the default stack, npu-doctor and npu-recipes into wheels/, install them into a scratch environment, print the summary
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
 	$(RUN)/npu-overlays build $(SELECTION)
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels ./build_tools
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels ./build_tools ./recipes
 	$(RUN)/python build_tools/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
@@ -92,6 +92,7 @@ $(VENV)/installed: pyproject.toml build_tools/pyproject.toml $(RUN)/python
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable .
 	@touch $@
 
-$(VENV)/installed-%: pyproject.toml build_tools/pyproject.toml $(RUN)/python
-	$(PIP) install "pip>=22.3" --editable ./build_tools --editable ".[$*]"
+# The tool does without npu-recipes, which brings numpy and matplotlib; its tests and linters do not.
+$(VENV)/installed-%: pyproject.toml build_tools/pyproject.toml recipes/pyproject.toml $(RUN)/python
+	$(PIP) install "pip>=22.3" --editable ./build_tools --editable "./recipes[$*]" --editable ".[$*]"
 	@touch $@

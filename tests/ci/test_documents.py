@@ -6,6 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
+from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,14 @@ from npu_overlays.commands.parser import parser
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import ACTIONS
+from npu_recipes.commands.parser import parser as recipes_parser
 from support.installers import OLDEST_PIPS
 from support.pythons import SUPPORTED
 
 from .conftest import ROOT
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "recipes").glob("*.md")])
+PARSERS: dict[str, Callable[[], ArgumentParser]] = {"npu-overlays": parser, "npu-recipes": recipes_parser}
 LANGUAGE = ROOT / "docs" / "overlay-language.md"
 READMES = ("README.md", "README.zh-CN.md")
 
@@ -62,15 +66,15 @@ def test_the_example_of_a_shared_definition_can_be_read() -> None:
     assert [operation.symbol for operation in operations] == ["LlamaRMSNorm.forward", "Qwen3RMSNorm.forward"]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
 def test_every_command_shown_is_one_the_command_line_takes(document: Path) -> None:
     commands = [line for block in blocks(document, "bash") for line in block.splitlines()]
-    shown = [shlex.split(re.sub(r" *[#|>].*", "", line))[1:] for line in commands if line.startswith("npu-overlays ")]
-    for arguments in shown:
-        assert parser().parse_args(arguments).command
+    shown = [shlex.split(re.sub(r" *[#|>].*", "", line)) for line in commands if line.partition(" ")[0] in PARSERS]
+    for name, *arguments in shown:
+        assert PARSERS[name]().parse_args(arguments).command
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
 def test_no_document_names_a_path_of_a_machine(document: Path) -> None:
     assert not re.findall(r"/(?:root|home|work|Users)/|/tmp/\w", document.read_text("utf-8"))
 

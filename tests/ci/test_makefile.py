@@ -29,8 +29,9 @@ def elsewhere(tmp_path: Path) -> Path:
     """Return a folder with a copy of the Makefile only, where nothing is installed yet."""
     (tmp_path / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
     (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "build_tools").mkdir()
-    (tmp_path / "build_tools" / "pyproject.toml").touch()
+    for distribution in ("build_tools", "recipes"):
+        (tmp_path / distribution).mkdir()
+        (tmp_path / distribution / "pyproject.toml").touch()
     return tmp_path
 
 

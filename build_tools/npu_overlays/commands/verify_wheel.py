@@ -32,6 +32,7 @@ _KINDS = {
     "statement": "its statement, which names these wheels and their source",
     "constraints": "as the stack says",
     "doctor": "which examines machines",
+    "recipes": "which trains and compares runs",
 }
 
 

@@ -25,7 +25,8 @@ from npu_overlays.wheels.requirements import of_extras
 from npu_summary import changes, provenance
 from npu_summary.verify.companions import suffix_of
 
-DOCTOR = "npu-doctor"  # lies beside the patched wheels and is none
+# They lie beside the patched wheels and are none.
+_OTHERS = {"npu-doctor": "doctor", "npu-recipes": "recipes"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Verified:
         name: its distribution.
         version: its version.
         files: how many files it holds.
-        kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor`` or ``statement``.
+        kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor``, ``recipes`` or ``statement``.
         problems: what is wrong with it.
         made: of a patched one, which upstream it was made of, and from what bytes.
     """
@@ -56,8 +57,8 @@ def verify_wheel(file: Path) -> Verified:
     wheel = read_wheel(file)
     package, patched = summary_package(wheel), is_patched(wheel)
     checks = [check_record(wheel), check_names(wheel), check_tags(wheel)]
-    kind = "patched" if patched else "doctor" if canonicalize_name(wheel.name) == DOCTOR else "companion"
-    if kind != "doctor":
+    kind = "patched" if patched else _OTHERS.get(canonicalize_name(wheel.name), "companion")
+    if kind not in _OTHERS.values():
         checks += [_patched(wheel, package)] if patched else [_companion_itself(wheel)]
     return Verified(
         wheel=file,

@@ -1,0 +1,72 @@
+"""The parser: every command's grammar under one roof, and the help that goes with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from npu_recipes import __version__
+from npu_recipes.commands.command import Command
+
+_DESCRIPTION = """\
+Training with verl on Ascend NPUs: does a run there match the run on GPUs?
+"""
+_EPILOG = """\
+examples:
+  npu-recipes compare gpu.log npu.log              metric by metric, with limits
+  npu-recipes compare gpu.log npu.log --html page.html
+
+exit codes:
+  0  done; for a comparison: within the limits
+  1  a comparison found more than its limits allow
+  2  the command line or what it was given cannot be used
+  3  an unexpected failure (please report it with --verbose)
+  130  interrupted
+"""
+# Names and modules, in the order of the help.
+_COMMANDS = {
+    "compare": "compare",
+}
+
+
+def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser; `command` of what it parses is the `Command` to call.
+
+    Args:
+        arguments: what is to be parsed. Where they begin with a command, the parser knows no other: what one command
+            imports, others need not wait for.
+    """
+    root = argparse.ArgumentParser(
+        prog="npu-recipes",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    root.add_argument("--version", action="version", version=f"npu-recipes {__version__}")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in _commands(arguments):
+        own = subparsers.add_parser(
+            command.name,
+            parents=[common],
+            help=command.summary,
+            description=command.description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.arguments(own)
+        own.set_defaults(command=command)
+    return root
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
+
+
+def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
+    wanted = [name for name in arguments[:1] if name in _COMMANDS]
+    modules = (import_module(f"npu_recipes.commands.{_COMMANDS[name]}") for name in wanted or _COMMANDS)
+    return [module.COMMAND for module in modules]

@@ -1,0 +1,35 @@
+"""Errors: every failure a user can cause is a `RecipeError` that lists all its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One mistake.
+
+    Args:
+        where: file, line, option or key.
+        what: what is wrong there.
+        fix: what to do about it, as an instruction.
+    """
+
+    where: str
+    what: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" + (f"\n    fix: {self.fix}" if self.fix else "")
+
+
+class RecipeError(Exception):
+    """Base of all errors a user can cause or cure; carries every problem found, not just the first."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))

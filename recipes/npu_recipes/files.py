@@ -1,0 +1,57 @@
+"""Files: what is written appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from npu_recipes.errors import Problem, RecipeError
+
+
+@contextmanager
+def replacing(file: Path, *, option: str) -> Iterator[IO[bytes]]:
+    """Yield a new file that takes the place of `file` when the block ends well, and is gone when it does not.
+
+    Args:
+        file: what to write; its folder has to exist.
+        option: what named it, for the message.
+
+    Raises:
+        RecipeError: it cannot be written.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    except OSError as error:
+        raise _unwritable(file, error, option) from error
+    try:
+        with os.fdopen(descriptor, "w+b") as stream:
+            yield stream
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(file)
+    except OSError as error:
+        raise _unwritable(file, error, option) from error
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
+
+
+def write_whole(file: Path, content: bytes, *, option: str) -> None:
+    """Write a file; raises `RecipeError` where that fails, and leaves what was there."""
+    with replacing(file, option=option) as stream:
+        stream.write(content)
+
+
+def _umask() -> int:
+    """Return the mask of this process, which temporary files do not follow."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _unwritable(file: Path, error: OSError, option: str) -> RecipeError:
+    what = f"cannot be written: {error.strerror or error}"
+    return RecipeError(Problem(where=str(file), what=what, fix=f"name a file in a folder you may write to ({option})"))

@@ -1,0 +1,1 @@
+"""Tests of npu-recipes, arranged as its code is."""
