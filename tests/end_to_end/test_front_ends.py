@@ -184,6 +184,7 @@ def test_a_layered_pin_has_all_but_what_a_layer_drops(layered: Sample) -> None:
 
 
 @pytest.mark.index
+@pytest.mark.thorough
 def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
     arguments = ("--outdir", tmp_path / "out", sample.app_overlay)
     sample.environment.python("-m", "build", *arguments, PIP_FIND_LINKS=str(wheelhouse))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from support.marks import rarely
 
 from .cell import INTACT, Cell, make_cell
 from .shelf import NEWER, Shelf, tree_of
 
 pytestmark = pytest.mark.slow
-
-
-def rarely(*values: str) -> list[Any]:
-    """Return parameters that tell what the others tell already."""
-    return [pytest.param(value, marks=pytest.mark.thorough) for value in values]
 
 
 def as_built(cell: Cell, revision: int = 1) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from support.marks import rarely
+
 from .cell import Cell
 from .shelf import NEWER
 
@@ -33,7 +35,11 @@ WAYS: dict[str, Arguments] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+# pip is asked to do the same by other words.
+ALIKE = ("file", "upgraded")
+
+
+@pytest.mark.parametrize("way", [*(way for way in WAYS if way not in ALIKE), *rarely(*ALIKE)])
 def test_upstream_afterwards(pair: Cell, tmp_path: Path, way: str) -> None:
     arguments = WAYS[way](pair, tmp_path)
     told = pair.seeing("index").reaction("install", *arguments)

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +15,21 @@ SECONDS_PER_TEST, SECONDS_PER_RUN = 600, 3000
 # A file that cannot be imported is one more outcome to compare, and no reason to leave out the others.
 OPTIONS = ("-q", "--continue-on-collection-errors", "-p", "no:cacheprovider", "--timeout", str(SECONDS_PER_TEST))
 _OWN = ("PYTEST_", "COV_", "PYTHON", "HF_")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """An installation to run upstream's tests over.
+
+    Args:
+        python: interpreter of the environment to run them in.
+        links: what the tests believe to be part of the repository, and where it is installed.
+        packages: folders for PYTHONPATH.
+    """
+
+    python: Path
+    links: Mapping[str, Path]
+    packages: Sequence[Path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,41 +46,41 @@ class Suite:
     arguments: Sequence[str]
     variables: Mapping[str, str] | None = None
 
-    def outcomes(
-        self, python: Path, folder: Path, *, links: Mapping[str, Path], packages: Sequence[Path]
-    ) -> dict[str, str]:
+    def outcomes(self, side: Side, folder: Path) -> dict[str, str]:
         """Return how each test ends: passed or skipped, or failure or error with the first word of what went wrong.
 
-        Args:
-            python: interpreter of the environment to run them in.
-            folder: a new folder, from which they are run as if it were upstream's repository.
-            links: what the tests believe to be part of the repository, and where it is installed.
-            packages: folders for PYTHONPATH.
+        They are run from a new folder as if it were upstream's repository.
         """
         # Under names of its own, which some look for from where they lie, without another copy of the bytes.
         shutil.copytree(self.checkout, folder, copy_function=os.link)
-        for name, installed in links.items():
+        for name, installed in side.links.items():
             (folder / name).symlink_to(installed)
-        self._run(python, folder, packages)
+        self._run(side, folder)
         report = folder / "report.xml"
         assert report.is_file(), (folder / "log").read_text("utf-8", "replace")[-10000:]
         return read_outcomes(report)
 
-    def _run(self, python: Path, folder: Path, packages: Sequence[Path]) -> None:
+    def of(self, tests: Sequence[str]) -> Suite:
+        """Return the files of this suite that hold these tests, named as outcomes name them."""
+        files = sorted({file for test in tests if (file := _file(self.checkout, test))})
+        options = [argument for argument in self.arguments if not (self.checkout / argument).exists()]
+        return replace(self, arguments=(*options, *files)) if files else self
+
+    def _run(self, side: Side, folder: Path) -> None:
         """Run pytest with nothing of this machine's user: neither home folder nor models already downloaded."""
         (folder / "home").mkdir()
         own = {
             "HF_HUB_OFFLINE": "1",
             "HOME": str(folder / "home"),
             "OMP_NUM_THREADS": "1",
-            "PATH": os.pathsep.join((str(python.parent), os.environ["PATH"])),
-            "PYTHONPATH": os.pathsep.join(map(str, packages)),
+            "PATH": os.pathsep.join((str(side.python.parent), os.environ["PATH"])),
+            "PYTHONPATH": os.pathsep.join(map(str, side.packages)),
         }
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
         # A file and no pipe: what a killed test leaves running would keep a pipe open.
         with (folder / "log").open("w") as log:
             subprocess.run(
-                [str(python), "-m", "pytest", *OPTIONS, "--junitxml=report.xml", *self.arguments],
+                [str(side.python), "-m", "pytest", *OPTIONS, "--junitxml=report.xml", *self.arguments],
                 cwd=folder,
                 env={**kept, **own, **(self.variables or {})},
                 stdout=log,
@@ -73,6 +88,25 @@ class Suite:
                 timeout=SECONDS_PER_RUN,
                 check=False,
             )
+
+
+def compare(suite: Suite, before: Side, after: Side, folder: Path) -> tuple[int, str]:
+    """Return how many tests pass before, and a line for each that ends otherwise after, twice in a row.
+
+    Some of upstream's wait for a clock or a port, and end otherwise now and then by themselves: where there are
+    differences, the files that hold them are run again on both sides, and what differs each time counts.
+    """
+    sides = {"upstream": before, "patched": after}
+
+    def outcomes(suite: Suite, attempt: str) -> list[dict[str, str]]:
+        return [suite.outcomes(side, folder / f"{name}{attempt}") for name, side in sides.items()]
+
+    first = outcomes(suite, "")
+    delta = differences(*first)
+    if delta:
+        again = differences(*outcomes(suite.of(list(delta)), "-again"))
+        delta = {test: f"{change}; again {again[test]}" for test, change in delta.items() if test in again}
+    return passed(first[0]), "\n".join(f"{test}: {change}" for test, change in delta.items())
 
 
 def read_outcomes(report: Path) -> dict[str, str]:
@@ -97,11 +131,18 @@ def passed(outcomes: Mapping[str, str]) -> int:
     return list(outcomes.values()).count("passed")
 
 
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Return a line for every test that ends otherwise after than before, or an empty text."""
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Return every test that ends otherwise after than before, and how it ends on either side."""
     tests = sorted(before.keys() | after.keys())
     endings = {test: (before.get(test, "no such test"), after.get(test, "no such test")) for test in tests}
-    return "\n".join(f"{test}: {old} -> {new}" for test, (old, new) in endings.items() if old != new)
+    return {test: f"{old} -> {new}" for test, (old, new) in endings.items() if old != new}
+
+
+def _file(checkout: Path, test: str) -> str:
+    """Return the file that holds a test named by JUnit, as tests.models.test_x_on_cpu.TestX.test_y, or nothing."""
+    parts = test.partition("[")[0].split(".")
+    paths = (Path(*parts[:count]).with_suffix(".py") for count in range(len(parts), 0, -1))
+    return next((str(path) for path in paths if (checkout / path).is_file()), "")
 
 
 def _outcome(case: ElementTree.Element) -> str:

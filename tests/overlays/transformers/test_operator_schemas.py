@@ -129,8 +129,10 @@ def test_operators_without_a_backward_are_those_the_code_gives_one_or_asks_about
     assert without == {"npu_grouped_matmul", *OPTIONAL}
 
 
+# What is recorded does not change, and neither do those wheels.
 @pytest.mark.slow
 @pytest.mark.index
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", SCHEMAS)
 def test_the_recorded_schemas_are_those_in_the_wheels(version: str, tmp_path: Path) -> None:
     assert read_wheel(_download(f"torch_npu=={version}", tmp_path)) == SCHEMAS[version]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Torch, Unavailable
-from support.upstream_tests import Suite, differences, passed
+from support.upstream_tests import Side, Suite, compare
 
 # Overlays, and the commit whose tests are run where it is not the overlay's own.
 OVERLAYS = {"transformers@8365f70": "", "transformers@91393fe": "155fd926d25bcc556bb53550ad853fc7f4e24d73"}
@@ -43,10 +43,9 @@ def test_upstreams_tests_end_as_they_do_without_the_overlay(
 
     # They look at the source they believe to run from.
     before, after = (
-        suite.outcomes(side.python, tmp_path / name, links={"src": side.packages}, packages=[extra])
-        for name, side in (("upstream", upstream), ("patched", installed))
+        Side(python=side.python, links={"src": side.packages}, packages=[extra]) for side in (upstream, installed)
     )
+    count, delta = compare(suite, before, after, tmp_path)
 
-    assert passed(before) > 50
-    delta = differences(before, after)
+    assert count > 50
     assert not delta, delta

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Unavailable, torch_environment
-from support.upstream_tests import Suite, differences, passed
+from support.upstream_tests import Side, Suite, compare
 from support.verl_stacks import STACKS, Stack
 
 # What verl's tests need beside what verl needs.
@@ -38,10 +38,10 @@ def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: P
 
     # They read verl's configuration from the folder they are run in.
     before, after = (
-        suite.outcomes(environment.python, tmp_path / name, links={"verl": side / "verl"}, packages=[side, extra])
-        for name, side in (("upstream", upstream), ("patched", installed))
+        Side(python=environment.python, links={"verl": side / "verl"}, packages=[side, extra])
+        for side in (upstream, installed)
     )
+    count, delta = compare(suite, before, after, tmp_path)
 
-    assert passed(before) > 150
-    delta = differences(before, after)
+    assert count > 150
     assert not delta, delta

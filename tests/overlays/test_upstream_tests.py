@@ -1,0 +1,68 @@
+"""What the comparison of upstream's own tests tells: what differs twice, and nothing that ends otherwise by luck."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.upstream_tests import Side, Suite, compare
+
+pytestmark = pytest.mark.slow
+
+TESTS = """
+import os, pathlib
+import thing
+
+def test_holds():
+    assert thing.VALUE
+
+class TestPatched:
+    def test_upstreams_value(self):
+        assert thing.VALUE == 1
+
+def test_of_luck():
+    ran = pathlib.Path(os.environ["RAN"])
+    first = not ran.exists() and thing.VALUE == 2
+    if first:
+        ran.touch()
+    assert not first
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    tests = tmp_path / "checkout" / "tests"
+    tests.mkdir(parents=True)
+    # pytest-timeout is not installed here.
+    (tests / "conftest.py").write_text("def pytest_addoption(parser): parser.addoption('--timeout')\n")
+    (tests / "test_thing.py").write_text(TESTS)
+    (tests / "test_other.py").write_text("def test_other(): pass\n")
+    return Suite(checkout=tests.parent, arguments=("tests",), variables={"RAN": str(tmp_path / "ran")})
+
+
+def side(folder: Path, value: int) -> Side:
+    folder.mkdir()
+    (folder / "thing.py").write_text(f"VALUE = {value}\n")
+    return Side(python=Path(sys.executable), links={}, packages=[folder])
+
+
+def test_only_what_differs_twice_counts(suite: Suite, tmp_path: Path) -> None:
+    count, delta = compare(suite, side(tmp_path / "old", 1), side(tmp_path / "new", 2), tmp_path)
+
+    failure = "passed -> failure assert"
+    assert count == 4
+    assert delta == f"tests.test_thing.TestPatched.test_upstreams_value: {failure}; again {failure}"
+
+
+def test_only_the_files_that_differ_are_run_again(suite: Suite, tmp_path: Path) -> None:
+    compare(suite, side(tmp_path / "old", 1), side(tmp_path / "new", 2), tmp_path)
+
+    assert "test_other" in (tmp_path / "patched" / "report.xml").read_text()
+    assert "test_other" not in (tmp_path / "patched-again" / "report.xml").read_text()
+
+
+def test_nothing_is_run_again_where_nothing_differs(suite: Suite, tmp_path: Path) -> None:
+    assert compare(suite, side(tmp_path / "old", 1), side(tmp_path / "new", 1), tmp_path) == (4, "")
+    assert not (tmp_path / "patched-again").exists()
