@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Done, Environment
+from support.marks import rarely
 from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
@@ -435,6 +436,7 @@ def run_documented(environment: Environment, name: str, here: Path, **more: str 
 
 @pytest.mark.slow
 @pytest.mark.index
+@pytest.mark.parametrize("venv", ["pip", *rarely("uv")], indirect=True)
 def test_the_documented_way_to_an_overlay_of_ones_own(environment: Environment, venv: Venv) -> None:
     # The machine's own index, which the clean environment leaves out.
     index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}

@@ -123,6 +123,7 @@ def report_is_whole() -> None:
 LENIENT = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 @given(name=st.sampled_from(sorted(FILES)), content=CONTENT)
@@ -146,6 +147,7 @@ def test_any_content_of_any_file_gives_a_report(name: str, content: bytes) -> No
         path.unlink() if before is None else path.write_bytes(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 @given(
     name=st.sampled_from(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.marks import rarely
 from support.patched import Patched, Site, compile_all, copy_site, zip_site
 from support.pythons import EACH, find_uv, some_python
 from support.venvs import Venv
@@ -139,6 +140,7 @@ def test_json_is_told_even_when_nothing_can_be_compared(site: Site) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("venv", [*rarely("pip"), "uv"], indirect=True)
 def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) -> None:
     uv = find_uv() or ""
     path = f"{Path(uv).parent}{os.pathsep}{os.environ['PATH']}"
