@@ -3,44 +3,144 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from npu_recipes.commands.command import Command
 from npu_recipes.commands.parser import add_json
+from npu_recipes.comparing import DEFAULTS, Comparison, Limit, compare, read_limit, read_limits
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import write_whole
+from npu_recipes.reporting.data import as_data
+from npu_recipes.reporting.text import report
+from npu_recipes.runs import read_groups
 
 _DESCRIPTION = """\
-Compare what two runs logged, metric by metric.
+Compare what two runs logged: align them by step and give, for every metric,
+the mean over the steps of |B - A| / |A|, the largest error, the first step
+that diverges, and whether the mean is within its limit.
+
+A and B are what verl writes: a console log, the file logger's jsonl, a folder
+of TensorBoard event files (with `pip install 'npu-recipes[tensorboard]'`), CSV,
+or a wandb history. The form is found out. Several runs with different seeds
+are separated by commas, or a pattern in quotes: their mean is compared, and
+their spread is shown beside it. FILE.csv#RUN names one run of a wandb export.
+
+Limits are those of verl's page on Ascend: 2% for the loss of fine-tuning
+(train/loss, val/loss), 4% for the reward (critic/rewards/mean, …/score/mean).
+
+examples:
+  npu-recipes compare gpu.log npu.log
+  npu-recipes compare 'gpu-*.log' 'npu-*.log' --html page.html
+  npu-recipes compare gpu.jsonl npu.log --limit 'val-core/*=5%' --steps 1:200
+  npu-recipes compare gpu.log npu.log --limit 'critic/score/mean=none' --json
+
+exit codes:
+  0  every metric with a limit is within it
+  1  at least one is not
+  2  it cannot be told: wrong usage, nothing to read, no step in common
 """
+_CODES = {"within": 0, "beyond": 1, "unusable": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the run to trust, the run to judge, and whether the report is JSON."""
+    """What was asked for.
+
+    Args:
+        reference: the runs to trust.
+        run: the runs to judge.
+        limits: the first that fits a metric counts.
+        steps: the first and the last step that count.
+        html: where to write a page, if anywhere.
+        all: whether metrics without a limit are listed.
+        json: whether the report is JSON.
+    """
 
     reference: str
     run: str
+    limits: tuple[Limit, ...]
+    steps: tuple[int | None, int | None]
+    html: Path | None
+    all: bool
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("reference", metavar="A", help="what the GPU run logged")
-    parser.add_argument("run", metavar="B", help="what the NPU run logged")
+    parser.add_argument("reference", metavar="A", help="what the reference logged, on GPUs say")
+    parser.add_argument("run", metavar="B", help="what the run to judge logged, on NPUs say")
+    text = "the mean error a metric may have: 4%%, 0.04 or none; * in NAME stands for anything (may be repeated)"
+    parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
+    parser.add_argument("--limits", type=Path, metavar="FILE", help="the same as YAML, a line `NAME: 4%%` for each")
+    parser.add_argument("--steps", default=":", metavar="FROM:TO", help="only these steps; either may be left out")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with curves, too")
+    parser.add_argument("--all", action="store_true", help="list metrics without a limit, too")
     add_json(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(reference=parsed.reference, run=parsed.run, json=parsed.json)
+    problems: list[Problem] = []
+    limits = [limit for text in parsed.limit for limit in _attempted(lambda: [read_limit(text)], problems)]  # noqa: B023  # called at once
+    if parsed.limits:
+        limits += _attempted(lambda: read_limits(parsed.limits), problems)
+    first, last = _steps(parsed.steps, problems)
+    if problems:
+        raise RecipeError(problems)
+    return Options(
+        reference=parsed.reference,
+        run=parsed.run,
+        limits=(*limits, *DEFAULTS),
+        steps=(first, last),
+        html=parsed.html,
+        all=parsed.all,
+        json=parsed.json,
+    )
+
+
+def _attempted(read: Callable[[], list[Limit]], problems: list[Problem]) -> list[Limit]:
+    """Return what can be read; what cannot is told of together with all else that is wrong."""
+    try:
+        return read()
+    except RecipeError as error:
+        problems.extend(error.problems)
+        return []
+
+
+def _steps(text: str, problems: list[Problem]) -> tuple[int | None, int | None]:
+    written = re.fullmatch(r"(\d*):(\d*)", text)
+    if not written:
+        fix = "write FROM:TO, e.g. 1:200, 1: or :200"
+        problems.append(Problem(where=f"--steps {text}", what="is no range of steps", fix=fix))
+        return None, None
+    return (int(written[1]) if written[1] else None), (int(written[2]) if written[2] else None)
 
 
 def _run(options: Options, console: Console) -> int:
-    raise RecipeError(Problem(where=options.reference, what="this is being written"))
+    console.step("reading")
+    reference, run = read_groups(options.reference, options.run)
+    comparison = compare(reference, run, options.limits, steps=options.steps)
+    if options.html:
+        _write_page(options.html, comparison, console)
+    if options.json:
+        console.json(as_data(comparison))
+    else:
+        report(comparison, console, everything=options.all)
+        console.problems(comparison.problems)
+    return _CODES[comparison.verdict]
+
+
+def _write_page(file: Path, comparison: Comparison, console: Console) -> None:
+    from npu_recipes.reporting.page import page  # noqa: PLC0415  # matplotlib takes half a second, for a page alone
+
+    write_whole(file, page(comparison, tell=console.step).encode(), option="--html")
 
 
 COMMAND = Command(
     name="compare",
-    summary="compare what two runs logged",
+    summary="compare what two runs logged, metric by metric, with limits",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     read=_read,

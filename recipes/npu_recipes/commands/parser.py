@@ -28,6 +28,8 @@ exit codes:
 # Names and modules, in the order of the help.
 _COMMANDS = {
     "compare": "compare",
+    "dump": "dump",
+    "compare-dumps": "compare_dumps",
 }
 
 

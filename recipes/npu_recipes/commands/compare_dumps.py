@@ -1,0 +1,95 @@
+"""`compare-dumps`: two dumps of a forward → the first module that diverges, and whether an overlay changed it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_recipes.commands.command import Command
+from npu_recipes.commands.parser import add_json
+from npu_recipes.console import Console
+from npu_recipes.dumps.blame import Summaries
+from npu_recipes.dumps.finding import find
+from npu_recipes.dumps.matching import match
+from npu_recipes.dumps.storing import opened
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.reporting.dumps import as_data, report
+
+_DESCRIPTION = """\
+Compare two dumps that `npu-recipes dump` recorded with the same weights and the
+same batch: find the first module whose outputs differ by more than its type of
+numbers excuses, say whether its inputs agreed, and whether a patched wheel
+changed it, by the wheel's own summary.
+
+The measure is the norm of the difference by the norm of the reference, with a
+tolerance for each type: float32 1e-4, float16 1e-2, bfloat16 5e-2.
+
+examples:
+  npu-recipes compare-dumps gpu.npz npu.npz
+  npu-recipes compare-dumps gpu.npz npu.npz --wheel wheels/transformers_npu-*.whl
+  npu-recipes compare-dumps gpu.npz npu.npz --tolerance 2 --all
+
+exit codes:
+  0  every module agrees
+  1  some diverge
+  2  it cannot be told: no dump, other inputs, no module in common
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: the dumps, wheels to ask, a factor of all tolerances, and how to report."""
+
+    reference: Path
+    run: Path
+    wheels: tuple[Path, ...]
+    tolerance: float
+    all: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("reference", type=Path, metavar="A", help="the dump to trust, of GPUs say")
+    parser.add_argument("run", type=Path, metavar="B", help="the dump to judge, of NPUs say")
+    text = "patched wheels to ask what they changed (default: those that are installed)"
+    parser.add_argument("--wheel", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    parser.add_argument("--tolerance", type=float, default=1.0, metavar="N", help="multiply every tolerance by this")
+    parser.add_argument("--all", action="store_true", help="list every module, not only those that diverge")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    if not 0 < parsed.tolerance < float("inf"):
+        where = f"--tolerance {parsed.tolerance:g}"
+        raise RecipeError(Problem(where=where, what="is no factor", fix="give a number above zero"))
+    return Options(
+        reference=parsed.reference,
+        run=parsed.run,
+        wheels=tuple(parsed.wheel),
+        tolerance=parsed.tolerance,
+        all=parsed.all,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    summaries = Summaries(options.wheels)
+    with opened(options.reference) as reference, opened(options.run) as run:
+        matching = match(reference, run, options.tolerance)
+        finding = find(matching, reference.manifest, run.manifest, summaries)
+        if options.json:
+            console.json(as_data(finding, everything=options.all))
+        else:
+            report(finding, console, everything=options.all)
+    return int(finding.first is not None)
+
+
+COMMAND = Command(
+    name="compare-dumps",
+    summary="find the first module where two recorded forwards part",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

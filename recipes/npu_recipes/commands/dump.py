@@ -1,0 +1,144 @@
+"""`dump`: a program that trains or infers → dumps of the forwards of its models."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import runpy
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npu_recipes.commands.command import Command
+from npu_recipes.console import Console
+from npu_recipes.errors import Problem, RecipeError
+
+if TYPE_CHECKING:
+    from npu_recipes.dumps.hooks import Wanted
+
+_DESCRIPTION = """\
+Run a Python program and record what every module of its model was given and
+gave, in the first forwards, into FILE. Each model that is called on its own is
+recorded: the first into FILE, the second with -2 in its name, and so on.
+
+Do this once on GPUs and once on NPUs, with the same weights and the same first
+batch, and give both files to `npu-recipes compare-dumps`. Turn torch.compile
+off: what is compiled as a whole shows nothing of its parts.
+
+examples:
+  npu-recipes dump --out gpu.npz -- forward.py --model Qwen/Qwen2.5-0.5B
+  npu-recipes dump --out npu.npz --calls 2 -- -m my_package.forward
+  torchrun --nproc_per_node=2 -m npu_recipes dump --out 'gpu-{rank}.npz' \\
+    -- -m verl.trainer.sft_trainer …
+  VERL_USE_EXTERNAL_MODULES=npu_recipes.dumps.everywhere \\
+    NPU_RECIPES_DUMP='gpu-{rank}.npz' python -m verl.trainer.main_ppo …
+
+In a program of your own:
+  from npu_recipes.dumps.hooks import dump_forward
+  with dump_forward(model, "npu.npz"):
+      model(**batch)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: what to record, and the program with its arguments."""
+
+    file: str
+    calls: int
+    skip: int
+    only: str
+    elements: int | None
+    program: tuple[str, ...]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="FILE", help="the .npz to write; {rank} stands for RANK")
+    parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model (default: 1)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards before those (default: 0)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only modules whose path this is found in")
+    text = "of a tensor, evenly spread, that are kept; 0 for all (default: 65536)"
+    parser.add_argument("--elements", type=int, metavar="N", help=text)
+    parser.add_argument("program", nargs="+", metavar="PROGRAM", help="after --: a script, or -m and a module")
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    problems = [
+        Problem(where=f"--{name} {value}", what="is too small", fix=f"give {least} or more")
+        for name, value, least in (
+            ("calls", parsed.calls, 1),
+            ("skip", parsed.skip, 0),
+            ("elements", parsed.elements, 0),
+        )
+        if value is not None and value < least
+    ]
+    try:
+        re.compile(parsed.only)
+    except re.error as error:
+        problems.append(Problem(where=f"--only {parsed.only}", what=f"is no regular expression: {error}"))
+    if parsed.program[0] == "-m" and len(parsed.program) == 1:
+        problems.append(Problem(where="-m", what="names no module", fix="-- -m package.module"))
+    if problems:
+        raise RecipeError(problems)
+    return Options(
+        file=parsed.out,
+        calls=parsed.calls,
+        skip=parsed.skip,
+        only=parsed.only,
+        elements=parsed.elements,
+        program=tuple(parsed.program),
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    try:
+        from npu_recipes.dumps.watching import Watch  # noqa: PLC0415  # needs torch, as the program does
+    except ImportError as error:
+        what, fix = f"torch cannot be imported: {error}", "run it where the program runs"
+        raise RecipeError(Problem(where="npu-recipes dump", what=what, fix=fix)) from error
+    watch = Watch(options.file, _wanted(options))
+    try:
+        code = _program(options.program)
+    finally:
+        files = watch.finish()
+        for file in files:
+            console.notice(f"recorded: {file}")
+    if not files:
+        what, fix = "called no torch module that has parameters", "name the program that runs the model"
+        raise RecipeError(Problem(where=" ".join(options.program), what=what, fix=fix))
+    return code
+
+
+def _wanted(options: Options) -> Wanted:
+    from npu_recipes.dumps.hooks import Wanted  # noqa: PLC0415  # needs torch
+
+    elements = Wanted.elements if options.elements is None else options.elements
+    return Wanted(calls=options.calls, skip=options.skip, only=options.only, elements=elements)
+
+
+def _program(program: tuple[str, ...]) -> int:
+    """Run a program in this process and return its exit code."""
+    name, *arguments = program[1:] if program[0] == "-m" else program
+    try:
+        if program[0] == "-m":
+            sys.argv = [name, *arguments]
+            sys.path.insert(0, "")
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = [name, *arguments]
+            sys.path.insert(0, str(Path(name).resolve().parent))
+            runpy.run_path(name, run_name="__main__")
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(left.code is not None)
+    return 0
+
+
+COMMAND = Command(
+    name="dump",
+    summary="run a program and record what the modules of its model compute",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

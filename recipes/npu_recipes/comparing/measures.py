@@ -1,0 +1,140 @@
+"""Measures: two curves, aligned by step → how far one lies from the other.
+
+The measure is that of verl's page on Ascend: the mean over N steps of ``|run - reference| / |reference|``. Where that
+has no value, the step is left out and counted; where the run alone has none, it has diverged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from npu_recipes.comparing.curves import Curve
+from npu_recipes.runs.series import Steps, Values
+
+# Fewer steps than that at the end of a run are its noise, and no divergence that lasts.
+_LASTING = 5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Aligned:
+    """Two curves at the steps that both have.
+
+    Args:
+        steps: those steps.
+        reference: the one curve there.
+        run: the other.
+        error: of each step; NaN where there is none to be had, infinite where the run alone is not finite.
+    """
+
+    steps: Steps
+    reference: Values
+    run: Values
+    error: Values
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """At how many common steps there is no relative error.
+
+    Args:
+        zero: the reference is zero and the run is not.
+        not_finite: the reference is NaN or infinite.
+    """
+
+    zero: int
+    not_finite: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """How far a run lies from its reference; None for what cannot be told.
+
+    Args:
+        steps: over how many steps the mean is taken.
+        mean: the mean relative error.
+        largest: the largest relative error.
+        largest_at: its step.
+        to_mean: the sum of the differences by the sum of the reference: tells more where the reference is near zero.
+        broken: at how many steps the run is NaN, infinite or beyond all numbers, and the reference is not.
+        left_out: steps without a relative error.
+        first: the first step at which the error is above the threshold.
+        for_good: the first step from which on it always is, where that is so for five steps and more.
+    """
+
+    steps: int
+    mean: float | None
+    largest: float | None
+    largest_at: int | None
+    to_mean: float | None
+    broken: int
+    left_out: LeftOut
+    first: int | None
+    for_good: int | None
+
+
+def align(reference: Curve, run: Curve, *, first: int | None = None, last: int | None = None) -> Aligned:
+    """Return both curves at their common steps, from the first to the last that are to count."""
+    steps, here, there = np.intersect1d(reference.steps, run.steps, assume_unique=True, return_indices=True)
+    wanted = np.ones(len(steps), dtype=bool)
+    wanted &= steps >= first if first is not None else True
+    wanted &= steps <= last if last is not None else True
+    one, other = reference.mean[here][wanted], run.mean[there][wanted]
+    return Aligned(steps=steps[wanted], reference=one, run=other, error=_errors(one, other))
+
+
+def _errors(reference: Values, run: Values) -> Values:
+    with np.errstate(all="ignore"):  # what has no value is dealt with below
+        error = np.abs(run - reference) / np.abs(reference)
+    known = np.isfinite(reference)
+    error[known & (reference == 0)] = np.nan
+    error[known & (reference == run)] = 0.0
+    error[known & ~np.isfinite(run)] = np.inf
+    error[~known] = np.nan
+    return error
+
+
+def measure(aligned: Aligned, threshold: float) -> Measure:
+    """Measure; `threshold` is above which error a step is one where the curves diverge."""
+    error, known = aligned.error, np.isfinite(aligned.reference)
+    used = np.isfinite(error)
+    worst = int(np.argmax(np.where(used, error, -1.0))) if used.any() else None
+    first, for_good = _diverging(aligned, threshold)
+    return Measure(
+        steps=int(used.sum()),
+        mean=_mean(error[used]),
+        largest=float(error[worst]) if worst is not None else None,
+        largest_at=int(aligned.steps[worst]) if worst is not None else None,
+        to_mean=_to_mean(aligned, known & np.isfinite(aligned.run)),
+        broken=int(np.isposinf(error).sum()),
+        left_out=LeftOut(zero=int((np.isnan(error) & known).sum()), not_finite=int((~known).sum())),
+        first=first,
+        for_good=for_good,
+    )
+
+
+def _mean(errors: Values) -> float | None:
+    with np.errstate(over="ignore"):
+        value = errors.mean() if len(errors) else np.nan
+    return float(value) if np.isfinite(value) else None
+
+
+def _to_mean(aligned: Aligned, both: npt.NDArray[np.bool_]) -> float | None:
+    with np.errstate(all="ignore"):
+        size = np.abs(aligned.reference[both]).sum()
+        value = np.abs(aligned.run[both] - aligned.reference[both]).sum() / size
+    return float(value) if size > 0 and np.isfinite(value) else None
+
+
+def _diverging(aligned: Aligned, threshold: float) -> tuple[int | None, int | None]:
+    """Return the first step above the threshold, and the first after the last one that is not."""
+    judged = ~np.isnan(aligned.error)
+    steps, above = aligned.steps[judged], aligned.error[judged] > threshold
+    if not above.any():
+        return None, None
+    below = np.flatnonzero(~above)
+    lasting = int(below[-1]) + 1 if len(below) else 0
+    for_good = len(steps) - lasting >= min(_LASTING, len(steps))
+    return int(steps[above.argmax()]), int(steps[lasting]) if for_good else None

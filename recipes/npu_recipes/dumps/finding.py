@@ -1,0 +1,124 @@
+"""Finding: a matching → which module is at fault, and what a patched wheel changed of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from npu_recipes.dumps.blame import Changed, Summaries
+from npu_recipes.dumps.layout import Manifest
+from npu_recipes.dumps.matching import Difference, Matched, Matching
+from npu_recipes.errors import Problem, RecipeError
+
+
+@dataclass(frozen=True, kw_only=True)
+class First:
+    """The first module that diverges.
+
+    Args:
+        matched: its passage.
+        kind: its class.
+        suspect: the module whose code is to be looked at: itself where it was given the same on both sides, else the
+            nearest around it, which computes what it gives its parts.
+        suspect_kinds: that module's class and those it inherits from.
+        before: the last module before it that agrees; empty where there is none.
+        covered: whether a summary of a patched wheel of that package was found.
+        changed: what the wheels changed of it.
+    """
+
+    matched: Matched
+    kind: str
+    suspect: str
+    suspect_kinds: tuple[str, ...]
+    before: str
+    covered: bool
+    changed: tuple[Changed, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """All that two dumps say together.
+
+    Args:
+        matching: every module.
+        first: the first that diverges; None where all agree.
+        notes: what has to be known besides.
+        wheels: the patched distributions that were asked, with their versions.
+    """
+
+    matching: Matching
+    first: First | None
+    notes: tuple[str, ...]
+    wheels: dict[str, str]
+
+
+def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summaries) -> Finding:
+    """Find the module at fault.
+
+    Raises:
+        RecipeError: nothing can be compared, or the model itself was given something else on each side.
+    """
+    if not matching.matched:
+        what, fix = "have no module in common", "record the same model, and the same forwards of it"
+        raise RecipeError(Problem(where="the dumps", what=what, fix=fix))
+    if given := matching.given:
+        raise RecipeError(_fed_otherwise(given))
+    first = next((place for place, one in enumerate(matching.matched) if not one.agrees), None)
+    return Finding(
+        matching=matching,
+        first=None if first is None else _first(matching, first, run, summaries),
+        notes=tuple(_notes(reference, run, summaries)),
+        wheels=summaries.known,
+    )
+
+
+def _fed_otherwise(given: Matched) -> list[Problem]:
+    fix = "give both the same batch: the same data, seed, padding and micro-batch size"
+    differing = [one for one in given.inputs if one.kind not in {"within", "missing"}]
+    return [
+        Problem(where=f"input {one.name} of the model", what=f"is not the same on both sides: {why(one)}", fix=fix)
+        for one in differing
+    ]
+
+
+def why(one: Difference) -> str:
+    """Return in words how two tensors differ."""
+    if one.kind in {"shape", "missing"}:
+        return one.said
+    error = "no finite error" if one.error is None else f"error {one.error:.3g}"
+    return f"{error}, tolerance {one.tolerance:.3g} ({one.said})"
+
+
+def _first(matching: Matching, place: int, run: Manifest, summaries: Summaries) -> First:
+    matched = matching.matched[place]
+    module = matched.passage.module
+    suspect = module if matched.fed_alike else _parent(module, run)
+    kinds = run.classes.get(suspect, ())
+    return First(
+        matched=matched,
+        kind=next(iter(run.classes.get(module, ())), ""),
+        suspect=suspect,
+        suspect_kinds=kinds,
+        before=matching.matched[place - 1].passage.module if place else "",
+        covered=summaries.covers(kinds),
+        changed=tuple(summaries.changes(kinds)),
+    )
+
+
+def _parent(module: str, run: Manifest) -> str:
+    """Return the nearest recorded module around one; a list of modules does not run, and is none."""
+    while module:
+        module = module.rpartition(".")[0]
+        if module in run.classes:
+            return module
+    return ""
+
+
+def _notes(reference: Manifest, run: Manifest, summaries: Summaries) -> list[str]:
+    notes = []
+    for side, manifest in (("reference", reference), ("run", run)):
+        said = ", ".join(f"{name} {version}" for name, version in manifest.made_by.items())
+        notes.append(f"{side}: {said}, {len(manifest.passages)} passages of {len(manifest.classes)} modules")
+    for name, version in run.made_by.items():
+        if (asked := summaries.known.get(name)) and asked != version:
+            notes.append(f"the run had {name} {version}, and what changed is told of {asked}: --wheel names another")
+    return notes

@@ -1,0 +1,186 @@
+"""Hooks: a model that runs → a dump of what its modules were given and gave. Needs torch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from npu_recipes.dumps.layout import Manifest, Passage, Tensor
+from npu_recipes.dumps.storing import Store
+
+# What wraps modules: a model that is sharded or compiled is compared with one that is not.
+_WRAPPERS = re.compile(r"(?:^|\.)(?:_fsdp_wrapped_module|_checkpoint_wrapped_module|_orig_mod|module)(?=\.|$)")
+# Types that numpy does not have, and some that are as exact in 32 bits.
+_AS_THEY_ARE = {torch.float32, torch.float64, torch.bool}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What of a model is recorded.
+
+    Args:
+        calls: how many of its forwards.
+        skip: how many before them are not.
+        only: a regular expression: only modules whose path this is found in, and the model itself.
+        elements: how many elements of a tensor, evenly spread; 0 for all.
+    """
+
+    calls: int = 1
+    skip: int = 0
+    only: str = ""
+    elements: int = 65536
+
+
+@contextmanager
+def dump_forward(model: nn.Module, file: str | Path, **wanted: Any) -> Iterator[None]:
+    """Record what the modules of a model are given and give, while the block runs.
+
+    Args:
+        model: the model; sharded ones are recorded by rank, each into a file of its own.
+        file: the ``.npz`` to write, at the end of the block.
+        wanted: `calls`, `skip`, `only` and `elements`, as in `Wanted`.
+
+    Raises:
+        RecipeError: the file cannot be written.
+    """
+    recorder = Recorder(model, Path(file), Wanted(**wanted))
+    try:
+        yield
+    finally:
+        recorder.finish()
+
+
+class Recorder:
+    """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded all that was asked for."""
+
+    def __init__(self, model: nn.Module, file: Path, wanted: Wanted) -> None:
+        self._store: Store | None = Store(file)
+        self._wanted, self._model, self._call = wanted, model, -1
+        self._running: list[tuple[nn.Module, tuple[Tensor, ...]]] = []
+        self._times: dict[str, int] = {}
+        self._passages: list[Passage] = []
+        self._paths = {module: _path(name) for name, module in model.named_modules()}
+        chosen = [module for module, path in self._paths.items() if module is model or re.search(wanted.only, path)]
+        self._handles = [
+            handle
+            for module in chosen
+            for handle in (
+                module.register_forward_pre_hook(self._before, with_kwargs=True),
+                module.register_forward_hook(self._after),
+            )
+        ]
+
+    @property
+    def modules(self) -> Mapping[nn.Module, str]:
+        """The modules with their paths."""
+        return self._paths
+
+    def finish(self) -> None:
+        """Take the hooks away and write the file, if that was not done before."""
+        for handle in self._handles:
+            handle.remove()
+        store, self._store = self._store, None
+        if store:
+            recorded = {one.module for one in self._passages}
+            classes = {path: _classes(module) for module, path in self._paths.items() if path in recorded}
+            store.finish(Manifest(passages=tuple(self._passages), classes=classes, made_by=_made_by(self._model)))
+
+    @property
+    def _recording(self) -> Store | None:
+        """Where to record, in the forwards that are to be; None in others."""
+        wanted = self._wanted
+        return self._store if wanted.skip <= self._call < wanted.skip + wanted.calls else None
+
+    def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if module is self._model and (not self._running or self._running[0][0] is module):
+            # A forward that failed has left its modules behind.
+            self._running, self._times = [], {}
+            self._call += 1
+        store = self._recording
+        if store and (self._running or module is self._model):
+            # What is given may be changed in place: it is written at once.
+            given = {**{str(number): value for number, value in enumerate(args)}, **kwargs}
+            self._running.append((module, tuple(_written(given, store, self._wanted.elements))))
+
+    def _after(self, module: nn.Module, _args: tuple[Any, ...], output: object) -> None:
+        # A layer whose activations are computed again for the gradient runs outside of any forward of the model.
+        store = self._recording
+        if not store or all(one is not module for one, _ in self._running):
+            return
+        running, inputs = self._running.pop()
+        while running is not module:  # those above it failed, and somebody caught that
+            running, inputs = self._running.pop()
+        path = self._paths[module]
+        self._passages.append(
+            Passage(
+                call=self._call - self._wanted.skip,
+                module=path,
+                time=self._times.get(path, 0),
+                inputs=inputs,
+                outputs=tuple(_written(output, store, self._wanted.elements)),
+            )
+        )
+        self._times[path] = self._times.get(path, 0) + 1
+        if module is self._model and self._call + 1 == self._wanted.skip + self._wanted.calls:
+            self.finish()
+
+
+def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
+    """Write every tensor among some values, and yield what is said of it."""
+    for name, tensor in _tensors(values, ""):
+        flat = tensor.detach().reshape(-1)
+        every = max(1, math.ceil(flat.numel() / elements)) if elements else 1
+        yield Tensor(
+            name=name,
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            shape=tuple(tensor.shape),
+            array=store.add(_portable(flat[::every])),
+            every=every,
+            not_finite=int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0,
+        )
+
+
+def _portable(flat: torch.Tensor) -> Any:  # an array of numpy's
+    if flat.is_floating_point() and flat.dtype not in _AS_THEY_ARE:
+        flat = flat.to(torch.float32)
+    return flat.contiguous().cpu().numpy()
+
+
+def _tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors in a value: of lists, dictionaries and transformers' outputs, not of caches and the like."""
+    if isinstance(value, torch.Tensor):
+        local = value.to_local() if hasattr(value, "to_local") else value
+        if not (local.is_meta or local.is_sparse or local.is_complex()):
+            yield name or "0", local
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _tensors(one, f"{name}.{key}".lstrip("."))
+    elif isinstance(value, (list, tuple)):
+        for number, one in enumerate(value):
+            yield from _tensors(one, f"{name}.{number}".lstrip("."))
+
+
+def _path(name: str) -> str:
+    return _WRAPPERS.sub("", name).lstrip(".")
+
+
+def _classes(module: nn.Module) -> tuple[str, ...]:
+    """Return a module's class and those it inherits from, without torch's and Python's own."""
+    kinds = [kind for kind in type(module).__mro__ if kind.__module__.split(".")[0] not in {"torch", "builtins"}]
+    return tuple(f"{kind.__module__}:{kind.__qualname__}" for kind in kinds or [type(module)])
+
+
+def _made_by(model: nn.Module) -> dict[str, str]:
+    device = next((str(one.device) for one in model.parameters()), "cpu")
+    patched = [one for one in metadata.distributions() if str(one.metadata["Name"]).lower().endswith("-npu")]
+    versions = {str(one.metadata["Name"]): one.version for one in patched}
+    return {"torch": torch.__version__, "device": device, **versions}

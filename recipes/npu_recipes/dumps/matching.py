@@ -1,0 +1,165 @@
+"""Matching: two dumps → how far each module's outputs lie apart, and the first where that is too far.
+
+A module's own children are through before it is: where all before a module agree and its outputs do not, it is either
+its own forward, or what its parent does between its parts; its inputs tell which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from npu_recipes.dumps.layout import Passage, Tensor
+from npu_recipes.dumps.storing import Array, Dump
+from npu_recipes.dumps.tolerances import tolerance_of
+
+Kind = Literal["within", "beyond", "shape", "missing"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How two tensors differ.
+
+    Args:
+        name: which of the module's.
+        kind: ``shape`` where they cannot be compared, ``missing`` where one side has none of that name.
+        error: the norm of their difference by that of the reference; None where it has no value.
+        tolerance: what it may be.
+        said: dtypes and shapes, as far as they matter.
+    """
+
+    name: str
+    kind: Kind
+    error: float | None
+    tolerance: float
+    said: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched:
+    """A passage of both dumps, with the differences of what it was given and what it gave."""
+
+    passage: Passage
+    inputs: tuple[Difference, ...]
+    outputs: tuple[Difference, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all that it gave is within its tolerance."""
+        return all(one.kind == "within" for one in self.outputs)
+
+    @property
+    def fed_alike(self) -> bool:
+        """Whether all that it was given is within its tolerance; what one side alone was given is not looked at."""
+        return all(one.kind in {"within", "missing"} for one in self.inputs)
+
+    @property
+    def error(self) -> float | None:
+        """The largest error of its outputs."""
+        return max((one.error for one in self.outputs if one.error is not None), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching:
+    """Two dumps compared.
+
+    Args:
+        matched: what both have, in the order in which the reference was through with it.
+        only_reference: modules that ran on that side alone.
+        only_run: modules that ran on the other side alone.
+    """
+
+    matched: tuple[Matched, ...]
+    only_reference: tuple[str, ...]
+    only_run: tuple[str, ...]
+
+    @property
+    def first(self) -> Matched | None:
+        """The first that does not agree."""
+        return next((one for one in self.matched if not one.agrees), None)
+
+    @property
+    def given(self) -> Matched | None:
+        """The first passage of the model itself that was given something else on each side."""
+        return next((one for one in self.matched if not one.passage.module and not one.fed_alike), None)
+
+
+def match(reference: Dump, run: Dump, factor: float) -> Matching:
+    """Compare two dumps.
+
+    Args:
+        reference: the one to trust.
+        run: the one to judge.
+        factor: by which every tolerance is multiplied.
+    """
+    theirs = {one.key: one for one in run.manifest.passages}
+    ours = {one.key for one in reference.manifest.passages}
+    matched = [
+        Matched(
+            passage=one,
+            inputs=tuple(_differences(one.inputs, theirs[one.key].inputs, reference, run, factor)),
+            outputs=tuple(_differences(one.outputs, theirs[one.key].outputs, reference, run, factor)),
+        )
+        for one in reference.manifest.passages
+        if one.key in theirs
+    ]
+    return Matching(
+        matched=tuple(matched),
+        only_reference=_modules(one for one in reference.manifest.passages if one.key not in theirs),
+        only_run=_modules(one for one in run.manifest.passages if one.key not in ours),
+    )
+
+
+def _modules(passages: Iterator[Passage]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.module for one in passages))
+
+
+def _differences(
+    ours: Sequence[Tensor], theirs: Sequence[Tensor], reference: Dump, run: Dump, factor: float
+) -> Iterator[Difference]:
+    others = {one.name: one for one in theirs}
+    for one in ours:
+        other = others.pop(one.name, None)
+        if other is None:
+            yield _missing(one, "the reference")
+        elif one.shape != other.shape or one.every != other.every:
+            said = f"{one.dtype}{list(one.shape)} and {other.dtype}{list(other.shape)}"
+            yield Difference(name=one.name, kind="shape", error=None, tolerance=0.0, said=said)
+        else:
+            yield _difference(one, other, reference.array(one.array), run.array(other.array), factor)
+    for other in others.values():
+        yield _missing(other, "the run")
+
+
+def _missing(one: Tensor, side: str) -> Difference:
+    return Difference(name=one.name, kind="missing", error=None, tolerance=0.0, said=f"only {side} has it")
+
+
+def _difference(one: Tensor, other: Tensor, here: Array, there: Array, factor: float) -> Difference:
+    tolerance = factor * max(tolerance_of(one.dtype), tolerance_of(other.dtype))
+    error = _error(here, there)
+    broken = one.not_finite != other.not_finite
+    said = one.dtype if one.dtype == other.dtype else f"{one.dtype} and {other.dtype}"
+    if broken:
+        said += f", {one.not_finite} and {other.not_finite} elements NaN or infinite"
+    return Difference(
+        name=one.name,
+        kind="beyond" if broken or error is None or error > tolerance else "within",
+        error=error,
+        tolerance=tolerance,
+        said=said,
+    )
+
+
+def _error(here: Array, there: Array) -> float | None:
+    """Return the norm of the difference by that of the reference; None where one is zero or not finite, alone."""
+    both = np.isfinite(here) & np.isfinite(there)
+    if not np.array_equal(here[~both], there[~both], equal_nan=True):
+        return None
+    difference, size = np.linalg.norm(there[both] - here[both]), np.linalg.norm(here[both])
+    if difference == 0:
+        return 0.0
+    return float(difference / size) if size > 0 and np.isfinite(difference) and np.isfinite(size) else None

@@ -1,0 +1,79 @@
+"""Storing: arrays → an ``.npz`` that grows while a model runs, and back again, one array at a time."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from npu_recipes.dumps.layout import MANIFEST, Manifest, as_json, of_json
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import replacing
+
+Array = npt.NDArray[Any]
+
+
+class Store:
+    """Writes a dump; its file appears when the manifest is there, and not at all where that never comes."""
+
+    def __init__(self, file: Path) -> None:
+        self._stack = ExitStack()
+        stream = self._stack.enter_context(replacing(file, option="--out"))
+        # Not deflated: numbers of a model hardly get smaller by it.
+        self._zip = self._stack.enter_context(zipfile.ZipFile(stream, "w"))
+        self._number = 0
+
+    def add(self, array: Array) -> int:
+        """Write an array and return its number."""
+        number, self._number = self._number, self._number + 1
+        with self._zip.open(f"{number}.npy", "w", force_zip64=True) as place:
+            np.lib.format.write_array(place, array, allow_pickle=False)
+        return number
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest and let the file appear."""
+        self._zip.writestr(MANIFEST, json.dumps(as_json(manifest)))
+        self._stack.close()
+
+    def abandon(self, kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+        """Leave nothing behind."""
+        self._stack.__exit__(kind, error, where)
+
+
+class Dump:
+    """A dump that lies on disk.
+
+    Attributes:
+        name: as it was named.
+        manifest: what it says of itself.
+    """
+
+    def __init__(self, name: str, archive: zipfile.ZipFile) -> None:
+        self.name = name
+        self._zip = archive
+        self.manifest: Manifest = of_json(json.loads(archive.read(MANIFEST)))
+
+    def array(self, number: int) -> Array:
+        """Return an array as 64-bit floats; of truth values and whole numbers likewise, as far as those are exact."""
+        with self._zip.open(f"{number}.npy") as place:
+            return np.lib.format.read_array(place, allow_pickle=False).astype(np.float64)
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[Dump]:
+    """Yield a dump; raises `RecipeError` where the file is none, or is cut off."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            dump = Dump(str(file), archive)
+            yield dump
+    except (OSError, zipfile.BadZipFile, ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"is no dump that can be read: {getattr(error, 'strerror', None) or error}"
+        fix = "name a file that `npu-recipes dump` or `dump_forward` wrote to its end"
+        raise RecipeError(Problem(where=str(file), what=what, fix=fix)) from error

@@ -1,0 +1,74 @@
+"""Watching: a program that is not to be edited → dumps of the models that it runs. Needs torch.
+
+Each model that is called on its own, not by another module, is one to record: the first into the file that was named,
+the second into one with ``-2`` in its name, and so on.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from npu_recipes.dumps.hooks import Recorder, Wanted
+from npu_recipes.errors import Problem, RecipeError
+
+_RANK = "{rank}"
+
+
+class Watch:
+    """Sees every module that is called, from its making to `finish`.
+
+    Args:
+        file: where to, with ``{rank}`` for the number of this process.
+        wanted: what of each model.
+    """
+
+    def __init__(self, file: str, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._file = file_of(file, os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "1"))
+        self._recorders: list[Recorder] = []
+        self._known: set[nn.Module] = set()
+        self._depth = 0
+        self._call = nn.Module.__call__
+        watch, call = self, self._call
+
+        def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # in the place of torch's own
+            watch.see(module)
+            watch._depth += 1
+            try:
+                return call(module, *args, **kwargs)
+            finally:
+                watch._depth -= 1
+
+        nn.Module.__call__ = called
+
+    def see(self, module: nn.Module) -> None:
+        """Record a module from now on where it is a model: not called by another, nor a part of one that was."""
+        if self._depth or module in self._known or next(module.parameters(), None) is None:
+            return
+        number = len(self._recorders) + 1
+        file = self._file if number == 1 else self._file.with_stem(f"{self._file.stem}-{number}")
+        recorder = Recorder(module, file, self._wanted)
+        self._recorders.append(recorder)
+        self._known.update(recorder.modules)
+
+    def finish(self) -> list[Path]:
+        """Stop watching and write what was not written yet; returns the files."""
+        nn.Module.__call__ = self._call
+        for recorder in self._recorders:
+            recorder.finish()
+        count = len(self._recorders)
+        return [self._file, *(self._file.with_stem(f"{self._file.stem}-{one}") for one in range(2, count + 1))][:count]
+
+
+def file_of(name: str, rank: str, world: str) -> Path:
+    """Return the file of this process; raises `RecipeError` where several would write the same."""
+    if _RANK not in name and world not in {"", "1"}:
+        what = f"is one file, and {world} processes would write it"
+        raise RecipeError(
+            Problem(where=f"--out {name}", what=what, fix=f"name one for each: {Path(name).stem}-{_RANK}.npz")
+        )
+    return Path(name.replace(_RANK, rank or "0"))

@@ -1,0 +1,1 @@
+"""Reporting: a comparison → text, JSON, or a page with curves, which matplotlib draws."""

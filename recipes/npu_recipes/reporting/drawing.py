@@ -1,0 +1,114 @@
+"""Drawing: a metric that was measured → its curves and their relative error, as an SVG whose colours a page chooses.
+
+matplotlib knows no colours that depend on the reader's: it draws with some that stand for their names, and those become
+CSS variables. Text stays text, in the page's own font.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context, rcdefaults, rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from npu_recipes.comparing.curves import Curve
+from npu_recipes.comparing.verdict import Judged
+from npu_recipes.runs.series import Steps, Values
+
+_STANDING_FOR = {"text": "#010101", "grid": "#020202", "reference": "#030303", "run": "#040404", "limit": "#050505"}
+_SETTINGS: dict[Any, Any] = {  # of matplotlib's many names, each with its own type
+    "svg.fonttype": "none",
+    "font.size": 9.0,
+    "text.color": _STANDING_FOR["text"],
+    "axes.edgecolor": _STANDING_FOR["grid"],
+    "axes.labelcolor": _STANDING_FOR["text"],
+    "xtick.color": _STANDING_FOR["text"],
+    "ytick.color": _STANDING_FOR["text"],
+    "grid.color": _STANDING_FOR["grid"],
+    "path.simplify": True,
+}
+# More points than that are not seen on a screen.
+_BUCKETS = 500
+
+
+def picture(one: Judged) -> str:
+    """Return the curves of a metric above their relative error, as an ``<svg>`` element."""
+    with rc_context():
+        rcdefaults()  # what somebody prefers for figures of their own must not change a report
+        rcParams.update({**_SETTINGS, "svg.hashsalt": one.metric})
+        figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+        curves, errors = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        _curve(curves, one.reference, "reference", "reference")
+        _curve(curves, one.run, "run", "run")
+        _errors(errors, one)
+        curves.legend(frameon=False, ncols=2, loc="best")
+        for axes in (curves, errors):
+            axes.grid(visible=True, alpha=0.6, linewidth=0.6)
+            axes.spines[["top", "right"]].set_visible(False)
+        errors.xaxis.set_major_locator(MaxNLocator(integer=True))
+        content = io.StringIO()
+        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
+    return _for_a_page(content.getvalue())
+
+
+def _curve(axes: Axes, curve: Curve, colour: str, label: str) -> None:
+    own = _STANDING_FOR[colour]
+    steps, values = thinned(curve.steps, curve.mean)
+    marker = "." if len(steps) <= _BUCKETS / 10 else "None"
+    axes.plot(steps, values, color=own, linewidth=1.3, label=label, marker=marker, markersize=4.0)
+    if curve.spread is not None and len(curve.steps) <= 2 * _BUCKETS:
+        axes.fill_between(
+            curve.steps, curve.mean - curve.spread, curve.mean + curve.spread, color=own, alpha=0.18, linewidth=0
+        )
+
+
+def _errors(axes: Axes, one: Judged) -> None:
+    steps, errors = thinned(one.aligned.steps, np.where(np.isfinite(one.aligned.error), one.aligned.error, np.nan))
+    axes.plot(steps, errors, color=_STANDING_FOR["run"], linewidth=0.9)
+    axes.axhspan(0, one.threshold, color=_STANDING_FOR["limit"], alpha=0.16, linewidth=0)
+    axes.axhline(one.threshold, color=_STANDING_FOR["limit"], linewidth=1.0, linestyle="--")
+    for broken in one.aligned.steps[np.isposinf(one.aligned.error)][:_BUCKETS]:
+        axes.axvline(broken, color=_STANDING_FOR["limit"], linewidth=0.8)
+    # A few steps far away must not hide what the others do.
+    usual = errors[np.isfinite(errors)]
+    top = max(2.5 * one.threshold, 1.2 * float(np.quantile(usual, 0.98))) if len(usual) else 1.0
+    axes.set_ylim(0, top or 1.0)
+    axes.set_ylabel("relative error")
+    axes.set_xlabel("step")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
+
+
+def thinned(steps: Steps, values: Values) -> tuple[Steps, Values]:
+    """Return so many points that a screen can show them: of each stretch the lowest and the highest."""
+    if len(steps) <= 2 * _BUCKETS:
+        return steps, values
+    kept = [
+        index for stretch in np.array_split(np.arange(len(steps)), _BUCKETS) for index in _extremes(values, stretch)
+    ]
+    return steps[kept], values[kept]
+
+
+def _extremes(values: Values, stretch: Steps) -> list[int]:
+    known = stretch[np.isfinite(values[stretch])]
+    if not len(known):
+        return [int(stretch[0])]
+    return sorted({int(known[values[known].argmin()]), int(known[values[known].argmax()])})
+
+
+def _for_a_page(document: str) -> str:
+    """Return the element of an SVG document: without its prologue, with the page's colours and font."""
+    element = document[document.index("<svg") :]
+    for name, colour in _STANDING_FOR.items():
+        element = element.replace(colour, f"var(--{name})")
+    # Groups are numbered in every picture alike, and a page may have each identifier once.
+    element = re.sub(r'<g id="[a-z]+_?\d+(?:_\d+)*">', "<g>", element)
+    element = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", element)
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    return re.sub(
+        r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", element, count=1), count=1
+    )

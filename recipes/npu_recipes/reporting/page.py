@@ -1,0 +1,132 @@
+"""Page: a comparison → one HTML page with curves, which loads nothing from anywhere and needs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from importlib.resources import files
+
+from npu_recipes.comparing.curves import Curve
+from npu_recipes.comparing.verdict import Comparison, Judged
+from npu_recipes.reporting.drawing import picture
+from npu_recipes.reporting.words import described, percent, step, verdict
+from npu_recipes.runs.series import Run
+
+_HEADINGS = (
+    ("metric", ""),
+    ("verdict", ""),
+    ("limit", "the largest mean error it may have"),
+    ("mean error", "mean(|run - reference| / |reference|) over the common steps"),
+    ("largest", "the largest relative error of a step"),
+    ("at step", "where that is"),
+    ("diverges at", "the first step whose error is above the limit"),
+    ("for good", "the first step from which on every error is above the limit"),
+    ("error / mean", "sum of the differences by sum of the reference: for metrics near zero"),
+    ("steps", "over which the mean is taken"),
+)
+_OF_SEEDS = (
+    ("spread ref.", "of the seeds of the reference: standard deviation by mean"),
+    ("spread run", "likewise of the run"),
+)
+
+
+def page(comparison: Comparison, *, tell: Callable[[str], None]) -> str:
+    """Return the page.
+
+    Args:
+        comparison: what it shows.
+        tell: takes what is being drawn, for whoever waits.
+    """
+    several = len(comparison.reference) > 1 or len(comparison.run) > 1
+    style = files("npu_recipes.reporting").joinpath("page.css").read_text("utf-8")
+    judged = [one for one in comparison.metrics if one.limit is not None]
+    others = [one for one in comparison.metrics if one.limit is None]
+    return "\n".join(
+        [
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>Precision: {escape(comparison.verdict)}</title><style>{style}</style></head><body>",
+            *_head(comparison),
+            _table(judged, several=several),
+            *_figures(judged, tell),
+            *_rest(others, tell, several=several),
+            *_one_sided(comparison),
+            "</body></html>\n",
+        ]
+    )
+
+
+def _head(comparison: Comparison) -> Iterator[str]:
+    yield "<h1>Precision comparison</h1>"
+    yield f'<p class="verdict {comparison.verdict}">{escape(verdict(comparison))}</p>'
+    for problem in comparison.problems:
+        yield f'<p class="unusable">{escape(str(problem))}</p>'
+    yield '<table class="sides">'
+    yield from _side("reference", comparison.reference)
+    yield from _side("run", comparison.run)
+    yield "</table>"
+
+
+def _side(side: str, runs: Sequence[Run]) -> Iterator[str]:
+    for run in runs:
+        notes = "".join(f'<div class="note">{escape(note)}</div>' for note in run.notes)
+        yield f'<tr><td class="key {side}">{side}</td><td>{escape(described(run))}{notes}</td></tr>'
+
+
+def _table(shown: Sequence[Judged], *, several: bool) -> str:
+    if not shown:
+        return ""
+    headings = (*_HEADINGS, *_OF_SEEDS) if several else _HEADINGS
+    heads = "".join(f'<th title="{escape(title)}">{escape(name)}</th>' for name, title in headings)
+    rows = "".join(f"<tr>{''.join(_cells(one, several=several))}</tr>" for one in shown)
+    return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cells(one: Judged, *, several: bool) -> Iterator[str]:
+    measure = one.measure
+    yield f"<td>{escape(one.metric)}</td>"
+    yield f'<td class="status {one.status.split()[-1]}">{escape(one.status)}</td>'
+    values = (
+        percent(one.limit),
+        percent(measure.mean),
+        percent(measure.largest),
+        step(measure.largest_at),
+        step(measure.first),
+        step(measure.for_good),
+        percent(measure.to_mean),
+        str(measure.steps),
+        *(map(_spread, (one.reference, one.run)) if several else ()),
+    )
+    yield from (f"<td>{escape(value)}</td>" for value in values)
+
+
+def _spread(curve: Curve) -> str:
+    return percent(curve.relative_spread)
+
+
+def _figures(shown: Sequence[Judged], tell: Callable[[str], None]) -> Iterable[str]:
+    yield '<div class="curves">'
+    for number, one in enumerate(shown, start=1):
+        tell(f"drawing {number} of {len(shown)}: {one.metric}")
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in one.notes)
+        mark = f'<span class="{one.status.split()[-1]}">{escape(one.status)}</span>'
+        numbers = f"mean error {percent(one.measure.mean)}, largest {percent(one.measure.largest)}"
+        said = f'<p class="note">{mark}; {numbers}</p>{notes}'
+        yield f"<figure><h3>{escape(one.metric)}</h3>{said}{picture(one)}</figure>"
+    yield "</div>"
+
+
+def _rest(others: Sequence[Judged], tell: Callable[[str], None], *, several: bool) -> Iterator[str]:
+    if others:
+        yield f"<details><summary>{len(others)} metrics without a limit</summary>"
+        yield _table(others, several=several)
+        yield from _figures(others, tell)
+        yield "</details>"
+
+
+def _one_sided(comparison: Comparison) -> Iterator[str]:
+    for side, names in (("reference", comparison.only_reference), ("run", comparison.only_run)):
+        if names:
+            listed = escape(", ".join(names))
+            yield f"<details><summary>{len(names)} metrics that only the {side} has</summary><p>{listed}</p></details>"

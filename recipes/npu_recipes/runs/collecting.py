@@ -1,0 +1,95 @@
+"""Collecting: values in the order they were logged → series, where each step stands once.
+
+A run that is resumed from a checkpoint logs steps again, in the same log: from where the step goes back, what was
+logged for later steps belongs to a past that the run has left, whether it reached those steps again or not.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+
+from npu_recipes.runs.series import Series, Steps, Values
+
+_SHOWN = 3
+_NONE = np.iinfo(np.int64).max
+
+
+class _Samples:
+    """The values of one metric as they came: compact, since a long run has millions of them."""
+
+    def __init__(self) -> None:
+        self.orders, self.steps, self.values = array("q"), array("q"), array("d")
+
+    def add(self, order: int, step: int, value: float) -> None:
+        self.orders.append(order)
+        self.steps.append(step)
+        self.values.append(value)
+
+
+class Collector:
+    """Takes records in the order they were logged, and each record's values."""
+
+    def __init__(self) -> None:
+        self._samples: dict[str, _Samples] = {}
+        self._order = 0
+        self._step = 0
+        self._first: int | None = None
+        # From which record on, to which step, and from which step the run went back.
+        self._returns: list[tuple[int, int, int]] = []
+
+    def record(self, step: int) -> None:
+        """Begin a record: what is added from now on was logged for this step."""
+        self._order += 1
+        if self._order > 1 and step < self._step:
+            self._returns.append((self._order, step, self._step))
+        self._step = step
+        self._first = step if self._first is None else min(step, self._first)
+
+    def add(self, metric: str, value: float) -> None:
+        """Add a value to the record that was begun last."""
+        self._samples.setdefault(metric, _Samples()).add(self._order, self._step, value)
+
+    def __bool__(self) -> bool:
+        return bool(self._samples)
+
+    def series(self) -> dict[str, Series]:
+        """Return every metric; of a step that was logged twice the later value."""
+        return {name: self._cleared(samples) for name, samples in self._samples.items()}
+
+    def notes(self) -> Iterator[str]:
+        """Yield in words what was left out."""
+        begun_again = [back for _, back, _ in self._returns if back == self._first]
+        resumed = [(back, last) for _, back, last in self._returns if back != self._first]
+        if begun_again:
+            what = "begins" if len(begun_again) == 1 else f"begins {len(begun_again)} times"
+            yield f"{what} again at step {self._first}: several runs in one log; only the last of them counts"
+        if resumed:
+            shown = ", ".join(f"from step {last} to {back}" for back, last in resumed[:_SHOWN])
+            more = f" and {len(resumed) - _SHOWN} times more" if len(resumed) > _SHOWN else ""
+            yield f"goes back {shown}{more}: it was resumed; what was logged for later steps before that is left out"
+        if repeated := sum(self._repeated(samples) for samples in self._samples.values()):
+            yield f"{repeated} values were logged twice for their step: the later ones count"
+
+    def _cleared(self, samples: _Samples) -> Series:
+        steps, values = self._kept(samples)
+        # The first of each step, seen from the end, is the last that was logged.
+        unique, index = np.unique(steps[::-1], return_index=True)
+        return Series(steps=unique, values=values[::-1][index])
+
+    def _repeated(self, samples: _Samples) -> int:
+        steps, _ = self._kept(samples)
+        return len(steps) - len(np.unique(steps))
+
+    def _kept(self, samples: _Samples) -> tuple[Steps, Values]:
+        """Return the steps and values that no later return of the run has left behind."""
+        steps, values = np.array(samples.steps, dtype=np.int64), np.array(samples.values, dtype=np.float64)
+        if not self._returns:
+            return steps, values
+        since = np.array([order for order, _, _ in self._returns])
+        back = np.array([step for _, step, _ in self._returns], dtype=np.int64)
+        lowest = np.append(np.minimum.accumulate(back[::-1])[::-1], _NONE)
+        keep = steps <= lowest[np.searchsorted(since, np.array(samples.orders), side="right")]
+        return steps[keep], values[keep]

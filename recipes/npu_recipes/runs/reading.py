@@ -1,0 +1,94 @@
+"""Reading: paths → runs. Which form a file has, its content says, not its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from glob import glob
+from pathlib import Path
+
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.runs import consolelog, events, tables
+from npu_recipes.runs.collecting import Collector
+from npu_recipes.runs.jsonlog import read_json
+from npu_recipes.runs.series import Run
+
+_FORMS = "verl's console log, the file logger's jsonl, TensorBoard's event files, CSV, or a wandb history (CSV, JSON)"
+
+
+def read_groups(*groups: str) -> list[list[Run]]:
+    """Read groups of runs.
+
+    Args:
+        groups: each a file or folder, several with commas between them, or a pattern such as ``gpu-*.log``;
+            ``FILE#RUN`` names one run of an export that holds several.
+
+    Returns:
+        The runs of each group, in the order they were named.
+
+    Raises:
+        RecipeError: some of them cannot be read; it lists them all.
+    """
+    problems: list[Problem] = []
+    read = [[_attempted(name, problems) for name in _members(group, problems)] for group in groups]
+    if problems:
+        raise RecipeError(problems)
+    return [[run for run in runs if run] for runs in read]
+
+
+def _members(group: str, problems: list[Problem]) -> Iterable[str]:
+    """Return the names that a group is written as."""
+    if Path(group).exists():
+        return [group]
+    names = [name for part in group.split(",") if part for name in sorted(glob(part)) or [part]]  # noqa: PTH207  # of any path
+    if not names:
+        problems.append(Problem(where=repr(group), what="names no file", fix="name what a run has logged"))
+    return names
+
+
+def _attempted(name: str, problems: list[Problem]) -> Run | None:
+    try:
+        return read_run(name)
+    except RecipeError as error:
+        problems.extend(error.problems)
+    except OSError as error:
+        problems.append(Problem(where=name, what=f"cannot be read: {error.strerror or error}"))
+    return None
+
+
+def read_run(name: str) -> Run:
+    """Read what one run logged; raises `RecipeError` where it is of no form that is known, or holds no metrics."""
+    path, _, run = (name, "", "") if Path(name).exists() else name.partition("#")
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise RecipeError(Problem(where=path, what="there is no such file", fix="name what a run has logged"))
+    collector = Collector()
+    form, notes = _read(place, collector, run)
+    if run and form != tables.FORM:
+        what = f"a {form} holds one run, which has no name"
+        raise RecipeError(Problem(where=name, what=what, fix=f"name it as {path}"))
+    if not collector:
+        what = "holds no metrics with steps"
+        raise RecipeError(Problem(where=path, what=what, fix=f"name {_FORMS}"))
+    return Run(name=name, form=form, metrics=collector.series(), notes=(*notes, *collector.notes()))
+
+
+def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
+    """Read a file by the first form that fits; returns that form and notes."""
+    if folder := events.event_folder(place):
+        events.read_events(folder, collector)
+        return events.FORM, []
+    if place.is_dir():
+        what = "is a folder without event files of TensorBoard"
+        raise RecipeError(Problem(where=str(place), what=what, fix="name a file in it"))
+    if _begins_as_json(place):
+        form, notes = read_json(place, collector)
+        if form:
+            return form, notes
+    elif tables.read_table(place, collector, run):
+        return tables.FORM, []
+    return consolelog.FORM, consolelog.read_console(place, collector)
+
+
+def _begins_as_json(file: Path) -> bool:
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        return next((line.lstrip()[:1] for line in lines if line.strip()), "") in {"{", "["}

@@ -1,0 +1,55 @@
+"""Records: dictionaries with a step and metrics, as loggers and exports have them → a collector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from npu_recipes.runs.collecting import Collector
+from npu_recipes.runs.numbers import LARGEST, number
+
+# What a step is called, by verl's own loggers, by wandb and in tables; the first that is there counts.
+STEPS = ("step", "_step", "global_step", "training/global_step", "trainer/global_step", "iteration")
+# Numbers that JSON cannot hold, as wandb writes them.
+_WORDS = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"}
+
+
+def step_name(names: Iterable[str]) -> str:
+    """Return which of the names is the step; empty where none is."""
+    known = {name.lower().strip(): name for name in reversed(list(names))}
+    return next((known[name] for name in STEPS if name in known), "")
+
+
+def step_of(value: object) -> int | None:
+    """Return the step that a value is; None where it is none."""
+    if isinstance(value, str):
+        value = number(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if abs(value) < LARGEST and value == int(value) else None
+
+
+def take(record: Mapping[str, object], step: int, collector: Collector, *, null_is_nan: bool) -> bool:
+    """Take a record's numbers; returns whether one of them was a null that stands for NaN or infinity.
+
+    Args:
+        record: names with values of any kind; what is no number is passed over, and so is what wandb adds itself.
+        step: the record's.
+        collector: what takes them.
+        null_is_nan: whether a null is a value that JSON cannot hold, or one that was not logged.
+    """
+    collector.record(step)
+    nulls = False
+    for name, value in record.items():
+        if value is None and null_is_nan:
+            nulls = True
+            collector.add(name, math.nan)
+        elif not name.startswith("_") and (known := _known(value)) is not None:
+            collector.add(name, known)
+    return nulls
+
+
+def _known(value: object) -> float | None:
+    if isinstance(value, str):
+        return float(value) if value in _WORDS else None
+    return number(str(value)) if isinstance(value, (int, float)) else None

@@ -1,0 +1,47 @@
+"""Series: the values of a metric by step, and a run as a name with many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Steps = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Series:
+    """One metric of one run.
+
+    Args:
+        steps: ascending, each once.
+        values: as many; NaN and infinities are kept, since they say something.
+    """
+
+    steps: Steps
+    values: Values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """What one run logged.
+
+    Args:
+        name: as its user named it.
+        form: what kind of file it was read from.
+        metrics: by name, in the order of their first appearance.
+        notes: what was odd, and how it was understood.
+    """
+
+    name: str
+    form: str
+    metrics: Mapping[str, Series]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> Steps:
+        """Every step at which anything was logged."""
+        return np.unique(np.concatenate([one.steps for one in self.metrics.values()]))

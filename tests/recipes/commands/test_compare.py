@@ -1,0 +1,155 @@
+"""`compare`: exit codes, text, JSON by its schema, and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ..samples import REWARD, Log, compare, log, write_console, write_csv, write_file_log
+
+SCHEMA = json.loads((Path(__file__).resolve().parents[3] / "docs" / "comparison.schema.json").read_text("utf-8"))
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> Path:
+    return write_console(tmp_path / "gpu.log", log(range(1, 21)))
+
+
+def npu(folder: Path, factor: float = 1.01) -> Path:
+    return write_file_log(folder / "npu.jsonl", log(range(1, 21), factor=factor))
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1.01, 0), (1.03, 1), (1.05, 1)])
+def test_the_exit_code_is_the_verdict(gpu: Path, tmp_path: Path, factor: float, code: int) -> None:
+    assert compare(gpu, npu(tmp_path, factor)) == code
+
+
+def test_the_text_says_all_of_it(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records: Log = [(step, {**data, "actor/lr": 1e-6, "only": 1.0}) for step, data in log(range(1, 21), factor=1.03)]
+    file = write_csv(tmp_path / "npu.csv", records)
+    write_console(gpu, [(step, {**data, "actor/lr": 1e-6}) for step, data in log(range(1, 21))])
+    assert compare(gpu, file) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"reference: {gpu} (console log, 20 steps from 1 to 20, 3 metrics)"
+    heading, loss, reward = lines[3:6]
+    assert heading.split("  ")[0] == "metric"
+    assert loss.split() == ["train/loss", "beyond", "2.00%", "3.00%", "3.00%", *loss.split()[5:6], "1", "1", "20"]
+    assert reward.split()[:4] == [REWARD, "within", "4.00%", "3.00%"]
+    assert "1 more metrics have no limit: --all lists them, --limit gives them one" in lines
+    assert "only the run has: only" in lines
+    assert lines[-1] == "beyond the limit: train/loss (3.00%, limit 2.00%)"
+
+
+def test_all_lists_what_has_no_limit(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compare(gpu, npu(tmp_path), "--limit", "train/loss=none", "--all")
+    assert "train/loss           not judged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", [1.0, math.nan, math.inf, 0.0])
+def test_the_json_follows_its_schema(
+    gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], value: float
+) -> None:
+    records: Log = [(step, {**data, "odd": value, REWARD: value}) for step, data in log(range(1, 21))]
+    compare(gpu, write_console(tmp_path / "npu.log", records), "--json")
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    jsonschema.validate(found, SCHEMA)
+    assert {one["metric"] for one in found["metrics"]} == {REWARD, "train/loss"}
+    assert found["only_run"] == ["odd"]
+
+
+def test_the_schema_refuses_what_it_does_not_know(gpu: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compare(gpu, gpu, "--json")
+    found = json.loads(capsys.readouterr().out)
+    damages: list[dict[str, object]] = [{"verdict": "fine"}, {"metrics": [{}]}, {"schema": 2}]
+    for damage in damages:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**found, **damage}, SCHEMA)
+
+
+def test_what_cannot_be_told_is_2_and_still_shown(
+    gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write_console(tmp_path / "npu.log", [(step, {REWARD: 1.0}) for step in range(30, 40)])
+    assert compare(gpu, other) == 2
+    told = capsys.readouterr()
+    assert "not comparable" in told.out
+    assert "error: the comparison: no metric with a limit can be compared" in " ".join(told.err.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--limit", "x"],
+        ["--limit", "a=b"],
+        ["--steps", "1-5"],
+        ["--limits", "missing.yaml"],
+        ["--html", "no/such/page.html"],
+    ],
+)
+def test_wrong_usage_is_2_with_what_to_do(gpu: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(gpu, gpu, *arguments) == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_all_wrong_options_are_told_at_once(gpu: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(gpu, gpu, "--limit", "x", "--limit", "y", "--steps", "z") == 2
+    assert capsys.readouterr().err.count("error: ") == 3
+
+
+def test_limits_of_a_file_yield_to_options(gpu: Path, tmp_path: Path) -> None:
+    file = tmp_path / "limits.yaml"
+    file.write_text("'*': 0.1%\n", "utf-8")
+    other = npu(tmp_path)
+    assert compare(gpu, other, "--limits", file) == 1
+    assert compare(gpu, other, "--limits", file, "--limit", "*=2%") == 0
+
+
+def test_steps_bound_what_counts(gpu: Path, tmp_path: Path) -> None:
+    records = [*log(range(1, 11)), *log(range(11, 21), factor=2.0)]
+    other = write_console(tmp_path / "npu.log", records)
+    assert [compare(gpu, other, "--steps", steps) for steps in (":10", "11:", "5:10", "5:11")] == [0, 1, 0, 1]
+
+
+def test_a_page_is_written_whole_and_asks_for_nothing(gpu: Path, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    assert compare(gpu, npu(tmp_path), "--html", file) == 0
+    text = file.read_text("utf-8")
+    assert text.count("<svg") == 2
+    assert "<script" not in text
+    # Names of XML's own vocabularies; nothing is loaded by them.
+    assert {part.split('"')[0] for part in text.split("http:")[1:]} <= {
+        "//www.w3.org/2000/svg",
+        "//www.w3.org/1999/xlink",
+    }
+    assert "https:" not in text
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+@pytest.mark.thorough
+def test_the_same_runs_give_the_same_page(gpu: Path, tmp_path: Path) -> None:
+    other = npu(tmp_path)
+    pages = [tmp_path / "one.html", tmp_path / "two.html"]
+    for page in pages:
+        compare(gpu, other, "--html", page)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+@pytest.mark.thorough
+def test_time_grows_as_a_log_does(tmp_path: Path) -> None:
+    def seconds(steps: int) -> float:
+        data = {f"metric/{number}": 0.123456789 for number in range(40)}
+        records: Log = [(step, {REWARD: 1 + step, **data}) for step in range(1, steps + 1)]
+        file = write_console(tmp_path / "run.log", records)
+        began = time.process_time()
+        assert compare(file, file) == 0
+        return time.process_time() - began
+
+    seconds(100)
+    short, long = seconds(10_000), seconds(100_000)
+    assert long < 20 * short
+    assert long < 60

@@ -1,0 +1,145 @@
+"""Verdict: what of a comparison fails, what cannot be told, and what is explained."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from npu_recipes.comparing import DEFAULTS, Comparison, Judged, compare, read_limit
+from npu_recipes.runs import Run, Series
+
+from ..samples import REWARD
+
+STEPS = range(1, 11)
+
+
+def run(metrics: dict[str, dict[int, float]], name: str = "run") -> Run:
+    series = {
+        metric: Series(steps=np.array(list(values), dtype=np.int64), values=np.array(list(values.values())))
+        for metric, values in metrics.items()
+    }
+    return Run(name=name, form="console log", metrics=series)
+
+
+def constant(value: float, metric: str = REWARD) -> Run:
+    return run({metric: dict.fromkeys(STEPS, value)})
+
+
+def judged(reference: list[Run], other: list[Run], *limits: str) -> Comparison:
+    return compare(reference, other, [*map(read_limit, limits), *DEFAULTS], steps=(None, None))
+
+
+def only(comparison: Comparison) -> Judged:
+    (one,) = comparison.metrics
+    return one
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(1.0, "within"), (1.039, "within"), (0.961, "within"), (1.041, "beyond")]
+)
+def test_the_reward_may_differ_by_four_percent(value: float, verdict: str) -> None:
+    assert judged([constant(1.0)], [constant(value)]).verdict == verdict
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(1.019, "within"), (1.021, "beyond")])
+def test_the_loss_may_differ_by_two(value: float, verdict: str) -> None:
+    assert judged([constant(1.0, "train/loss")], [constant(value, "train/loss")]).verdict == verdict
+
+
+def test_one_nan_of_the_run_is_beyond_every_limit() -> None:
+    found = judged([constant(1.0)], [run({REWARD: {**dict.fromkeys(STEPS, 1.0), 7: math.nan}})])
+    assert (found.verdict, only(found).measure.first) == ("beyond", 7)
+    assert only(found).notes == ("the run is NaN or infinite at 1 steps where the reference is not",)
+
+
+def test_a_reference_of_zeros_cannot_be_judged() -> None:
+    found = judged([constant(0.0)], [constant(0.5)])
+    assert (found.verdict, only(found).status) == ("unusable", "not comparable")
+    assert only(found).notes == ("10 steps left out: the reference is zero there and the run is not",)
+    assert judged([constant(0.0)], [constant(0.0)]).verdict == "within"
+
+
+def test_a_run_that_drifts_away_within_its_limit_is_told_of() -> None:
+    reference = run({REWARD: dict.fromkeys(range(100), 1.0)})
+    found = judged([reference], [run({REWARD: {step: 1.0 if step < 90 else 1.1 for step in range(100)}})])
+    note = "within its limit in the mean, and above it at every step from 90 on: it drifts away"
+    assert (found.verdict, only(found).notes) == ("within", (note,))
+
+
+def test_other_intervals_are_explained() -> None:
+    found = judged([constant(1.0)], [run({REWARD: dict.fromkeys(range(2, 11, 4), 1.0)})])
+    note = "3 steps in common: the reference has 10 from 1 to 10, the run 3 from 2 to 10, every 4"
+    assert (found.verdict, only(found).measure.steps, only(found).notes) == ("within", 3, (note,))
+
+
+def test_no_step_in_common_is_explained() -> None:
+    found = judged([run({REWARD: {2: 1.0, 4: 1.0}})], [run({REWARD: {1: 1.0, 3: 1.0}})])
+    assert found.verdict == "unusable"
+    note = "no step in common: the reference has 2 from 2 to 4, every 2, the run 2 from 1 to 3, every 2"
+    assert only(found).notes == (note,)
+
+
+def test_metrics_of_one_side_are_named() -> None:
+    found = judged([run({REWARD: {1: 1.0}, "a": {1: 1.0}})], [run({REWARD: {1: 1.0}, "b": {1: 1.0}})])
+    assert (found.only_reference, found.only_run, found.verdict) == (("a",), ("b",), "within")
+
+
+def test_nothing_with_a_limit_cannot_be_judged() -> None:
+    found = judged([constant(1.0, "a")], [constant(1.0, "a")])
+    assert (found.verdict, only(found).status) == ("unusable", "not judged")
+    assert str(found.problems[0]).endswith("fix: --limit 'NAME=4%', for one that both have: a")
+
+
+def test_a_limit_that_somebody_asked_for_has_to_fit() -> None:
+    found = judged([constant(1.0)], [constant(1.0)], "train/los=2%")
+    assert (found.verdict, found.problems[0].where) == ("unusable", "train/los")
+
+
+def test_what_is_beyond_a_limit_stays_so_where_another_limit_does_not_fit() -> None:
+    assert judged([constant(1.0)], [constant(2.0)], "train/los=2%").verdict == "beyond"
+
+
+def test_a_limit_that_somebody_asked_for_has_to_be_told() -> None:
+    reference, other = run({REWARD: {1: 1.0}, "a": {1: 0.0}}), run({REWARD: {1: 1.0}, "a": {1: 1.0}})
+    assert judged([reference], [other]).verdict == "within"
+    found = judged([reference], [other], "a=4%")
+    assert (found.verdict, found.problems[0].where) == ("unusable", "a")
+
+
+def test_of_several_seeds_the_means_are_compared_and_the_spread_is_shown() -> None:
+    found = judged([constant(0.9), constant(1.1)], [constant(1.05), constant(0.95), constant(1.03)])
+    one = only(found)
+    assert found.verdict == "within"
+    assert one.measure.mean == pytest.approx(0.01)
+    assert one.reference.relative_spread == pytest.approx(math.sqrt(0.02))
+    assert one.run.runs == 3
+
+
+def test_seeds_count_where_all_of_them_are() -> None:
+    shorter = run({REWARD: dict.fromkeys(range(1, 6), 3.0)})
+    found = judged([constant(1.0), shorter], [constant(2.0)])
+    assert (only(found).measure.steps, only(found).measure.mean) == (5, 0.0)
+
+
+def test_a_seed_that_lacks_a_metric_is_told_of() -> None:
+    found = judged([constant(1.0), constant(1.0, "a")], [constant(1.0)])
+    assert only(found).notes == ("only 1 of the 2 runs of the reference logged it",)
+
+
+def test_one_seed_that_is_nan_is_not_averaged_away() -> None:
+    broken = run({REWARD: {**dict.fromkeys(STEPS, 1.0), 3: math.nan}})
+    assert judged([constant(1.0)], [constant(1.0), broken]).verdict == "beyond"
+
+
+def test_the_worst_stands_first() -> None:
+    metrics = {"a": {1: 1.0}, "train/loss": {1: 1.0}, REWARD: {1: 1.0}, "val/loss": {1: 0.0}}
+    other = {"a": {1: 9.0}, "train/loss": {1: 1.0}, REWARD: {1: 9.0}, "val/loss": {1: 1.0}}
+    found = judged([run(metrics)], [run(other)])
+    assert [(one.metric, one.status) for one in found.metrics] == [
+        (REWARD, "beyond"),
+        ("val/loss", "not comparable"),
+        ("train/loss", "within"),
+        ("a", "not judged"),
+    ]

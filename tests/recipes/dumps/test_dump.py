@@ -1,0 +1,161 @@
+"""`dump` and the hooks, with torch: what is recorded of a model that runs, and the module that was broken is found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+from environments import Torch, Unavailable, torch_environment
+from npu_recipes.cli import main
+from npu_recipes.dumps.layout import Manifest
+from npu_recipes.dumps.storing import opened
+
+pytestmark = pytest.mark.thorough
+
+ROOT = Path(__file__).resolve().parents[3]
+FORWARD = Path(__file__).with_name("forward.py")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def torch() -> Torch:
+    try:
+        return torch_environment()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def run(torch: Torch, tmp_path: Path) -> Run:
+    """Return what runs the Python that has torch, with npu-recipes and what it needs beside it."""
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    for name in ("rich", "pygments", "markdown-it-py", "mdurl"):  # pure Python, which any version can have
+        for path in {Path(str(one)).parts[0] for one in distribution(name).files or ()} - {".."}:
+            shutil.copytree(distribution(name).locate_file(path), beside / path, dirs_exist_ok=True)  # type: ignore[arg-type]
+    folders = map(str, (ROOT / "recipes", ROOT / "build_tools", beside))
+
+    def run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), **variables}
+        command = [str(torch.python), *map(str, arguments)]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def manifest(file: Path) -> Manifest:
+    with opened(file) as dump:
+        return dump.manifest
+
+
+def test_every_module_is_recorded_with_what_it_was_given_and_gave(run: Run, tmp_path: Path) -> None:
+    done = run("-m", "npu_recipes", "dump", "--out", "gpu.npz", "--", FORWARD)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    said = manifest(tmp_path / "gpu.npz")
+    layer = [f"layers.0.{name}" for name in ("attn.q", "attn.o", "attn", "norm")]
+    again = [name.replace("0", "1", 1) for name in layer]
+    assert [one.module for one in said.passages] == ["embed", *layer, "layers.0", *again, "layers.1", ""]
+    assert {one.time for one in said.passages} == {0}
+    by_module = {one.module: one for one in said.passages}
+    assert [(one.name, one.shape) for one in by_module["layers.0.attn"].inputs] == [("x", (2, 6, 8))]
+    assert [one.name for one in by_module["layers.0.attn"].outputs] == ["hidden"]
+    assert [(one.name, one.dtype) for one in by_module[""].outputs] == [("0", "bfloat16"), ("1.0", "float32")]
+    assert said.classes["layers.0.attn"] == ("__main__:Attention",)
+
+
+def test_the_function_that_was_broken_is_found_between_two_modules(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, arguments in (("gpu", ()), ("npu", ("--broken",))):
+        done = run("-m", "npu_recipes", "dump", "--out", f"{name}.npz", "--", FORWARD, *arguments)
+        assert done.returncode == 0, done.stderr
+    files = [str(tmp_path / f"{name}.npz") for name in ("gpu", "npu")]
+    assert main(["compare-dumps", files[0], files[0]]) == 0
+    assert main(["compare-dumps", *files]) == 1
+    text = capsys.readouterr().out
+    assert "first to diverge: layers.0.attn.o (torch.nn.modules.linear:Linear)" in text
+    assert "its inputs differ already: look at what layers.0.attn (__main__:Attention) computes before it" in text
+
+
+def test_each_model_and_each_process_has_a_file_and_calls_are_chosen(run: Run, tmp_path: Path) -> None:
+    options = ("--calls", "2", "--skip", "1", "--only", "norm", "--elements", "10")
+    done = run(
+        "-m",
+        "npu_recipes",
+        "dump",
+        "--out",
+        "a-{rank}.npz",
+        *options,
+        "--",
+        FORWARD,
+        "--twice",
+        RANK="3",
+        WORLD_SIZE="4",
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(file.name for file in tmp_path.glob("*.npz")) == ["a-3-2.npz", "a-3.npz"]
+    said = manifest(tmp_path / "a-3.npz")
+    recorded = [(call, module) for call in (0, 1) for module in ("layers.0.norm", "layers.1.norm", "")]
+    assert [(one.call, one.module) for one in said.passages] == recorded
+    with opened(tmp_path / "a-3.npz") as dump:
+        (tensor,) = said.passages[0].outputs
+        assert (tensor.every, tensor.shape, len(dump.array(tensor.array))) == (10, (2, 6, 8), 10)
+
+
+def test_several_processes_need_files_of_their_own(run: Run) -> None:
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", FORWARD, RANK="0", WORLD_SIZE="2")
+    assert done.returncode == 2
+    assert "name one for each: a-{rank}.npz" in done.stderr.replace("\n", " ")
+
+
+def test_the_programs_exit_code_is_kept_and_what_ran_is_written(run: Run, tmp_path: Path) -> None:
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", "-m", "forward", "--fail", PYTHONSAFEPATH="")
+    assert done.returncode != 7  # the module is not found in this folder
+    shutil.copy(FORWARD, tmp_path)
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", "-m", "forward", "--fail")
+    assert done.returncode == 7, done.stderr
+    assert manifest(tmp_path / "a.npz").passages
+
+
+def test_a_program_without_a_model_is_told_of_and_leaves_no_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "nothing.py").write_text("print('done')", "utf-8")
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", "nothing.py")
+    assert (done.returncode, done.stdout) == (2, "done\n")
+    assert "called no torch module that has parameters" in done.stderr.replace("\n", " ")
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def test_processes_that_import_it_record_without_a_command(run: Run, tmp_path: Path) -> None:
+    # Ray ends its workers so that nothing runs at their exit.
+    code = f"""
+import npu_recipes.dumps.everywhere, os, runpy
+runpy.run_path({str(FORWARD)!r}, run_name="__main__")
+os._exit(0)
+"""
+    done = run("-c", code, NPU_RECIPES_DUMP="ray-{rank}.npz", RANK="1", WORLD_SIZE="2")
+    assert done.returncode == 0, done.stderr
+    assert len(manifest(tmp_path / "ray-1.npz").passages) == 12
+    assert run("-c", "import npu_recipes.dumps.everywhere as e; assert e.WATCH is None").returncode == 0
+
+
+def test_a_block_of_ones_own_program(run: Run, tmp_path: Path) -> None:
+    code = f"""
+import runpy, torch
+from npu_recipes.dumps.hooks import dump_forward
+torch.manual_seed(0)
+model = runpy.run_path({str(FORWARD)!r})["Model"]()
+with dump_forward(torch.nn.Sequential(model), "own.npz", elements=0):
+    torch.nn.Sequential(model)(torch.arange(6).reshape(1, 6))
+with dump_forward(model, "own.npz"):
+    model(torch.arange(6).reshape(1, 6))
+assert not model._forward_hooks and not model.layers[0].norm._forward_pre_hooks
+"""
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert len(manifest(tmp_path / "own.npz").passages) == 12

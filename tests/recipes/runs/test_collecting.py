@@ -1,0 +1,72 @@
+"""Collecting: what becomes of steps that a resumed run logs again."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npu_recipes.runs.collecting import Collector
+
+
+def collected(records: list[tuple[int, dict[str, float]]]) -> Collector:
+    collector = Collector()
+    for step, data in records:
+        collector.record(step)
+        for metric, value in data.items():
+            collector.add(metric, value)
+    return collector
+
+
+def by_step(collector: Collector, metric: str = "a") -> dict[int, float]:
+    series = collector.series()[metric]
+    return dict(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+
+
+def test_a_resumed_run_leaves_behind_what_it_logged_for_later_steps() -> None:
+    past = [(step, {"a": 1.0}) for step in range(1, 11)]
+    resumed = collected([*past, *((step, {"a": 2.0}) for step in range(6, 9))])
+    assert by_step(resumed) == {**dict.fromkeys(range(1, 6), 1.0), **dict.fromkeys(range(6, 9), 2.0)}
+    assert list(resumed.notes()) == [
+        "goes back from step 10 to 6: it was resumed; what was logged for later steps before that is left out",
+        "1 values were logged twice for their step: the later ones count",
+    ]
+
+
+def test_validation_before_a_resumed_training_keeps_what_training_logged_at_that_step() -> None:
+    past = [(step, {"a": 1.0}) for step in range(1, 6)]
+    resumed = collected([*past, (3, {"val": 0.5}), (4, {"a": 2.0})])
+    assert by_step(resumed) == {1: 1.0, 2: 1.0, 3: 1.0, 4: 2.0}
+    assert by_step(resumed, "val") == {3: 0.5}
+
+
+def test_a_step_in_two_records_is_no_resumption() -> None:
+    twice = collected([(1, {"a": 1.0}), (1, {"b": 2.0}), (2, {"a": 3.0})])
+    assert by_step(twice) == {1: 1.0, 2: 3.0}
+    assert by_step(twice, "b") == {1: 2.0}
+    assert list(twice.notes()) == []
+
+
+def test_a_run_that_goes_back_again_and_again_is_told_of_in_one_line() -> None:
+    steps = [1, *(step for start in range(2, 12) for step in (start, start + 5))]
+    (note, *_) = collected([(step, {"a": 1.0}) for step in steps]).notes()
+    assert note.startswith("goes back from step 7 to 3, from step 8 to 4, from step 9 to 5 and 6 times more")
+
+
+@given(st.integers(1, 30), st.lists(st.tuples(st.integers(1, 29), st.integers(0, 12)), max_size=6))
+def test_a_run_that_was_resumed_ends_as_one_that_was_not(last: int, interruptions: list[tuple[int, int]]) -> None:
+    """Whatever was lost on the way, at the end there are the values of the final pass over each step."""
+    records: list[tuple[int, dict[str, float]]] = []
+    attempt, at = 0, 0
+    for until, back in [*interruptions, (last, 0)]:
+        for step in range(at + 1, max(at, until) + 1):
+            records.append((step, {"a": float(step), "attempt": float(attempt)}))
+        at, attempt = max(0, max(at, until) - back), attempt + 1
+    if not records:
+        return
+    collector = collected(records)
+    final = by_step(collector)
+    # The uninterrupted run up to where the last record stands.
+    reached = records[-1][0]
+    assert final == {step: float(step) for step in range(1, reached + 1)}
+    attempts = by_step(collector, "attempt")
+    assert list(attempts.values()) == sorted(attempts.values())

@@ -1,0 +1,104 @@
+"""Console logs: everything that surrounds, interrupts or repeats verl's lines."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from ..samples import REWARD, Log, console_line, expected, log, read, values, write_console
+
+SURROUNDED = {
+    "plain": "{line}",
+    "ray": "(TaskRunner pid=4711) {line}",
+    "ray on another node": "(TaskRunner pid=4711, ip=10.0.0.7) {line}",
+    "ray in colour": "\x1b[36m(TaskRunner pid=4711)\x1b[0m {line}",
+    "ray with repetitions": "(TaskRunner pid=1) {line} [repeated 7x across cluster] (Ray deduplicates logs.)",
+    "progress bar": "Training Progress:  10%|█         | 1/10 [00:03<00:27,  3.1s/it]\r{line}",
+    "on one line with a progress bar": "Training Progress:  10%|█         | 1/10 {line}",
+    "time and level": "2026-11-22 10:00:00,123 INFO {line}",
+    "windows": "{line}\r",
+}
+
+
+@pytest.mark.parametrize("around", SURROUNDED.values(), ids=SURROUNDED)
+def test_what_stands_around_a_line_is_passed_over(tmp_path: Path, around: str) -> None:
+    records = log(range(1, 6))
+    lines = ["{'actor_rollout_ref': {'model': 'step:1'}}", "step: one", "global_step:9 - lr:1"]
+    lines += [around.format(line=console_line(step, data)) for step, data in records]
+    file = tmp_path / "run.log"
+    file.write_text("\n".join(lines) + "\n", "utf-8", newline="\n")
+    run = read(file)
+    assert run.form == "console log"
+    assert values(run) == expected(records)
+    assert values(run, "train/loss") == expected(records, "train/loss")
+    assert list(run.metrics) == [REWARD, "train/loss"]
+    assert run.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("0.5", 0.5),
+        ("1e-05", 1e-05),
+        ("np.float64(0.5)", 0.5),
+        ("np.int64(3)", 3.0),
+        ("True", 1.0),
+        ("-inf", -math.inf),
+    ],
+)
+def test_every_way_to_write_a_number_is_read(tmp_path: Path, written: str, value: float) -> None:
+    file = tmp_path / "run.log"
+    file.write_text(f"step:3 - actor/lr:{written} - actor/entropy:0.25\n", "utf-8")
+    assert values(read(file), "actor/lr") == {3: value}
+    assert values(read(file), "actor/entropy") == {3: 0.25}
+
+
+def test_nan_is_a_value(tmp_path: Path) -> None:
+    file = tmp_path / "run.log"
+    file.write_text("step:3 - train/loss:nan\n", "utf-8")
+    assert math.isnan(values(read(file), "train/loss")[3])
+
+
+@pytest.mark.parametrize(
+    "metric", ["val-core/a - b/reward/mean@1", "val-core/http://x:8000/y/acc", "a b/c", "奖励/均值"]
+)
+def test_a_metric_may_be_called_anything(tmp_path: Path, metric: str) -> None:
+    records: Log = [(1, {"lr": 0.1, metric: 0.5, "z": 1.0}), (2, {"lr": 0.1, metric: 0.75, "z": 1.0})]
+    run = read(write_console(tmp_path / "run.log", records))
+    assert values(run, metric) == {1: 0.5, 2: 0.75}
+    assert list(run.metrics) == ["lr", metric, "z"]
+
+
+@pytest.mark.parametrize("lost", range(1, 60))
+def test_of_a_log_that_is_cut_off_nothing_wrong_is_read(tmp_path: Path, lost: int) -> None:
+    records = log(range(1, 4))
+    file = write_console(tmp_path / "run.log", records, end="")
+    file.write_bytes(file.read_bytes()[:-lost])
+    run = read(file)
+    for metric in run.metrics:
+        assert values(run, metric).items() <= expected(records, metric).items()
+    assert values(run).items() >= expected(records[:2]).items()
+
+
+def test_a_cut_line_is_told_of(tmp_path: Path) -> None:
+    run = read(write_console(tmp_path / "run.log", log(range(1, 4)), end=""))
+    assert run.notes == ("1 lines with metrics are cut off: the last value of each is left out",)
+
+
+def test_a_second_run_appended_behind_a_cut_line_counts_alone(tmp_path: Path) -> None:
+    first, second = log(range(1, 9)), log(range(1, 6), factor=2.0)
+    file = write_console(tmp_path / "run.log", first, end="")
+    cut = file.read_text("utf-8")[:-3]
+    file.write_text(cut + "\n".join(console_line(step, data) for step, data in second) + "\n", "utf-8")
+    run = read(file)
+    assert values(run) == expected(second)
+    assert values(run, "train/loss") == expected(second, "train/loss")
+    assert "begins again at step 1: several runs in one log; only the last of them counts" in run.notes
+
+
+def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
+    file = write_console(tmp_path / "run.log", log(range(1, 4)))
+    file.write_bytes(b"\xff\xfe\x00 garbage\n" + file.read_bytes())
+    assert values(read(file)) == expected(log(range(1, 4)))

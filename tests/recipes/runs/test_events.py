@@ -1,0 +1,80 @@
+"""Event files, as TensorBoard's own writer makes them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npu_recipes.errors import RecipeError
+
+from ..samples import Log, expected, log, read, values
+
+RECORDS = log(range(1, 6))
+
+
+def write_events(folder: Path, records: Log, start: float = 1.7e9) -> Path:
+    """Write an event file as torch's SummaryWriter does, and return its folder."""
+    writing: Any = importlib.import_module("tensorboard.summary.writer.event_file_writer")
+    proto: Any = importlib.import_module("tensorboard.compat.proto.event_pb2")
+    summary: Any = importlib.import_module("tensorboard.compat.proto.summary_pb2")
+    writer = writing.EventFileWriter(str(folder), filename_suffix=f".{int(start)}")
+    for number, (step, data) in enumerate(records):
+        for tag, value in data.items():
+            content = summary.Summary(value=[summary.Summary.Value(tag=tag, simple_value=value)])
+            writer.add_event(proto.Event(wall_time=start + number, step=step, summary=content))
+    writer.close()
+    return folder
+
+
+def test_a_folder_and_its_file_give_the_numbers(tmp_path: Path) -> None:
+    folder = write_events(tmp_path / "tensorboard_log" / "verl" / "grpo", RECORDS)
+    (file,) = folder.iterdir()
+    for place in (tmp_path / "tensorboard_log", folder, file):
+        run = read(place)
+        assert run.form == "TensorBoard event files"
+        assert run.notes == ()
+        # They hold 32 bits of each number.
+        assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
+
+
+def test_a_resumed_run_has_two_files_in_its_folder(tmp_path: Path) -> None:
+    write_events(tmp_path, log(range(1, 9)), start=1.7e9)
+    write_events(tmp_path, log(range(5, 7), factor=2.0), start=1.8e9)
+    run = read(tmp_path)
+    assert values(run) == pytest.approx(
+        {**expected(log(range(1, 5))), **expected(log(range(5, 7), factor=2.0))}, rel=1e-6
+    )
+    assert run.notes[0].startswith("goes back from step 8 to 5: it was resumed")
+
+
+@pytest.mark.thorough
+def test_nothing_is_sampled_away(tmp_path: Path) -> None:
+    records: Log = [(step, {"train/loss": float(step)}) for step in range(1, 15_001)]
+    assert len(values(read(write_events(tmp_path, records)), "train/loss")) == 15_000
+
+
+def test_a_file_that_is_cut_off_gives_what_is_whole(tmp_path: Path) -> None:
+    (file,) = write_events(tmp_path, RECORDS).iterdir()
+    file.write_bytes(file.read_bytes()[:-7])
+    whole = {step: value for step, value in values(read(tmp_path)).items() if step < 5}
+    assert whole == pytest.approx(expected(RECORDS[:-1]), rel=1e-6)
+
+
+def test_folders_of_several_runs_have_to_be_told_apart(tmp_path: Path) -> None:
+    for name in ("gpu", "npu"):
+        write_events(tmp_path / name, RECORDS)
+    with pytest.raises(RecipeError, match=r"holds event files of 2 runs: gpu, npu\n    fix: name one of them: .*gpu"):
+        read(tmp_path)
+
+
+def test_without_tensorboard_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_events(tmp_path, RECORDS)
+    monkeypatch.setitem(sys.modules, "tensorboard.backend.event_processing", None)
+    with pytest.raises(RecipeError, match=r"fix: pip install 'npu-recipes\[tensorboard\]'"):
+        read(tmp_path)

@@ -1,0 +1,172 @@
+"""Reading: which form a file has, and the same numbers of each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from npu_recipes.errors import RecipeError
+from npu_recipes.runs import read_groups
+
+from ..samples import REWARD, Log, expected, log, read, values, write_console, write_csv, write_file_log
+
+RECORDS = log(range(1, 6))
+
+
+def flat(records: Log, step: str = "_step") -> list[dict[str, float]]:
+    """Return records as wandb's history has them."""
+    return [{step: at, **data, "_timestamp": 1.7e9} for at, data in records]
+
+
+def write_json(file: Path, content: object) -> Path:
+    file.write_text(json.dumps(content), "utf-8")
+    return file
+
+
+def columns(file: Path, records: Log) -> Path:
+    """Write a history as pandas writes a frame."""
+    rows = flat(records)
+    return write_json(file, {name: {str(index): row[name] for index, row in enumerate(rows)} for name in rows[0]})
+
+
+def split(file: Path, records: Log) -> Path:
+    """Write a history as pandas does where columns and data are apart."""
+    rows = flat(records)
+    return write_json(file, {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]})
+
+
+def lines(file: Path, records: Log) -> Path:
+    file.write_text("".join(json.dumps(row) + "\n" for row in flat(records)), "utf-8")
+    return file
+
+
+def long(file: Path, records: Log) -> Path:
+    """Write a line for each value, one metric after the other."""
+    names = list(records[0][1])
+    rows = [f"{step},{name},{data[name]}\n" for name in names for step, data in records]
+    file.write_text("".join(["step,tag,value\n", *rows]), "utf-8")
+    return file
+
+
+def of_wandb(file: Path, records: Log) -> Path:
+    """Write what wandb's page exports of one run: each column with its extremes."""
+    extremes: Log = [
+        (step, {f"{name}{end}": one for name, one in data.items() for end in ("", "__MIN", "__MAX")})
+        for step, data in records
+    ]
+    return write_csv(file, extremes, step="Step", prefix="grpo - ")
+
+
+FORMS: dict[str, tuple[Callable[[Path, Log], Path], str]] = {
+    "console": (write_console, "console log"),
+    "file logger": (write_file_log, "file logger (jsonl)"),
+    "wandb, list": (lambda file, records: write_json(file, flat(records)), "history (JSON)"),
+    "wandb, lines": (lines, "history (JSON)"),
+    "wandb, columns": (columns, "history (JSON)"),
+    "wandb, split": (split, "history (JSON)"),
+    "wandb, history.csv": (lambda file, records: write_csv(file, records, step="_step"), "table (CSV)"),
+    "wandb, page": (of_wandb, "table (CSV)"),
+    "csv": (write_csv, "table (CSV)"),
+    "csv, long": (long, "table (CSV)"),
+}
+
+
+@pytest.mark.parametrize(("write", "form"), FORMS.values(), ids=FORMS)
+def test_every_form_gives_the_same_numbers(tmp_path: Path, write: Callable[[Path, Log], Path], form: str) -> None:
+    # Its name tells nothing.
+    run = read(write(tmp_path / "run.txt", RECORDS))
+    assert run.form == form
+    assert list(run.metrics) == [REWARD, "train/loss"]
+    for metric in run.metrics:
+        assert values(run, metric) == expected(RECORDS, metric)
+    assert run.notes == ()
+
+
+def test_a_table_of_tensorboards_page_has_its_metric_in_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "run-grpo-tag-train_loss.csv"
+    file.write_text("Wall time,Step,Value\n1.7e9,1,0.5\n1.7e9,2,0.25\n", "utf-8")
+    assert values(read(file), "train_loss") == {1: 0.5, 2: 0.25}
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ";"])
+def test_a_table_may_have_other_delimiters_and_a_mark_of_its_encoding(tmp_path: Path, delimiter: str) -> None:
+    file = write_csv(tmp_path / "run.csv", RECORDS)
+    file.write_text("\ufeff" + file.read_text("utf-8").replace(",", delimiter), "utf-8")
+    assert values(read(file)) == expected(RECORDS)
+
+
+def test_an_empty_cell_was_not_logged(tmp_path: Path) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text("step,loss,val\n1,0.5,\n2,0.25,0.75\n3,nan\n", "utf-8")
+    run = read(file)
+    assert values(run, "val") == {2: 0.75}
+    assert math.isnan(values(run, "loss")[3])
+
+
+def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text("Step,gpu - loss,gpu - loss__MIN,npu - a - loss\n1,0.5,0.5,0.25\n", "utf-8")
+    with pytest.raises(RecipeError, match=r"several runs: gpu, npu - a\n    fix: name one: '.*export.csv#gpu'"):
+        read(file)
+    ((one,), (other,)) = read_groups(f"{file}#gpu", f"{file}#npu - a")
+    assert (values(one, "loss"), values(other, "loss")) == ({1: 0.5}, {1: 0.25})
+    with pytest.raises(RecipeError, match="no run of that name; it has gpu, npu - a"):
+        read_groups(f"{file}#tpu")
+
+
+def test_a_null_of_the_file_logger_is_nan_and_told_of(tmp_path: Path) -> None:
+    run = read(write_file_log(tmp_path / "run.jsonl", [(1, {"loss": 0.5}), (2, {"loss": math.inf})]))
+    assert math.isnan(values(run, "loss")[2])
+    assert run.notes == ("holds nulls: the file logger writes NaN and infinity so, and they are taken for NaN",)
+
+
+def test_numbers_that_json_lacks_are_words_in_a_history(tmp_path: Path) -> None:
+    rows = [{"_step": 1, "loss": "NaN", "name": "1", "x": None}, {"_step": 2, "loss": "-Infinity"}]
+    run = read(write_json(tmp_path / "run.json", rows))
+    assert list(run.metrics) == ["loss"]
+    assert values(run, "loss")[2] == -math.inf
+
+
+def test_a_json_log_that_is_cut_off_loses_its_last_line(tmp_path: Path) -> None:
+    file = write_file_log(tmp_path / "run.jsonl", RECORDS)
+    file.write_bytes(file.read_bytes()[:-9])
+    run = read(file)
+    assert values(run) == expected(RECORDS[:-1])
+    assert run.notes == ("1 lines are no whole JSON and are left out: something was cut off",)
+
+
+def test_groups_are_patterns_lists_and_files(tmp_path: Path) -> None:
+    for name in ("a-1.log", "a-2.log", "b,1.log"):
+        write_console(tmp_path / name, RECORDS)
+    first, second, third = read_groups(
+        f"{tmp_path}/a-*.log", f"{tmp_path / 'a-1.log'},{tmp_path / 'a-2.log'}", str(tmp_path / "b,1.log")
+    )
+    assert [Path(run.name).name for run in first] == ["a-1.log", "a-2.log"]
+    assert [run.name for run in first] == [run.name for run in second]
+    assert [Path(run.name).name for run in third] == ["b,1.log"]
+
+
+def test_everything_that_cannot_be_read_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "empty.log").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "other.json").write_text('{"a": [1, 2]}', "utf-8")
+    (tmp_path / "binary").write_bytes(bytes(range(256)) * 50)
+    names = ["empty.log", "folder", "other.json", "binary", "missing.log"]
+    with pytest.raises(RecipeError) as caught:
+        read_groups(",".join(str(tmp_path / name) for name in names), str(tmp_path / "*.none"))
+    assert [Path(problem.where).name for problem in caught.value.problems] == [*names, "*.none"]
+    assert all(problem.what and problem.fix for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"step": 1e400, "data": {"a": 1}}', '{"step": 1, "data": {"a": [1]}}']
+)
+def test_json_that_holds_no_metrics_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(content + "\n", "utf-8")
+    with pytest.raises(RecipeError, match="holds no metrics with steps"):
+        read(file)
