@@ -8,6 +8,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 
 VENV ?= .venv
 TRIAL ?= .venv-trial
+TRAINING ?= .venv-training
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip --disable-pip-version-check --quiet
 
@@ -27,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels test test-quick test-rest test-all coverage lint types format bench mutate reproducibility matrix clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format bench mutate reproducibility matrix clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -37,6 +38,10 @@ wheels: $(VENV)/installed  ## build the default stack, npu-doctor and npu-recipe
 	$(RUN)/npu-overlays build $(SELECTION)
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels ./build_tools ./recipes
 	$(RUN)/python build_tools/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
+
+train: $(VENV)/installed  ## train with the wheels of the default stack on any CPU: GRPO of a tiny model, in four minutes; RECIPE="smoke-sft" for another
+	@ls wheels/verl_npu-*.whl wheels/npu_recipes-*.whl > /dev/null || { echo "Build the wheels first: make wheels" >&2; exit 2; }
+	$(RUN)/python build_tools/try_training.py --environment $(TRAINING) --fresh -- $(RECIPE)
 
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
 	$(PYTEST) -m "not upstream and not thorough"
@@ -59,7 +64,7 @@ lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(RUN)/mypy
-	$(RUN)/mypy build_tools/try_wheels.py bench lab tests
+	$(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench lab tests
 
 format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
@@ -78,7 +83,7 @@ matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and 
 	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
 
 clean:  ## delete the environments, the wheels and the caches of tools
-	rm -rf $(VENV) $(TRIAL) wheels .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }

@@ -125,13 +125,19 @@ class Installations:
 
     def doctor(self) -> Path:
         """Return the wheel of npu-doctor, built once a run."""
+        return self._built("doctor", ROOT / "build_tools")
 
+    def recipes(self) -> Path:
+        """Return the wheel of npu-recipes, built once a run."""
+        return self._built("recipes", ROOT / "recipes")
+
+    def _built(self, name: str, project: Path) -> Path:
         def make(folder: Path) -> None:
             command = (Path(sys.executable), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
-            _run(*command, "--disable-pip-version-check", "--wheel-dir", folder, ROOT / "build_tools")
+            _run(*command, "--disable-pip-version-check", "--wheel-dir", folder, project)
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        (wheel,) = once(self.folder, "doctor", make).glob("*.whl")
+        (wheel,) = once(self.folder, name, make).glob("*.whl")
         return wheel
 
     def install(self, torch: Torch, overlay: str) -> Torch:

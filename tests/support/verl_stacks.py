@@ -39,7 +39,7 @@ REQUIREMENTS = (
     "ray>=2.41",
     "torchdata",
 )
-# The same for the pins from numpy 2 on, and what their trainers import besides.
+# The same for the pins from numpy 2 on, what their trainers import besides, and what npu-recipes asks for.
 NUMPY_2 = (
     "TransferQueue>=0.1.10",
     "accelerate",
@@ -50,6 +50,7 @@ NUMPY_2 = (
     "fastapi",
     "huggingface-hub>=1",
     "hydra-core",
+    "matplotlib",
     "msgspec",
     "numpy>=2",
     "packaging>=20",
@@ -63,6 +64,7 @@ NUMPY_2 = (
     "pylatexenc",
     "pyzmq",
     "ray>=2.41",
+    "rich",
     "torchdata",
     "uvicorn",
 )
@@ -124,6 +126,11 @@ class Stack:
         """
         wheels = [*self._wheels(installations), installations.doctor()]
         return once(installations.folder, f"stack-{self.verl}", lambda folder: _install(environment, wheels, folder))
+
+    def recipes(self, installations: Installations, environment: Torch) -> Path:
+        """Return a folder with npu-recipes, for PYTHONPATH beside that of `installed`, made once a run."""
+        wheels = [installations.recipes()]
+        return once(installations.folder, "recipes-alone", lambda folder: _install(environment, wheels, folder))
 
     def upstream(self, installations: Installations, environment: Torch) -> Path:
         """Return a folder with the packages this stack is made from, unpatched; raises `Unavailable`."""

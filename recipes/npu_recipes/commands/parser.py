@@ -27,6 +27,10 @@ exit codes:
 """
 # Names and modules, in the order of the help.
 _COMMANDS = {
+    "list": "listing",
+    "show": "showing",
+    "data": "data",
+    "run": "running_recipe",
     "compare": "compare",
     "dump": "dump",
     "compare-dumps": "compare_dumps",

@@ -1,0 +1,71 @@
+"""Pins: which trainers each verl has, and what they are called there, read from `pins.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainer:
+    """A trainer of one verl.
+
+    Args:
+        module: its main program.
+        package: the package its configuration lies in.
+        config: the configuration's name there.
+        named: whether the main program has to be told the name, since it has another by itself.
+        torchrun: whether torchrun starts it, once for each device; else Ray starts workers.
+    """
+
+    module: str
+    package: str
+    config: str
+    named: bool = False
+    torchrun: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pin:
+    """A verl that recipes are for.
+
+    Args:
+        name: of its overlay.
+        version: of its release, or of the commit's.
+        allocator: whether EXPANDABLE_SEGMENTS switches the memory of training; else verl always does it by itself.
+        trainers: by algorithm, and where it differs by engine: ``grpo``, ``grpo-megatron``.
+    """
+
+    name: str
+    version: str
+    allocator: bool
+    trainers: Mapping[str, Trainer]
+
+    def trainer(self, algorithm: str, engine: str) -> Trainer | None:
+        """Return the trainer of an algorithm, or None where this verl has none."""
+        return self.trainers.get(f"{algorithm}-{engine}") or self.trainers.get(algorithm)
+
+
+@cache
+def load_pins() -> dict[str, Pin]:
+    """Return all pins by their names, the newest first."""
+    text = Path(__file__).with_name("pins.yaml").read_text("utf-8")
+    return {
+        name: Pin(
+            name=name,
+            version=said["version"],
+            allocator=said["allocator"],
+            trainers={algorithm: Trainer(**trainer) for algorithm, trainer in said["trainers"].items()},
+        )
+        for name, said in yaml.safe_load(text).items()
+    }
+
+
+def pin_of_version(version: str) -> Pin | None:
+    """Return the pin of an installed verl by its version, upstream's or ours; None where there is none."""
+    release = version.partition("+")[0]
+    return next((pin for pin in load_pins().values() if pin.version == release), None)

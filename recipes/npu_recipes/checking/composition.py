@@ -1,0 +1,207 @@
+"""Composition: overrides against the installed verl: every key is one, of its type, and verl's own checks pass.
+
+It imports verl: run it in a process of its own, with ``python -m npu_recipes.checking``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from npu_recipes.catalogue import Recipe, Trainer
+from npu_recipes.checking import requirements, sizes
+
+# Number for number: what is whole may stand for what is not.
+_NUMBERS = ((int, float), (float, int))
+
+
+def problems(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> list[str]:
+    """Return what the installed verl does not take of overrides.
+
+    Args:
+        recipe: what they are of.
+        trainer: which of verl's trainers.
+        overrides: as Hydra reads them.
+    """
+    if not config_folder(trainer).is_dir():
+        return [f"this verl has no {trainer.package}: its release's archive holds no recipes; build the wheel from git"]
+    base = _composed(trainer, [one for one in overrides if _chooses(one, trainer)])
+    found = [*_keys(trainer, base, overrides), *_types(base, overrides)]
+    if found:
+        return found
+    config = _composed(trainer, overrides)
+    OmegaConf.resolve(config)
+    missing = [f"{key} has to be set" for key in sorted(OmegaConf.missing_keys(config)) if "reward_model" not in key]
+    settings = _flat(config)
+    layout = recipe.layout
+    found = missing + sizes.mistakes(settings, algorithm=recipe.algorithm, engine=layout.engine, world=layout.world)
+    return [*found, *requirements.unmet(recipe, settings), *_of_verl(config, recipe)]
+
+
+def _composed(trainer: Trainer, overrides: Sequence[str]) -> DictConfig:
+    with initialize_config_dir(str(config_folder(trainer)), version_base=None):
+        return compose(trainer.config, overrides=list(overrides))
+
+
+def config_folder(trainer: Trainer) -> Path:
+    """Return the folder with a trainer's configuration; packages of configuration need not be packages of Python."""
+    top, *rest = trainer.package.split(".")
+    spec = importlib.util.find_spec(top)
+    found = spec.submodule_search_locations if spec is not None else None
+    return Path(next(iter(found or [top])), *rest)
+
+
+def _chooses(override: str, trainer: Trainer) -> bool:
+    """Return whether an override chooses a group, such as the engine, and no value."""
+    key = override.partition("=")[0]
+    return (config_folder(trainer) / key).is_dir() or key == "model_engine"
+
+
+def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Iterator[str]:
+    """Yield what is said of keys that are not there, or are there although they are added."""
+    for text in overrides:
+        if _chooses(text, trainer):
+            continue
+        (override,) = OverridesParser.create().parse_overrides([text])
+        key = override.key_or_group
+        there = _has(base, key)
+        if override.is_add() and there and not override.is_force_add():
+            yield f"{key} is there already: without the +"
+        if override.is_add() and not there and not _takes_more(base, key):
+            yield f"+{key} adds to what has no such field"
+        if not override.is_add() and not there:
+            yield f"{key} is no key of this verl" + _near(base, key)
+
+
+def _has(config: DictConfig, key: str) -> bool:
+    parent, _, last = key.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    # What has to be set is not "in" it, though it is a key.
+    return isinstance(node, DictConfig) and last in node.keys()  # noqa: SIM118
+
+
+def _takes_more(config: DictConfig, key: str) -> bool:
+    """Return whether something may be added: what verl makes objects of has its fields and no more."""
+    parent = key.rpartition(".")[0]
+    last = key.split(".")
+    for length in range(len(last) - 1, 0, -1):
+        node = OmegaConf.select(config, ".".join(last[:length]))
+        if isinstance(node, DictConfig):
+            made = node.get("_target_")
+            return made is None or last[length] in _fields(made)
+    return bool(parent)
+
+
+def _fields(name: str) -> set[str]:
+    module, _, symbol = name.rpartition(".")
+    made = getattr(importlib.import_module(module), symbol)
+    return {field.name for field in dataclasses.fields(made)}
+
+
+def _near(config: DictConfig, key: str) -> str:
+    parent, _, last = key.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    known = [str(one) for one in node] if isinstance(node, DictConfig) else []
+    nearest = get_close_matches(last, known, n=1)
+    return f"; nearest: {nearest[0]}" if nearest else ""
+
+
+def _types(base: DictConfig, overrides: Sequence[str]) -> Iterator[str]:
+    for text in overrides:
+        (override,) = OverridesParser.create().parse_overrides([text])
+        key, value = override.key_or_group, override.value()
+        try:
+            before = OmegaConf.select(base, key, throw_on_missing=False)
+        except OmegaConfBaseException:
+            continue  # what it refers to is set by another
+        if before is None or value is None or isinstance(before, DictConfig):
+            continue
+        kinds = (type(_plain(before)), type(_plain(value)))
+        if kinds[0] is not kinds[1] and kinds not in _NUMBERS and not _lists(kinds, key):
+            yield f"{key} is a {kinds[0].__name__}, not a {kinds[1].__name__}: {value}"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if OmegaConf.is_list(value) else str(value) if type(value).__name__ == "QuotedString" else value
+
+
+def _lists(kinds: tuple[type, type], key: str) -> bool:
+    """Return whether one or several may be said: files, loggers, modules; and steps that may be named in words."""
+    return set(kinds) == {str, list} or (set(kinds) == {int, str} and key.endswith("_freq"))
+
+
+def _flat(config: DictConfig) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    def walk(prefix: str, node: Any) -> None:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                walk(f"{prefix}.{key}" if prefix else str(key), value)
+        else:
+            found[prefix] = node
+
+    walk("", OmegaConf.to_container(config, resolve=True, throw_on_missing=False))
+    return found
+
+
+def _of_verl(config: DictConfig, recipe: Recipe) -> Iterator[str]:
+    """Yield what verl itself says: it makes its objects of the sections, and checks some of them."""
+    from verl.utils.config import omega_conf_to_dataclass  # noqa: PLC0415  # it takes seconds
+
+    for key, node in _sections(config):
+        if recipe.algorithm != "sft" and not key.startswith(("actor_rollout_ref", "algorithm")):
+            continue
+        if ".model" in f".{key}" and "_target_" in node:
+            continue  # it would load the model
+        try:
+            omega_conf_to_dataclass(node)
+        except (
+            TypeError,
+            ValueError,
+            AssertionError,
+            HydraException,
+            OmegaConfBaseException,
+            NotImplementedError,
+        ) as error:
+            yield f"{key}: {_cause(error)}"
+    if recipe.algorithm == "sft":
+        return
+    checks = importlib.import_module("verl.utils.config")
+    if not hasattr(checks, "validate_config"):
+        return
+    uses_reference = bool(config.actor_rollout_ref.actor.use_kl_loss or config.algorithm.use_kl_in_reward)
+    try:
+        checks.validate_config(config, use_reference_policy=uses_reference, use_critic=False)
+    except (TypeError, ValueError, AssertionError, HydraException, OmegaConfBaseException) as error:
+        yield f"verl: {_cause(error)}"
+
+
+def _sections(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
+    """Yield the outermost sections that verl makes objects of."""
+    stack: list[tuple[str, Any]] = [("", config)]
+    while stack:
+        key, node = stack.pop()
+        if not isinstance(node, DictConfig):
+            continue
+        if "_target_" in node:
+            yield key, node
+            continue
+        stack += [(f"{key}.{name}".lstrip("."), node._get_node(name)) for name in node]
+
+
+def _cause(error: BaseException) -> str:
+    """Return what an error says, without the layers that Hydra puts around it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".split("\n", 1)[0]

@@ -1,0 +1,55 @@
+"""`data`: a data set → train.parquet and test.parquet, as verl reads them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_recipes.commands.command import Command
+from npu_recipes.console import Console
+from npu_recipes.preparing.known import DATA, prepare
+
+_DESCRIPTION = """\
+Prepare data as verl's trainers read it: DIR/train.parquet and DIR/test.parquet.
+
+  npu-recipes data gsm8k --output ~/data/gsm8k            from the hub
+  npu-recipes data gsm8k --source gsm8k/ --output DIR     from files you have:
+      *train*.jsonl and *test*.jsonl (or .json, .parquet) as on the hub
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for: which data, from where (empty for the hub), and into which folder."""
+
+    name: str
+    source: str
+    output: Path
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(f"{name} ({one.title})" for name, one in DATA.items())
+    parser.add_argument("name", metavar="NAME", help=f"one of: {names}")
+    parser.add_argument("--source", default="", help="a file or folder to read instead of the hub")
+    parser.add_argument("--output", type=Path, help="the folder to write (default: data/NAME)")
+
+
+def _run(options: Options, console: Console) -> int:
+    console.step(f"reading {options.source or DATA[options.name].hub if options.name in DATA else options.name}")
+    prepare(options.name, options.output, source=options.source)
+    for file in sorted(options.output.glob("*.parquet")):
+        console.line(str(file))
+    return 0
+
+
+COMMAND = Command(
+    name="data",
+    summary="prepare data as verl reads it",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=lambda parsed: Options(
+        name=parsed.name, source=parsed.source, output=parsed.output or Path("data") / parsed.name
+    ),
+    run=_run,
+)

@@ -1,0 +1,178 @@
+"""`run`: a recipe → training, or with --dry-run the exact command, its environment and a verdict on the machine."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_recipes.catalogue import Recipe, load
+from npu_recipes.commands.command import Command
+from npu_recipes.commands.parser import add_json
+from npu_recipes.commands.showing import add_pin
+from npu_recipes.console import Console
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.launching.environment import Wishes
+from npu_recipes.launching.places import Places
+from npu_recipes.launching.plan import Plan, chosen_pin, installed_verl, make_plan
+from npu_recipes.launching.runs import Run, begin
+from npu_recipes.launching.verdict import ask_doctor
+from npu_recipes.preparing.known import prepare
+
+_DESCRIPTION = """\
+Run a recipe with the installed verl. What follows its name are overrides of
+Hydra, which win: key=value, +key=value, ~key.
+
+  npu-recipes run smoke-grpo                          any CPU, four minutes
+  npu-recipes run smoke-grpo trainer.total_training_steps=60   goes on from 40
+  npu-recipes run grpo-qwen3-8b --model /models/Qwen3-8B --data ~/data/gsm8k
+  npu-recipes run grpo-qwen3-8b --dry-run             only shows what it would do
+
+A run writes all it makes into one folder: metrics.jsonl, log.txt, curve.svg,
+checkpoints. Run again with the same folder it goes on from the last checkpoint.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        name: of the recipe.
+        overrides: of Hydra.
+        pin: for which verl; empty for the installed one.
+        model: folder or name of the model; empty for the recipe's own.
+        data: folder with the data; None for the recipe's own below the output.
+        output: folder of the run.
+        wishes: what the environment is asked for.
+        dry_run: whether only to show.
+        json: whether to show it as JSON.
+    """
+
+    name: str
+    overrides: tuple[str, ...]
+    pin: str
+    model: str
+    data: Path | None
+    output: Path
+    wishes: Wishes
+    dry_run: bool
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the recipe; `npu-recipes list` prints all")
+    parser.add_argument("overrides", metavar="OVERRIDE", nargs="*", help="of Hydra, such as trainer.total_epochs=1")
+    parser.add_argument("--dry-run", action="store_true", help="show command, environment and machine; run nothing")
+    parser.add_argument("--model", default="", help="folder of the model, or its name on the hub")
+    parser.add_argument("--data", type=Path, help="folder with train.parquet and test.parquet (see `npu-recipes data`)")
+    parser.add_argument("--output", type=Path, help="folder of the run (default: runs/NAME)")
+    environment = parser.add_argument_group("environment")
+    environment.add_argument(
+        "--expandable-segments",
+        action="store_true",
+        help="virtual memory while training, none while an engine generates (EXPANDABLE_SEGMENTS)",
+    )
+    environment.add_argument(
+        "--jemalloc", nargs="?", const="auto", default="", metavar="FILE", help="preload jemalloc, found or named"
+    )
+    environment.add_argument(
+        "--deterministic", nargs="?", const=0, type=int, metavar="SEED", help="compute the same each time (slower)"
+    )
+    add_pin(parser)
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    return Options(
+        name=parsed.name,
+        overrides=tuple(parsed.overrides),
+        pin=parsed.pin,
+        model=parsed.model,
+        data=parsed.data,
+        output=parsed.output or Path("runs") / parsed.name,
+        wishes=Wishes(
+            jemalloc=parsed.jemalloc, expandable=parsed.expandable_segments, deterministic=parsed.deterministic
+        ),
+        dry_run=parsed.dry_run,
+        json=parsed.json,
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    recipe = load(options.name)
+    run = begin(options.output.resolve())
+    plan = _plan(options, recipe, run)
+    if options.dry_run:
+        return _show(options, plan, console)
+    _require_verl(recipe)
+    if recipe.smoke and options.data is None:
+        prepare(recipe.data, plan.places.data, source="", only_missing=True)
+    console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
+    curve = run.train(plan, tell=lambda found: _tell(found.summary(), console))
+    console.line(f"{recipe.name}: trained to step {curve.steps[-1] if curve.steps else 0}", style="bold")
+    console.line(f"  {curve.summary()}")
+    for what, place in run.results().items():
+        console.line(f"  {what:12}{place}")
+    return 0
+
+
+def _plan(options: Options, recipe: Recipe, run: Run) -> Plan:
+    data = options.data or (run.folder / "data" if recipe.smoke else Path("data") / recipe.data)
+    model = options.model or (str(data / "model") if recipe.smoke else recipe.layout.model)
+    place = data.expanduser().resolve()
+    places = Places(model=model, data=place, output=run.folder, metrics=run.metrics)
+    return make_plan(
+        recipe,
+        pin=chosen_pin(options.pin),
+        places=places,
+        given=options.overrides,
+        wishes=options.wishes,
+    )
+
+
+def _require_verl(recipe: Recipe) -> None:
+    version = installed_verl()
+    if version is None or (recipe.smoke and "+npu" not in version):
+        what = "is not installed" if version is None else f"is upstream's ({version}), which does not train on a CPU"
+        fix = "install the wheel: pip install -c wheels/constraints-verl-0.9.1.txt --find-links wheels verl-npu"
+        raise RecipeError(Problem(where="verl-npu", what=what, fix=fix))
+
+
+def _show(options: Options, plan: Plan, console: Console) -> int:
+    stack = plan.recipe.pins[plan.pin.name].stacks[0]
+    console.step("asking npu-doctor about this machine")
+    verdict = ask_doctor(stack, deterministic=options.wishes.deterministic is not None)
+    if options.json:
+        console.json(
+            {
+                "recipe": plan.recipe.name,
+                "pin": plan.pin.name,
+                "stack": stack,
+                "command": list(plan.command),
+                "environment": [{"name": one.name, "value": one.value, "why": one.why} for one in plan.variables],
+                "verdict": verdict.text,
+                "doctor": verdict.report,
+            }
+        )
+        return 0
+    console.line(f"# {plan.recipe.name} for {plan.pin.name}, stack {stack}", style="bold")
+    for one in plan.variables:
+        console.line(f"# {one.name}: {one.why}", style="dim")
+    console.line(plan.shell())
+    console.line(f"\n# this machine: {verdict.text}", style="bold")
+    return 0
+
+
+def _tell(text: str, console: Console) -> None:
+    console.notice(text)
+
+
+COMMAND = Command(
+    name="run",
+    summary="run a recipe with the installed verl",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)

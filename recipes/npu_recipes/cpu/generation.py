@@ -1,0 +1,135 @@
+"""Generation: requests in, their tokens with log-probabilities out, by one call of transformers for all of them.
+
+Every request draws from a generator of its own, so that what it gets does not depend on what it shares a batch with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How tokens are chosen.
+
+    Args:
+        length: how many tokens at most.
+        temperature: of the logits; 0 takes the likeliest token.
+        top_k: of how many tokens is drawn; 0 or less for all.
+        top_p: how much probability they have together.
+    """
+
+    length: int
+    temperature: float = 1.0
+    top_k: int = -1
+    top_p: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A prompt to continue.
+
+    Args:
+        prompt: its tokens.
+        sampling: how to choose the next ones.
+        seed: of the generator they are drawn by.
+    """
+
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What continues a prompt: tokens, and the logarithm of the probability with which each was drawn."""
+
+    tokens: list[int]
+    log_probs: list[float]
+
+
+class _Drawn(LogitsProcessor):  # type: ignore[misc]  # transformers is not typed
+    """Makes of the likeliest token one that is drawn: noise of Gumbel's distribution is added, for each row its own."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def __call__(self, _tokens: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        rows = [torch.rand(scores.shape[1], generator=one, dtype=torch.float64) for one in self._generators]
+        noise = -torch.log(-torch.log(torch.stack(rows).clamp(min=1e-300)))
+        return scores.double() + noise
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]  # torch is not there for the linters
+def generate(model: Any, requests: Sequence[Request], *, end: Sequence[int], padding: int) -> list[Answer]:
+    """Return the answers to requests, in their order.
+
+    Args:
+        model: a causal language model of transformers.
+        requests: what to continue; those that choose their tokens in the same way share a batch.
+        end: the tokens after which an answer is over.
+        padding: the token that fills up shorter prompts.
+    """
+    answers: dict[int, Answer] = {}
+    for sampling in dict.fromkeys(request.sampling for request in requests):
+        places = [place for place, request in enumerate(requests) if request.sampling == sampling]
+        batch = [requests[place] for place in places]
+        answers |= dict(zip(places, _batch(model, batch, sampling, end, padding), strict=True))
+    return [answers[place] for place in range(len(requests))]
+
+
+def _batch(model: Any, batch: list[Request], sampling: Sampling, end: Sequence[int], padding: int) -> list[Answer]:
+    width = max(len(request.prompt) for request in batch)
+    tokens = torch.tensor([[padding] * (width - len(one.prompt)) + list(one.prompt) for one in batch])
+    mask = torch.tensor([[0] * (width - len(one.prompt)) + [1] * len(one.prompt) for one in batch])
+    made = model.generate(
+        input_ids=tokens,
+        attention_mask=mask,
+        # All of it is said here: what a model's own generation settings say is for chatting.
+        generation_config=GenerationConfig(
+            max_new_tokens=sampling.length,
+            do_sample=False,
+            eos_token_id=list(end),
+            pad_token_id=padding,
+            return_dict_in_generate=True,
+            output_logits=True,
+        ),
+        logits_processor=_processors(sampling, [request.seed for request in batch]),
+    )
+    # verl compares these with what its trainer computes, which divides by the temperature and leaves nothing out.
+    logits = torch.stack(made.logits, dim=1).float() / (sampling.temperature or 1.0)
+    found = made.sequences[:, width:]
+    chosen = logits.log_softmax(-1).gather(-1, found.unsqueeze(-1)).squeeze(-1)
+    return [_answer(row.tolist(), logs.tolist(), set(end)) for row, logs in zip(found, chosen, strict=True)]
+
+
+def _processors(sampling: Sampling, seeds: list[int]) -> LogitsProcessorList:
+    processors = LogitsProcessorList()
+    if not sampling.temperature:
+        return processors
+    if sampling.temperature != 1:
+        processors.append(TemperatureLogitsWarper(sampling.temperature))
+    if sampling.top_k > 0:
+        processors.append(TopKLogitsWarper(sampling.top_k))
+    if sampling.top_p < 1:
+        processors.append(TopPLogitsWarper(sampling.top_p))
+    processors.append(_Drawn(seeds))
+    return processors
+
+
+def _answer(tokens: list[int], log_probs: list[float], end: set[int]) -> Answer:
+    """Return an answer without what fills it up behind its end."""
+    length = next((place + 1 for place, token in enumerate(tokens) if token in end), len(tokens))
+    return Answer(tokens=tokens[:length], log_probs=log_probs[:length])

@@ -1,0 +1,93 @@
+"""Curve: what verl's file logger wrote → the curve of one metric, as a line of text and as a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from npu_recipes.files import replacing
+
+BARS = "▁▂▃▄▅▆▇█"
+# What is looked at, by algorithm: what should rise or fall, and which of the two.
+WATCHED = {"sft": "train/loss", "grpo": "critic/rewards/mean", "dapo": "critic/rewards/mean"}
+SHORT = {"train/loss": "loss", "critic/rewards/mean": "reward"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A metric over the steps of a run, in their order."""
+
+    metric: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return SHORT.get(self.metric, self.metric)
+
+    def sparkline(self, width: int = 40) -> str:
+        """Return the curve as one line of block characters; neighbours share one where there are more than `width`."""
+        if not self.values:
+            return ""
+        per = -(-len(self.values) // width)
+        shown = [_mean(self.values[start : start + per]) for start in range(0, len(self.values), per)]
+        low, high = min(shown), max(shown)
+        span = (high - low) or 1.0
+        return "".join(BARS[min(int((value - low) / span * len(BARS)), len(BARS) - 1)] for value in shown)
+
+    def summary(self) -> str:
+        """Return the curve in a line: its name, where it began and ended, and its shape."""
+        if not self.values:
+            return f"{self.name}: no step was logged"
+        return f"{self.name} {self.values[0]:.3g} → {self.values[-1]:.3g}  {self.sparkline()}"
+
+
+def read_curve(files: Iterable[Path], metric: str) -> Curve:
+    """Return a metric's curve from files in the order they were begun; of a step that is there twice, the later counts.
+
+    What is no whole line yet is left for the next time.
+    """
+    found: dict[int, float] = {}
+    for file in files:
+        for line in _lines(file):
+            value = line["data"].get(metric)
+            if value is not None:
+                found[int(line["step"])] = float(value)
+    steps = sorted(found)
+    return Curve(metric=metric, steps=tuple(steps), values=tuple(found[step] for step in steps))
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    if not file.exists():
+        return []
+    *whole, _ = file.read_text("utf-8", "replace").split("\n")
+    return [json.loads(line) for line in whole]
+
+
+def draw(curve: Curve, file: Path, *, title: str) -> None:
+    """Draw a curve as SVG; the text in it stays text.
+
+    Args:
+        curve: what to draw.
+        file: where to.
+        title: what stands above it.
+    """
+    import matplotlib as mpl  # noqa: PLC0415  # it takes a second
+    from matplotlib.figure import Figure  # noqa: PLC0415  # likewise
+
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
+        figure = Figure(figsize=(7, 3.5), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(curve.steps, curve.values, marker=".", linewidth=1.5)
+        axes.set(title=title, xlabel="step", ylabel=curve.name)
+        axes.grid(visible=True, alpha=0.3)
+        with replacing(file, option="--output") as stream:
+            figure.savefig(stream, format="svg", metadata={"Date": None})
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

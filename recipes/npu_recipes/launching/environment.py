@@ -1,0 +1,93 @@
+"""Environment: the variables a run is started with, each with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_recipes.errors import Problem, RecipeError
+
+# What makes operators of CANN, HCCL and ATB compute the same each time (verl's and MindSpeed-RL's documentation).
+DETERMINISTIC = {
+    "HCCL_DETERMINISTIC": "true",
+    "LCCL_DETERMINISTIC": "1",
+    "CLOSE_MATMUL_K_SHIFT": "1",
+    "ATB_MATMUL_SHUFFLE_K_ENABLE": "0",
+    "ATB_LLM_LCOC_ENABLE": "0",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "PYTHONHASHSEED": "0",
+}
+# Where `make install` and the systems' packages put it.
+JEMALLOC = (
+    "/usr/local/lib/libjemalloc.so.2",
+    "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2",
+    "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
+    "/usr/lib64/libjemalloc.so.2",
+)
+# By which the allocator of training is switched off while an engine generates, and on again.
+SWITCHING = "EXPANDABLE_SEGMENTS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """A variable of a run.
+
+    Args:
+        name: of the variable.
+        value: what it is set to.
+        why: who asked for it.
+    """
+
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What a run's environment can be asked for.
+
+    Args:
+        jemalloc: a file to load before all others, ``auto`` to look for it, or empty.
+        expandable: whether the memory of training is virtual and switched (`SWITCHING`).
+        deterministic: a seed, with which everything is computed the same each time; None leaves it as it is.
+    """
+
+    jemalloc: str = ""
+    expandable: bool = False
+    deterministic: int | None = None
+
+
+def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, str]) -> list[Variable]:
+    """Return what a run adds to the environment; what the user has set, stays.
+
+    Args:
+        recipe: what the recipe itself sets.
+        wishes: what the command line asks for; it wins over the environment.
+        environ: the environment of the command.
+
+    Raises:
+        RecipeError: there is no jemalloc.
+    """
+    found = [Variable(name=name, value=value, why="recipe") for name, value in recipe.items() if name not in environ]
+    if wishes.expandable:
+        found.append(Variable(name=SWITCHING, value="True", why="--expandable-segments"))
+    if wishes.deterministic is not None:
+        found += [Variable(name=name, value=value, why="--deterministic") for name, value in DETERMINISTIC.items()]
+    if wishes.jemalloc:
+        library = _jemalloc(wishes.jemalloc)
+        loaded = [one for one in environ.get("LD_PRELOAD", "").split(":") if one and one != library]
+        # First: what is loaded before it would allocate by another.
+        found.append(Variable(name="LD_PRELOAD", value=":".join((library, *loaded)), why="--jemalloc"))
+    return found
+
+
+def _jemalloc(wish: str) -> str:
+    candidates = JEMALLOC if wish == "auto" else (wish,)
+    for one in candidates:
+        if Path(one).is_file():
+            return one
+    what = f"there is no jemalloc at {', '.join(candidates)}"
+    fix = "install it (Ubuntu: apt install libjemalloc2; openEuler: dnf install jemalloc), or name it: --jemalloc=FILE"
+    raise RecipeError(Problem(where="--jemalloc", what=what, fix=fix))

@@ -1,0 +1,39 @@
+"""Places: what stands in braces in a recipe's options, and what it becomes in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where a run finds things and puts them.
+
+    Args:
+        model: folder of the model, or its name on the hub.
+        data: folder with ``train.parquet`` and ``test.parquet``.
+        output: folder for checkpoints and logs.
+        metrics: the file verl's file logger writes.
+    """
+
+    model: str
+    data: Path
+    output: Path
+    metrics: Path
+
+    def filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options with ``{model}``, ``{data}``, ``{output}`` and ``{package}`` replaced in their texts."""
+        return {key: self._filled(value) for key, value in options.items()}
+
+    def _filled(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        words = {"model": self.model, "data": self.data, "output": self.output, "package": PACKAGE}
+        for word, place in words.items():
+            value = value.replace("{" + word + "}", str(place))
+        return value

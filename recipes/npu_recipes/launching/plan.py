@@ -1,0 +1,139 @@
+"""Plan: a recipe, a pin and wishes → exactly what will be run, before anything is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+from npu_recipes.catalogue import Pin, Recipe, Trainer, load_pins, pin_of_version
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.launching.environment import Variable, Wishes, variables
+from npu_recipes.launching.overrides import merged
+from npu_recipes.launching.places import Places
+
+# verl's file logger writes one object a step to the file this names.
+METRICS = "VERL_FILE_LOGGER_PATH"
+SEED = "trainer.deterministic_seed"
+_NO_WISHES = Wishes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What will be run.
+
+    Args:
+        recipe: the recipe.
+        pin: the verl it is run with.
+        trainer: the trainer of that verl.
+        overrides: what Hydra is given.
+        command: the whole command.
+        variables: what is added to the environment.
+        places: where it finds things and puts them.
+    """
+
+    recipe: Recipe
+    pin: Pin
+    trainer: Trainer
+    overrides: tuple[str, ...]
+    command: tuple[str, ...]
+    variables: tuple[Variable, ...]
+    places: Places
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What is added to the environment, by name."""
+        return {one.name: one.value for one in self.variables}
+
+    def shell(self) -> str:
+        """Return the command with its environment, to be pasted into a shell."""
+        head = [f"{one.name}={shlex.quote(one.value)}" for one in self.variables]
+        lines = [*head, shlex.join(self._program()), *(shlex.quote(one) for one in self._arguments())]
+        return " \\\n  ".join(lines)
+
+    def _program(self) -> Sequence[str]:
+        return self.command[: len(self.command) - len(self.overrides)]
+
+    def _arguments(self) -> Sequence[str]:
+        return self.command[len(self.command) - len(self.overrides) :]
+
+
+def make_plan(
+    recipe: Recipe, *, pin: Pin, places: Places, given: Sequence[str] = (), wishes: Wishes = _NO_WISHES
+) -> Plan:
+    """Return what is run.
+
+    Args:
+        recipe: what to run.
+        pin: with which verl.
+        places: where things are.
+        given: what the user wants otherwise.
+        wishes: what the environment is asked for.
+
+    Raises:
+        RecipeError: the recipe is not for this verl, or something given cannot be used.
+    """
+    trainer = pin.trainer(recipe.algorithm, recipe.layout.engine)
+    if pin.name not in recipe.pins or trainer is None:
+        what = f"is not for {pin.name} (verl {pin.version})"
+        fix = f"install one of {', '.join(recipe.pins)}, or name it with --pin to see the command"
+        raise RecipeError(Problem(where=recipe.name, what=what, fix=fix))
+    options = {**recipe.options_for(pin.name), **_seeded(wishes)}
+    asked = variables(recipe.environment, wishes, os.environ)
+    overrides = tuple(merged(places.filled(options), given))
+    return Plan(
+        recipe=recipe,
+        pin=pin,
+        trainer=trainer,
+        overrides=overrides,
+        command=(*_launcher(recipe, trainer), *overrides),
+        variables=(Variable(name=METRICS, value=str(places.metrics), why="where metrics go"), *asked),
+        places=places,
+    )
+
+
+def _seeded(wishes: Wishes) -> Mapping[str, int]:
+    return {} if wishes.deterministic is None else {SEED: wishes.deterministic}
+
+
+def _launcher(recipe: Recipe, trainer: Trainer) -> list[str]:
+    named = [f"--config-name={trainer.config}"] if trainer.named else []
+    if not trainer.torchrun:
+        return [sys.executable, "-m", trainer.module, *named]
+    nodes = ["--standalone"] if recipe.layout.nodes == 1 else [f"--nnodes={recipe.layout.nodes}"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", *nodes, f"--nproc_per_node={recipe.layout.devices}"]
+    return [*torchrun, "-m", trainer.module, *named]
+
+
+def chosen_pin(name: str) -> Pin:
+    """Return the pin a user names, or that of the installed verl, or the newest where there is none.
+
+    Raises:
+        RecipeError: there is no such pin, or the installed verl is none of them.
+    """
+    pins = load_pins()
+    if name:
+        if name in pins:
+            return pins[name]
+        raise RecipeError(Problem(where=name, what="there is no such pin", fix=f"name one of {', '.join(pins)}"))
+    version = installed_verl()
+    if version is None:
+        return next(iter(pins.values()))
+    found = pin_of_version(version)
+    if found is None:
+        fix = f"install one of {', '.join(pins)}, or name it with --pin to see the command"
+        raise RecipeError(Problem(where=f"verl {version}", what="no recipe is for this version", fix=fix))
+    return found
+
+
+def installed_verl() -> str | None:
+    """Return the version of the verl that is installed, ours or upstream's; None where there is none."""
+    for name in ("verl-npu", "verl"):
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None

@@ -1,0 +1,64 @@
+"""Process: a plan is run, its output kept in a file, and its metrics watched as they are written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from npu_recipes.launching.curve import WATCHED, Curve, read_curve
+from npu_recipes.launching.plan import METRICS, Plan
+
+# Seconds between looks at the metrics, and until a process that was asked to end is killed.
+INTERVAL, GRACE = 0.5, 20.0
+
+
+def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: list[Path]) -> int:
+    """Run a plan to its end, and return the exit code.
+
+    Args:
+        plan: what to run.
+        log: the file that its output is added to.
+        tell: called with the curve so far, whenever there is a new step.
+        earlier: metrics of the runs that this one goes on with.
+
+    Raises:
+        KeyboardInterrupt: the user ended it; the process is gone then.
+    """
+    files = [*earlier, Path(plan.environment[METRICS])]
+    metric = WATCHED[plan.recipe.algorithm]
+    with log.open("ab") as stream:
+        # A session of its own: Ray's many processes get the user's signal from us, once, and not from the terminal.
+        process = subprocess.Popen(
+            plan.command,
+            env={**os.environ, **plan.environment},
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    told = len(read_curve(files, metric).steps)
+    try:
+        while process.poll() is None:
+            time.sleep(INTERVAL)
+            curve = read_curve(files, metric)
+            if len(curve.steps) > told:
+                told = len(curve.steps)
+                tell(curve)
+    except BaseException:
+        _end(process)
+        raise
+    return process.returncode
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and what it started: asked first, since Ray then cleans up behind itself."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,67 @@
+"""Reading: rows of a data set, from the user's file or folder, or from the hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from npu_recipes.errors import Problem, RecipeError
+
+_FORMS = ("parquet", "jsonl", "json")
+
+
+def read_rows(source: str, *, hub: str, config: str, split: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a split, one after the other: some sets have millions.
+
+    Args:
+        source: a file, or a folder with a file whose name holds the split's; empty for the hub.
+        hub: the name of the data set there.
+        config: which of its configurations; empty for its only one.
+        split: which of its splits.
+
+    Raises:
+        RecipeError: they cannot be had.
+    """
+    yield from _of_file(_file(Path(source).expanduser(), split)) if source else _of_hub(hub, config, split)
+
+
+def _file(place: Path, split: str) -> Path:
+    if place.is_file():
+        return place
+    found = sorted(one for form in _FORMS for one in place.rglob(f"*{split}*.{form}"))
+    if len(found) == 1:
+        return found[0]
+    what = f"holds {len(found)} files for {split}: {', '.join(map(str, found))}" if found else f"holds none for {split}"
+    fix = f"name the file, or a folder with one *{split}*.parquet, .jsonl or .json"
+    raise RecipeError(Problem(where=str(place), what=what, fix=fix))
+
+
+def _of_file(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        if file.suffix == ".parquet":
+            import pyarrow.parquet  # noqa: PLC0415  # verl brings it
+
+            for batch in pyarrow.parquet.ParquetFile(file).iter_batches(4096):
+                yield from batch.to_pylist()
+            return
+        text = file.read_text("utf-8")
+        yield from json.loads(text) if file.suffix == ".json" else map(json.loads, text.splitlines())
+    except (OSError, ValueError) as error:
+        raise RecipeError(Problem(where=str(file), what=f"cannot be read: {error}")) from error
+
+
+def _of_hub(hub: str, config: str, split: str) -> Iterator[dict[str, Any]]:
+    try:
+        from datasets import load_dataset  # noqa: PLC0415  # verl brings it
+
+        yield from load_dataset(hub, *([config] if config else []), split=split)
+    except ImportError as error:
+        fix = "install verl-npu, which brings it, or name a file you have: --source FILE"
+        raise RecipeError(Problem(where="datasets", what="is not installed", fix=fix)) from error
+    except Exception as error:
+        # Whatever a hub that cannot be reached makes of it.
+        what = f"cannot be had from the hub: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        fix = "set HF_ENDPOINT to a mirror, or download it elsewhere and name it: --source FOLDER"
+        raise RecipeError(Problem(where=hub, what=what, fix=fix)) from error

@@ -1,0 +1,59 @@
+"""Rows: what verl's trainers read, as parquet.
+
+A row of reinforcement learning has a conversation to continue and how to judge that; one of fine-tuning has a whole
+conversation. See verl's documentation, "Prepare Data for Post-Training".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import replacing
+
+
+def judged(source: str, question: str, truth: str, /, *, ability: str, **extra: Any) -> dict[str, Any]:
+    """Return a row for reinforcement learning.
+
+    Args:
+        source: by which verl chooses its reward function.
+        question: what the user says.
+        truth: what the reward function compares an answer with.
+        ability: what is asked for.
+        extra: what else reward functions are given.
+    """
+    return {
+        "data_source": source,
+        "prompt": [{"role": "user", "content": question}],
+        "ability": ability,
+        "reward_model": {"style": "rule", "ground_truth": truth},
+        "extra_info": extra,
+    }
+
+
+def conversation(question: str, answer: str) -> dict[str, Any]:
+    """Return a row for fine-tuning."""
+    return {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}
+
+
+def write_parquet(rows: Iterable[Mapping[str, Any]], file: Path) -> int:
+    """Write rows, and return how many there are.
+
+    Raises:
+        RecipeError: there is no row, pyarrow is not installed, or the file cannot be written.
+    """
+    try:
+        import pyarrow  # noqa: PLC0415  # verl brings it, and comparing runs does without
+        import pyarrow.parquet  # noqa: PLC0415  # likewise
+    except ImportError as error:
+        fix = "install verl-npu, which brings it, or pyarrow alone"
+        raise RecipeError(Problem(where="pyarrow", what="is not installed", fix=fix)) from error
+    table = pyarrow.Table.from_pylist(list(rows))
+    if not table.num_rows:
+        raise RecipeError(Problem(where=str(file), what="there are no rows to write", fix="look at what is read"))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file, option="--output") as stream:
+        pyarrow.parquet.write_table(table, stream)
+    return int(table.num_rows)

@@ -1,0 +1,48 @@
+"""Tiny: a random Qwen2 of a hundred thousand parameters and a tokenizer of single characters, to try things out."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+
+# Everything a keyboard has, and what the template needs; a byte pair tokenizer writes a blank with this letter.
+SPECIAL = ("<pad>", "<end>", "<user>", "<assistant>")
+CHARACTERS = ("\u0120", *string.ascii_letters, *string.digits, *string.punctuation)
+TEMPLATE = (
+    "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}<end>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def write_model(folder: Path, *, seed: int = 0) -> None:
+    """Write a model with random weights, and its tokenizer, as transformers reads them."""
+    import torch  # noqa: PLC0415  # only where something is trained
+    from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer  # noqa: PLC0415  # likewise
+
+    vocabulary = {text: number for number, text in enumerate((*SPECIAL, *CHARACTERS))}
+    # transformers reads what is beside a Qwen2 as byte pairs, whatever class wrote it: any other would lose every text.
+    tokenizer = Qwen2Tokenizer(
+        vocab=vocabulary,
+        merges=[],
+        pad_token="<pad>",  # noqa: S106  # no secret
+        eos_token="<end>",  # noqa: S106  # likewise
+        unk_token="<pad>",  # noqa: S106  # likewise
+        additional_special_tokens=["<user>", "<assistant>"],
+    )
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = Qwen2Config(
+        vocab_size=len(vocabulary),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        pad_token_id=vocabulary["<pad>"],
+        bos_token_id=None,
+        eos_token_id=vocabulary["<end>"],
+        tie_word_embeddings=False,
+    )
+    Qwen2ForCausalLM(config).save_pretrained(folder)

@@ -1,0 +1,53 @@
+"""Environment: what a run is started with, and what of the user's stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from npu_recipes.errors import RecipeError
+from npu_recipes.launching import environment
+from npu_recipes.launching.environment import DETERMINISTIC, Wishes, variables
+
+
+def asked(recipe: dict[str, str], wishes: Wishes, environ: dict[str, str] | None = None) -> dict[str, str]:
+    return {one.name: one.value for one in variables(recipe, wishes, environ or {})}
+
+
+def test_what_the_user_has_set_stays() -> None:
+    assert asked({"A": "1", "B": "2"}, Wishes(), {"A": "3"}) == {"B": "2"}
+
+
+def test_nothing_is_switched_unless_it_is_asked_for() -> None:
+    assert asked({}, Wishes()) == {}
+
+
+def test_virtual_memory_is_one_switch() -> None:
+    assert asked({}, Wishes(expandable=True)) == {"EXPANDABLE_SEGMENTS": "True"}
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_deterministic_run_sets_what_operators_look_at(seed: int) -> None:
+    # set_env.sh of NNAL exports it, so that what is there does not count.
+    assert asked({}, Wishes(deterministic=seed), {"ATB_MATMUL_SHUFFLE_K_ENABLE": "1"}) == DETERMINISTIC
+
+
+def test_jemalloc_is_loaded_before_all_else(tmp_path: Path) -> None:
+    library = tmp_path / "libjemalloc.so.2"
+    library.touch()
+
+    found = asked({}, Wishes(jemalloc=str(library)), {"LD_PRELOAD": f"a.so:{library}"})
+
+    assert found == {"LD_PRELOAD": f"{library}:a.so"}
+
+
+def test_jemalloc_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "there"
+    monkeypatch.setattr(environment, "JEMALLOC", (str(tmp_path / "not"), str(there)))
+    with pytest.raises(RecipeError, match="apt install libjemalloc2"):
+        asked({}, Wishes(jemalloc="auto"))
+
+    there.touch()
+
+    assert asked({}, Wishes(jemalloc="auto")) == {"LD_PRELOAD": str(there)}

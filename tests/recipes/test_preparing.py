@@ -1,0 +1,118 @@
+"""Preparing: data sets as the hub has them, as rows that verl reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npu_recipes.errors import RecipeError
+from npu_recipes.preparing import digits
+from npu_recipes.preparing.gsm8k import truth_of
+from npu_recipes.preparing.known import prepare
+
+QUESTION = {"question": "6 x 12?", "answer": "6 x 12 is <<6*12=72>>72\n#### 72"}
+PROBLEM = {
+    "data_source": "math_dapo",
+    "prompt": [{"role": "user", "content": "1 + 1?"}],
+    "ability": "MATH",
+    "reward_model": {"ground_truth": "2", "style": "rule-lighteval/MATH_v2"},
+    "extra_info": {"index": "a"},
+    "more": 1,
+}
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
+    """Return what is written, by the file's name: pyarrow is where verl is, and is not asked here."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for module in ("gsm8k", "dapo_math"):
+        monkeypatch.setattr(
+            f"npu_recipes.preparing.{module}.write_parquet", lambda rows, file: found.update({file.stem: list(rows)})
+        )
+    return found
+
+
+def place(folder: Path, **rows: list[dict[str, Any]]) -> str:
+    for name, lines in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return str(folder)
+
+
+def test_gsm8k_becomes_prompts_with_their_truth(written: dict[str, Any], tmp_path: Path) -> None:
+    prepare("gsm8k", tmp_path, source=place(tmp_path, main_train=[QUESTION], main_test=[QUESTION]))
+
+    (row,) = written["train"]
+    assert row["data_source"] == "openai/gsm8k"
+    assert row["prompt"][0]["content"].startswith("6 x 12? ")
+    assert row["reward_model"] == {"style": "rule", "ground_truth": "72"}
+    assert row["extra_info"]["split"] == "train"
+    assert written["test"][0]["extra_info"]["split"] == "test"
+
+
+def test_gsm8k_becomes_conversations(written: dict[str, Any], tmp_path: Path) -> None:
+    prepare("gsm8k-sft", tmp_path, source=place(tmp_path, train=[QUESTION], test=[QUESTION]))
+
+    (row,) = written["train"]
+    assert [one["role"] for one in row["messages"]] == ["user", "assistant"]
+    assert row["extra_info"] == QUESTION
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth"), [("#### 72", "72"), ("#### -1,234", "-1234"), ("72", ""), ("#### 7\nand more", "")]
+)
+def test_the_truth_is_the_number_at_the_end(answer: str, truth: str) -> None:
+    assert truth_of(answer) == truth
+
+
+def test_every_problem_of_dapo_is_there_once(written: dict[str, Any], tmp_path: Path) -> None:
+    other = {**PROBLEM, "prompt": [{"role": "user", "content": "2 + 2?"}]}
+
+    prepare("dapo-math", tmp_path, source=place(tmp_path, train=[PROBLEM, PROBLEM, other], test=[PROBLEM]))
+
+    assert [row["prompt"][0]["content"] for row in written["train"]] == ["1 + 1?", "2 + 2?"]
+    assert "more" not in written["train"][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("gsm8k", {"question": "a", "answer": "b"}), ("dapo-math", {"prompt": "a"}), ("gsm8k", {})]
+)
+def test_rows_of_another_form_are_named(
+    written: dict[str, Any], tmp_path: Path, name: str, row: dict[str, Any]
+) -> None:
+    with pytest.raises(RecipeError, match="train, row 0"):
+        prepare(name, tmp_path, source=place(tmp_path, train=[row], test=[row]))
+
+    assert not written
+
+
+def test_a_folder_without_the_split_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="holds none for train"):
+        prepare("gsm8k", tmp_path, source=str(tmp_path))
+
+
+def test_a_folder_with_two_is_refused(tmp_path: Path) -> None:
+    source = place(tmp_path, train_a=[QUESTION], train_b=[QUESTION])
+
+    with pytest.raises(RecipeError, match="holds 2 files for train"):
+        prepare("gsm8k", tmp_path, source=source)
+
+
+def test_a_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    source = place(tmp_path, test=[QUESTION])
+    (tmp_path / "train.jsonl").write_text('{"question": ', "utf-8")
+
+    with pytest.raises(RecipeError, match=r"train\.jsonl: cannot be read"):
+        prepare("gsm8k", tmp_path, source=source)
+
+
+def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="did you mean gsm8k"):
+        prepare("gsm8", tmp_path, source="")
+
+
+@pytest.mark.parametrize(("answer", "reward"), [("", 0), ("123abc", 0.25), ("0" * 12, 1)])
+def test_the_reward_is_the_share_of_digits(answer: str, reward: float) -> None:
+    assert digits.compute_score("", answer, "12", extra_info={}) == reward
