@@ -29,6 +29,8 @@ def estimate(recipe: Recipe, settings: Mapping[str, Any]) -> list[Share]:
     if recipe.smoke or not settings:
         return []
     world, billions = recipe.layout.world, recipe.layout.billions
+    if settings.get("model.lora_rank"):
+        return [Share(what="training: weights, without adapters", gigabytes=billions * _WEIGHTS / 2 / world)]
     section = _ACTOR + (".megatron" if recipe.layout.engine == "megatron" else ".fsdp_config")
     offloaded = [
         what

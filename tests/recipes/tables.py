@@ -1,0 +1,108 @@
+"""Tables of the documents, made of the recipes and the stacks; run as a script it writes them into the documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from npu_recipes.catalogue import Recipe, load, load_pins, names
+from npu_recipes.launching.environment import DETERMINISTIC
+from npu_recipes.launching.memory import estimate
+
+ROOT = Path(__file__).parents[2]
+_MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+# The columns, by the document's language.
+_HEADS = {
+    "recipes": {
+        "en": ("recipe", "what", "on", "devices", "verl"),
+        "zh": ("配方", "内容", "硬件", "设备", "verl"),
+    },
+    "memory": {
+        "en": ("recipe", "verl", "weights and gradients, GB", "moments, GB", "generating: weights, GB", "cache, GB"),
+        "zh": ("配方", "verl", "权重与梯度 GB", "优化器状态 GB", "生成：权重 GB", "缓存 GB"),
+    },
+    "stacks": {
+        "en": ("stack", "verl", "Python", "CANN", "torch", "torch_npu", "vllm", "sglang"),
+        "zh": ("stack", "verl", "Python", "CANN", "torch", "torch_npu", "vllm", "sglang"),
+    },
+    "deterministic": {"en": ("variable", "value"), "zh": ("变量", "值")},
+}
+_COMPONENTS = ("cann", "torch", "torch_npu", "vllm", "sglang")
+
+
+def filled(document: Path) -> str:
+    """Return the text of a document with its tables as the data says."""
+    language = "zh" if document.name.endswith(".zh-CN.md") else "en"
+
+    def table(found: re.Match[str]) -> str:
+        name = found[2]
+        return found[1] + _table(_HEADS[name][language], _ROWS[name](language)) + found[3]
+
+    return _MARK.sub(table, document.read_text("utf-8"))
+
+
+def documents() -> list[Path]:
+    """Return the documents that have tables."""
+    return [file for file in sorted((ROOT / "docs").glob("*.md")) if "<!-- table: " in file.read_text("utf-8")]
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [tuple(heads), *map(tuple, rows)]
+    lines.insert(1, tuple("---" for _ in lines[0]))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _recipes(language: str) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"`{one.name}`",
+            getattr(one.title, language),
+            one.layout.hardware,
+            f"{one.layout.nodes} x {one.layout.devices}",
+            ", ".join(load_pins()[pin].version for pin in one.pins),
+        )
+        for one in map(load, names())
+    ]
+
+
+def _memory(_: str) -> list[tuple[str, ...]]:
+    found = [_memory_of(one) for one in map(load, names()) if not one.smoke]
+    return [row for rows in found for row in rows]
+
+
+def _memory_of(recipe: Recipe) -> list[tuple[str, ...]]:
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for pin in recipe.pins:
+        sizes = [f"{share.gigabytes:.0f}" for share in estimate(recipe, recipe.options_for(pin))]
+        rows.setdefault(tuple((*sizes, "", ""))[:4], []).append(load_pins()[pin].version)
+    return [(f"`{recipe.name}`", ", ".join(versions), *sizes) for sizes, versions in rows.items()]
+
+
+def _stacks(_: str) -> list[tuple[str, ...]]:
+    wanted = {stack: pin for one in map(load, names()) for pin, part in one.pins.items() for stack in part.stacks}
+    order = list(load_pins())
+    rows = []
+    for stack, pin in sorted(wanted.items(), key=lambda item: (order.index(item[1]), item[0])):
+        said: dict[str, Any] = json.loads((ROOT / "stacks" / f"{stack}.json").read_text("utf-8"))
+        versions = {one["name"]: one.get("version", "") for one in said["components"]}
+        rows.append((f"`{stack}`", pin, said["python"], *(versions.get(name, "") for name in _COMPONENTS)))
+    return rows
+
+
+def _deterministic(_: str) -> list[tuple[str, ...]]:
+    return [(f"`{name}`", f"`{value}`") for name, value in DETERMINISTIC.items()]
+
+
+_ROWS: dict[str, Callable[[str], list[tuple[str, ...]]]] = {
+    "recipes": _recipes,
+    "memory": _memory,
+    "stacks": _stacks,
+    "deterministic": _deterministic,
+}
+
+if __name__ == "__main__":
+    for document in documents():
+        document.write_text(filled(document), "utf-8")
