@@ -24,6 +24,10 @@ from npu_recipes.checking import requirements, sizes
 
 # Number for number: what is whole may stand for what is not.
 _NUMBERS = ((int, float), (float, int))
+# What verl reads of a section beside its fields.
+_RAW = ("reward.reward_kwargs",)
+# The sections that verl's trainers of reinforcement learning make objects of as they are; of others they take parts.
+_MADE = ("actor_rollout_ref.actor", "actor_rollout_ref.rollout", "algorithm")
 
 
 def problems(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> list[str]:
@@ -75,12 +79,13 @@ def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Itera
             continue
         (override,) = OverridesParser.create().parse_overrides([text])
         key = override.key_or_group
-        there = _has(base, key)
-        if override.is_add() and there and not override.is_force_add():
+        added, there = override.is_add() or override.is_force_add(), _has(base, key)
+        # What is null may be added, too.
+        if override.is_add() and not override.is_force_add() and there and OmegaConf.select(base, key) is not None:
             yield f"{key} is there already: without the +"
-        if override.is_add() and not there and not _takes_more(base, key):
-            yield f"+{key} adds to what has no such field"
-        if not override.is_add() and not there:
+        if added and not there and not _takes_more(base, key):
+            yield f"{key} is added to what has no such field"
+        if not added and not there:
             yield f"{key} is no key of this verl" + _near(base, key)
 
 
@@ -99,7 +104,7 @@ def _takes_more(config: DictConfig, key: str) -> bool:
         node = OmegaConf.select(config, ".".join(last[:length]))
         if isinstance(node, DictConfig):
             made = node.get("_target_")
-            return made is None or last[length] in _fields(made)
+            return made is None or last[length] in _fields(made) or ".".join(last[: length + 1]) in _RAW
     return bool(parent)
 
 
@@ -160,7 +165,7 @@ def _of_verl(config: DictConfig, recipe: Recipe) -> Iterator[str]:
     from verl.utils.config import omega_conf_to_dataclass  # noqa: PLC0415  # it takes seconds
 
     for key, node in _sections(config):
-        if recipe.algorithm != "sft" and not key.startswith(("actor_rollout_ref", "algorithm")):
+        if recipe.algorithm != "sft" and key not in _MADE:
             continue
         if ".model" in f".{key}" and "_target_" in node:
             continue  # it would load the model

@@ -110,7 +110,7 @@ def _run(options: Options, console: Console) -> int:
         prepare(recipe.data, plan.places.data, source="", only_missing=True)
     console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
     curve = run.train(plan, tell=lambda found: _tell(found.summary(), console))
-    console.line(f"{recipe.name}: trained to step {curve.steps[-1] if curve.steps else 0}", style="bold")
+    console.line(f"{recipe.name} is trained", style="bold")
     console.line(f"  {curve.summary()}")
     for what, place in run.results().items():
         console.line(f"  {what:12}{place}")

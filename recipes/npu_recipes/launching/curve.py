@@ -40,10 +40,11 @@ class Curve:
         return "".join(BARS[min(int((value - low) / span * len(BARS)), len(BARS) - 1)] for value in shown)
 
     def summary(self) -> str:
-        """Return the curve in a line: its name, where it began and ended, and its shape."""
+        """Return the curve in a line: the last step, the metric at the first and there, and its shape."""
         if not self.values:
             return f"{self.name}: no step was logged"
-        return f"{self.name} {self.values[0]:.3g} → {self.values[-1]:.3g}  {self.sparkline()}"
+        ends = f"{self.name} {self.values[0]:.3g} → {self.values[-1]:.3g}"
+        return f"step {self.steps[-1]:>3}  {ends}  {self.sparkline()}"
 
 
 def read_curve(files: Iterable[Path], metric: str) -> Curve:

@@ -17,8 +17,10 @@ TEMPLATE = (
 def write_model(folder: Path, *, seed: int = 0) -> None:
     """Write a model with random weights, and its tokenizer, as transformers reads them."""
     import torch  # noqa: PLC0415  # only where something is trained
-    from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer  # noqa: PLC0415  # likewise
+    from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer, logging  # noqa: PLC0415  # likewise
 
+    # There is one file to write.
+    logging.disable_progress_bar()
     vocabulary = {text: number for number, text in enumerate((*SPECIAL, *CHARACTERS))}
     # transformers reads what is beside a Qwen2 as byte pairs, whatever class wrote it: any other would lose every text.
     tokenizer = Qwen2Tokenizer(
