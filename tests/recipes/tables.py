@@ -15,7 +15,7 @@ from npu_recipes.launching.memory import estimate
 ROOT = Path(__file__).parents[2]
 _MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # The columns, by the document's language.
-_HEADS = {
+_HEADS: dict[str, dict[str, tuple[str, ...]]] = {
     "recipes": {
         "en": ("recipe", "what", "on", "devices", "verl"),
         "zh": ("配方", "内容", "硬件", "设备", "verl"),
@@ -77,7 +77,7 @@ def _memory_of(recipe: Recipe) -> list[tuple[str, ...]]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for pin in recipe.pins:
         sizes = [f"{share.gigabytes:.0f}" for share in estimate(recipe, recipe.options_for(pin))]
-        rows.setdefault(tuple((*sizes, "", ""))[:4], []).append(load_pins()[pin].version)
+        rows.setdefault((*sizes, "", "", "")[:4], []).append(load_pins()[pin].version)
     return [(f"`{recipe.name}`", ", ".join(versions), *sizes) for sizes, versions in rows.items()]
 
 

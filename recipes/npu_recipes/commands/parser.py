@@ -11,10 +11,13 @@ from npu_recipes import __version__
 from npu_recipes.commands.command import Command
 
 _DESCRIPTION = """\
-Training with verl on Ascend NPUs: does a run there match the run on GPUs?
+Training with verl on Ascend NPUs: from recipes, or on any CPU to try things
+out; and does a run there match the run on GPUs?
 """
 _EPILOG = """\
 examples:
+  npu-recipes run smoke-grpo                       a tiny model on any CPU
+  npu-recipes run grpo-qwen3-8b --dry-run          the exact command, and this machine
   npu-recipes compare gpu.log npu.log              metric by metric, with limits
   npu-recipes compare gpu.log npu.log --html page.html
 
@@ -37,6 +40,18 @@ _COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that takes overrides wherever they stand; argparse itself takes them in one place only."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, rest = self.parse_known_args(args, namespace)
+        if rest and (not hasattr(parsed, "overrides") or any(word.startswith("-") for word in rest)):
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        if rest:
+            parsed.overrides = [*parsed.overrides, *rest]
+        return parsed
+
+
 def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser; `command` of what it parses is the `Command` to call.
 
@@ -44,14 +59,14 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         arguments: what is to be parsed. Where they begin with a command, the parser knows no other: what one command
             imports, others need not wait for.
     """
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog="npu-recipes",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"npu-recipes {__version__}")
-    common = argparse.ArgumentParser(add_help=False)
+    common = _Parser(add_help=False)
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _commands(arguments):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import string
 from pathlib import Path
 
-# Everything a keyboard has, and what the template needs; a byte pair tokenizer writes a blank with this letter.
-SPECIAL = ("<pad>", "<end>", "<user>", "<assistant>")
-CHARACTERS = ("\u0120", *string.ascii_letters, *string.digits, *string.punctuation)
+# Of a Qwen's tokenizer verl wants the token that ends a turn, and one for the end of a line.
+PADDING, END, START = SPECIAL = ("<|endoftext|>", "<|im_end|>", "<|im_start|>")
+# Everything a keyboard has; byte pairs are written with the first two for a blank and for the end of a line.
+CHARACTERS = ("\u0120", "\u010a", *string.ascii_letters, *string.digits, *string.punctuation)
 TEMPLATE = (
-    "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}<end>{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
 
@@ -26,10 +27,10 @@ def write_model(folder: Path, *, seed: int = 0) -> None:
     tokenizer = Qwen2Tokenizer(
         vocab=vocabulary,
         merges=[],
-        pad_token="<pad>",  # noqa: S106  # no secret
-        eos_token="<end>",  # noqa: S106  # likewise
-        unk_token="<pad>",  # noqa: S106  # likewise
-        additional_special_tokens=["<user>", "<assistant>"],
+        pad_token=PADDING,
+        eos_token=END,
+        unk_token=PADDING,
+        additional_special_tokens=[START],
     )
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
@@ -42,9 +43,9 @@ def write_model(folder: Path, *, seed: int = 0) -> None:
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=128,
-        pad_token_id=vocabulary["<pad>"],
+        pad_token_id=vocabulary[PADDING],
         bos_token_id=None,
-        eos_token_id=vocabulary["<end>"],
+        eos_token_id=vocabulary[END],
         tie_word_embeddings=False,
     )
     Qwen2ForCausalLM(config).save_pretrained(folder)

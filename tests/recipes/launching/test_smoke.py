@@ -11,12 +11,12 @@ import pytest
 from npu_recipes.launching.curve import read_curve
 from support.verl_stacks import STACKS
 
-from .stacks import Recipes, installed
+from ..stacks import Recipes, installed
 
 pytestmark = [pytest.mark.index, pytest.mark.thorough]
-CASES = Path(__file__).parent / "cases"
-LAB = Path(__file__).parents[2] / "lab"
-STUBS = Path(__file__).parents[1] / "overlays" / "verl" / "cases"
+EMULATED = Path(__file__).parent / "emulated"
+LAB = Path(__file__).parents[3] / "lab"
+STUBS = Path(__file__).parents[2] / "overlays" / "verl" / "cases"
 STEPS = 12
 SHORT = (f"trainer.total_training_steps={STEPS}", "trainer.save_freq=8", f"trainer.test_freq={STEPS}")
 
@@ -36,7 +36,7 @@ def on_cpu(recipes: Recipes, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(recipes: Recipes, name: str, folder: Path, *more: str, **variables: str) -> str:
     """Run a recipe to its end; returns what the command printed."""
-    before = (CASES / "emulated",) if variables else ()
+    before = (EMULATED,) if variables else ()
     done = recipes.run("-m", "npu_recipes", "run", name, "--output", folder, *more, before=before, **variables)
     assert done.returncode == 0, done.stderr[-6000:]
     return done.stdout

@@ -13,7 +13,7 @@ from npu_recipes.errors import RecipeError
 from npu_recipes.launching.memory import estimate
 from npu_recipes.preparing.known import DATA
 
-STACKS = Path(__file__).parents[2] / "stacks"
+STACKS = Path(__file__).parents[3] / "stacks"
 TEXT = """\
 title: {en: a, zh: b}
 algorithm: grpo

@@ -11,7 +11,7 @@ import pytest
 from npu_recipes.catalogue import load, names
 from support.verl_stacks import STACKS, Stack
 
-from .stacks import Recipes, installed
+from ..stacks import Recipes, installed
 
 pytestmark = [pytest.mark.index, pytest.mark.thorough]
 # A recipe that fits, changed so that it does not: the change, and what is said of it.
@@ -73,6 +73,6 @@ def test_what_verl_does_not_take_is_named(recipes: Recipes, stack: Stack, subtes
 
 
 def test_hydra_reads_values_as_they_are_meant(recipes: Recipes) -> None:
-    done = recipes.run(Path(__file__).parent / "cases" / "quoting.py")
+    done = recipes.run(Path(__file__).with_name("quoting.py"))
 
     assert done.returncode == 0, done.stderr

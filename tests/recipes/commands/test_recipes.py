@@ -1,0 +1,102 @@
+"""`list`, `show`, `data` and `run`: what they say, and that a dry run does nothing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from npu_recipes.catalogue import names
+from npu_recipes.cli import main
+from npu_recipes.launching.environment import DETERMINISTIC
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    return captured.err if code else captured.out
+
+
+def test_all_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "list")
+    found = json.loads(said(capsys, "list", "--json"))["recipes"]
+
+    assert [one["name"] for one in found] == names()
+    assert all(name in text for name in names())
+
+
+def test_a_recipe_is_shown_with_its_settings_sources_and_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "show", "dapo-qwen2.5-7b", "--pin", "verl@d62da49")
+    found = json.loads(said(capsys, "show", "dapo-qwen2.5-7b", "--pin", "verl@d62da49", "--json"))
+
+    assert "reward_model.reward_manager=dapo" in text
+    assert "MindSpeed-RL" in text
+    assert "GB of each device" in text
+    assert found["options"]["data.gen_batch_size"] == 48
+    assert found["estimate"][0]["gigabytes"] > 1
+
+
+def test_a_name_that_is_none_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no such recipe" in said(capsys, "show", "grpo", code=2)
+    assert "there is no such pin" in said(capsys, "show", "smoke-sft", "--pin", "verl@1", code=2)
+    assert "there is no such data" in said(capsys, "data", "gsm", code=2)
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ("run", "grpo-qwen2.5-7b", "--dry-run", "--pin", "verl@d62da49", "--expandable-segments")
+    more = ("--deterministic", "7", "--model", "/models/it's", "data.train_batch_size=32", "+a.b=c d")
+
+    found = json.loads(said(capsys, *arguments, "--json", *more))
+
+    assert found["command"][1:3] == ["-m", "verl.trainer.main_ppo"]
+    assert {"data.train_batch_size=32", "+a.b=c d", "trainer.deterministic_seed=7"} <= set(found["command"])
+    assert r"actor_rollout_ref.model.path='/models/it\'s'" in found["command"]
+    environment = {one["name"]: one["value"] for one in found["environment"]}
+    assert environment.items() >= {**DETERMINISTIC, "EXPANDABLE_SEGMENTS": "True"}.items()
+    assert found["stack"] == "vllm-0.11"
+    assert found["doctor"] is not None, found["verdict"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_can_be_pasted_into_a_shell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ("run", "smoke-grpo", "--dry-run", "--output", str(tmp_path / "a b"), "--pin", "verl@0.9.1")
+
+    text = said(capsys, *arguments)
+
+    command = [line for line in text.splitlines() if not line.startswith("#")]
+    words = shlex.split("\n".join(command).replace("\\\n", " "))
+    assert words[0] == f"VERL_FILE_LOGGER_PATH={tmp_path}/a b/metrics.jsonl"
+    assert f"data.train_files='{tmp_path}/a b/data/train.parquet'" in words
+    assert "this machine: " in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("grpo-qwen3-8b-sglang", "--pin", "verl@0.9.1"), "is not for verl@0.9.1"),
+        (("smoke-sft", "trainer.total_epochs"), "is no override"),
+        (("smoke-sft", "--jemalloc=/nowhere/libjemalloc.so"), "there is no jemalloc"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], complaint: str
+) -> None:
+    assert complaint in said(capsys, "run", "--dry-run", *arguments, code=2)
+
+
+def test_without_verl_nothing_is_started(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "verl-npu: is not installed" in said(capsys, "run", "smoke-sft", "--output", str(tmp_path / "a"), code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_that_is_none_is_still_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["run", "smoke-sft", "--dryrun", "a=1"])
+
+    assert left.value.code == 2
+    assert "unrecognized arguments: --dryrun" in capsys.readouterr().err
