@@ -99,7 +99,10 @@ def test_the_readmes_count_the_changes_as_a_build_does() -> None:
 
 def test_every_room_of_the_architecture_page_is_there() -> None:
     tool = ROOT / "build_tools" / "npu_overlays"
-    packages = {path.parent.relative_to(tool).as_posix() for path in tool.glob("*/**/__init__.py")}
+    recipes = ROOT / "recipes" / "npu_recipes"
+    packages = {
+        path.parent.relative_to(home).as_posix() for home in (tool, recipes) for path in home.glob("*/**/__init__.py")
+    }
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rooms = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*)/?`", text)) - {"ls"}
     homes = (
@@ -109,6 +112,9 @@ def test_every_room_of_the_architecture_page_is_there() -> None:
         *map(tool.joinpath, packages),
         ROOT / "overlays" / "verl",
         tool.parent / "npu_summary",
+        recipes.parent,
+        recipes,
+        *map(recipes.joinpath, packages),
     )
     found = {room for room in rooms if any((home / f"{room}{end}").exists() for home in homes for end in ("", ".py"))}
     assert rooms == found

@@ -20,6 +20,8 @@ examples:
   npu-recipes run grpo-qwen3-8b --dry-run          the exact command, and this machine
   npu-recipes compare gpu.log npu.log              metric by metric, with limits
   npu-recipes compare gpu.log npu.log --html page.html
+  npu-recipes dump --out npu.npz -- forward.py     what each module computes
+  npu-recipes compare-dumps gpu.npz npu.npz        the first that diverges
 
 exit codes:
   0  done; for a comparison: within the limits

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import atexit
 import os
+from typing import TYPE_CHECKING
 
-from npu_recipes.dumps.hooks import Wanted
-from npu_recipes.dumps.watching import Watch
+if TYPE_CHECKING:
+    from npu_recipes.dumps.watching import Watch
 
 VARIABLE = "NPU_RECIPES_DUMP"
 
@@ -24,11 +25,14 @@ def start() -> Watch | None:
     file = os.environ.get(VARIABLE, "")
     if not file:
         return None
-    numbers = {name: int(os.environ.get(f"{VARIABLE}_{name.upper()}", default)) for name, default in _DEFAULTS.items()}
+    from npu_recipes.dumps.hooks import Wanted  # noqa: PLC0415  # where nothing is asked for, torch is not imported
+    from npu_recipes.dumps.watching import Watch  # noqa: PLC0415
+
+    defaults = {"calls": Wanted.calls, "skip": Wanted.skip, "elements": Wanted.elements}
+    numbers = {name: int(os.environ.get(f"{VARIABLE}_{name.upper()}", default)) for name, default in defaults.items()}
     watch = Watch(file, Wanted(only=os.environ.get(f"{VARIABLE}_ONLY", ""), **numbers))
     atexit.register(watch.finish)
     return watch
 
 
-_DEFAULTS = {"calls": Wanted.calls, "skip": Wanted.skip, "elements": Wanted.elements}
 WATCH = start()

@@ -48,8 +48,9 @@ class Matched:
 
     @property
     def agrees(self) -> bool:
-        """Whether all that it gave is within its tolerance."""
-        return all(one.kind == "within" for one in self.outputs)
+        """Whether all that it gave on both sides is within its tolerance, and there is any of that."""
+        both = [one for one in self.outputs if one.kind != "missing"]
+        return all(one.kind == "within" for one in both) and bool(both or not self.outputs)
 
     @property
     def fed_alike(self) -> bool:

@@ -13,9 +13,7 @@ from typing import Any
 from torch import nn
 
 from npu_recipes.dumps.hooks import Recorder, Wanted
-from npu_recipes.errors import Problem, RecipeError
-
-_RANK = "{rank}"
+from npu_recipes.dumps.naming import file_of
 
 
 class Watch:
@@ -62,13 +60,3 @@ class Watch:
             recorder.finish()
         count = len(self._recorders)
         return [self._file, *(self._file.with_stem(f"{self._file.stem}-{one}") for one in range(2, count + 1))][:count]
-
-
-def file_of(name: str, rank: str, world: str) -> Path:
-    """Return the file of this process; raises `RecipeError` where several would write the same."""
-    if _RANK not in name and world not in {"", "1"}:
-        what = f"is one file, and {world} processes would write it"
-        raise RecipeError(
-            Problem(where=f"--out {name}", what=what, fix=f"name one for each: {Path(name).stem}-{_RANK}.npz")
-        )
-    return Path(name.replace(_RANK, rank or "0"))

@@ -50,7 +50,10 @@ class Collector:
 
     def add(self, metric: str, value: float) -> None:
         """Add a value to the record that was begun last."""
-        self._samples.setdefault(metric, _Samples()).add(self._order, self._step, value)
+        samples = self._samples.get(metric)
+        if samples is None:
+            samples = self._samples[metric] = _Samples()
+        samples.add(self._order, self._step, value)
 
     def __bool__(self) -> bool:
         return bool(self._samples)

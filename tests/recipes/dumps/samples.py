@@ -39,6 +39,7 @@ class Forward:
         inputs: likewise, of what they are given.
         dtype: what the numbers were in torch.
         left_out: modules that did not run.
+        more: modules that give one thing more.
         made_by: as in the manifest.
     """
 
@@ -46,6 +47,7 @@ class Forward:
     inputs: Mapping[str, Array] = field(default_factory=dict)
     dtype: str = "bfloat16"
     left_out: Sequence[str] = ()
+    more: Sequence[str] = ()
     made_by: Mapping[str, str] = field(default_factory=lambda: {"torch": "2.13.0"})
 
 
@@ -58,10 +60,10 @@ def write(file: Path, forward: Forward) -> Path:
     """Write a dump."""
     store = Store(file)
 
-    def tensor(array: Array, dtype: str) -> tuple[Tensor, ...]:
+    def tensor(array: Array, dtype: str, name: str = "0") -> tuple[Tensor, ...]:
         broken = int((~np.isfinite(array)).sum()) if array.dtype.kind == "f" else 0
         number = store.add(array.reshape(-1))
-        return (Tensor(name="0", dtype=dtype, shape=array.shape, array=number, every=1, not_finite=broken),)
+        return (Tensor(name=name, dtype=dtype, shape=array.shape, array=number, every=1, not_finite=broken),)
 
     passages = [
         Passage(
@@ -69,7 +71,10 @@ def write(file: Path, forward: Forward) -> Path:
             module=module,
             time=0,
             inputs=tensor(forward.inputs.get(module, _given(given)), "int64" if given == "ids" else forward.dtype),
-            outputs=tensor(forward.outputs.get(module, usual(module)), forward.dtype),
+            outputs=(
+                *tensor(forward.outputs.get(module, usual(module)), forward.dtype),
+                *(tensor(usual("more"), forward.dtype, "1") if module in forward.more else ()),
+            ),
         )
         for module, given in ORDER
         if module not in forward.left_out

@@ -180,6 +180,11 @@ def test_another_shape_diverges(gpu: Path, tmp_path: Path, capsys: pytest.Captur
     assert "output 0: bfloat16[4, 8] and bfloat16[4, 9]" in capsys.readouterr().out
 
 
+def test_what_one_side_alone_gives_is_passed_over(gpu: Path, tmp_path: Path) -> None:
+    """Such as the weights of an attention, which another implementation does not have."""
+    assert compare(gpu, write(tmp_path / "npu.npz", Forward(more=["layers.0.attn"]))) == 0
+
+
 def test_another_batch_cannot_be_compared(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(gpu, write(tmp_path / "npu.npz", Forward(inputs={"": np.arange(8)[::-1]}))) == 2
     assert "input 0 of the model: is not the same on both sides" in " ".join(capsys.readouterr().err.split())

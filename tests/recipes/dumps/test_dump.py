@@ -39,7 +39,7 @@ def run(torch: Torch, tmp_path: Path) -> Run:
     for name in ("rich", "pygments", "markdown-it-py", "mdurl"):  # pure Python, which any version can have
         for path in {Path(str(one)).parts[0] for one in distribution(name).files or ()} - {".."}:
             shutil.copytree(distribution(name).locate_file(path), beside / path, dirs_exist_ok=True)  # type: ignore[arg-type]
-    folders = map(str, (ROOT / "recipes", ROOT / "build_tools", beside))
+    folders = [str(folder) for folder in (ROOT / "recipes", ROOT / "build_tools", beside)]
 
     def run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), **variables}
@@ -108,15 +108,7 @@ def test_each_model_and_each_process_has_a_file_and_calls_are_chosen(run: Run, t
         assert (tensor.every, tensor.shape, len(dump.array(tensor.array))) == (10, (2, 6, 8), 10)
 
 
-def test_several_processes_need_files_of_their_own(run: Run) -> None:
-    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", FORWARD, RANK="0", WORLD_SIZE="2")
-    assert done.returncode == 2
-    assert "name one for each: a-{rank}.npz" in done.stderr.replace("\n", " ")
-
-
 def test_the_programs_exit_code_is_kept_and_what_ran_is_written(run: Run, tmp_path: Path) -> None:
-    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", "-m", "forward", "--fail", PYTHONSAFEPATH="")
-    assert done.returncode != 7  # the module is not found in this folder
     shutil.copy(FORWARD, tmp_path)
     done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", "-m", "forward", "--fail")
     assert done.returncode == 7, done.stderr
@@ -141,7 +133,6 @@ os._exit(0)
     done = run("-c", code, NPU_RECIPES_DUMP="ray-{rank}.npz", RANK="1", WORLD_SIZE="2")
     assert done.returncode == 0, done.stderr
     assert len(manifest(tmp_path / "ray-1.npz").passages) == 12
-    assert run("-c", "import npu_recipes.dumps.everywhere as e; assert e.WATCH is None").returncode == 0
 
 
 def test_a_block_of_ones_own_program(run: Run, tmp_path: Path) -> None:

@@ -25,8 +25,10 @@ def browser(tmp_path: Path) -> Browser:
     return open_browser(tmp_path)
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("page")
+
     def records(factor: float, seed: int) -> Log:
         return [
             (

@@ -1,0 +1,38 @@
+"""The command as a process: what a shell, a pipe and a terminal without colours see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..samples import log, write_console
+
+COMMAND = [sys.executable, "-m", "npu_recipes"]
+
+
+def test_a_reader_that_has_seen_enough_does_not_matter(tmp_path: Path) -> None:
+    file = write_console(tmp_path / "run.log", log(range(1, 9)))
+    command = [*COMMAND, "compare", str(file), str(file), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_a_pipe_gets_plain_text_and_no_progress(tmp_path: Path) -> None:
+    file = write_console(tmp_path / "\x1b[31mrun.log", log(range(1, 9)))
+    done = subprocess.run([*COMMAND, "compare", str(file), str(file)], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["compare"], ["compare", "a"], ["nothing"], []])
+def test_wrong_usage_is_2(arguments: list[str]) -> None:
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"usage: npu-recipes")
