@@ -15,6 +15,10 @@ PIP := $(RUN)/python -m pip --disable-pip-version-check --quiet
 # What `make wheels` builds: the default stack, or STACK=mindspeed-rl-2.3, or OVERLAY=verl@d62da49.
 STACK ?=
 OVERLAY ?=
+# What `make site` shows beside the documents: folders of wheels, where the index will be, reports of drift.
+WHEELS ?=
+INDEX_URL ?=
+DRIFT ?=
 SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 
 TESTS ?= tests
@@ -28,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format bench mutate reproducibility matrix clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench mutate reproducibility matrix clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -70,6 +74,9 @@ format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
 	$(RUN)/ruff format .
 
+site: $(VENV)/installed-site  ## build the site into site/: the documents, and of WHEELS=wheels what is patched, how to install it, and the index
+	$(RUN)/npu-overlays site $(WHEELS) $(if $(INDEX_URL),--index-url $(INDEX_URL)) $(addprefix --drift ,$(DRIFT))
+
 bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the summary, in ratios
 	PYTHONPATH=lab $(RUN)/python bench/run.py $(BENCH)
 
@@ -83,7 +90,7 @@ matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and 
 	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
 
 clean:  ## delete the environments, the wheels and the caches of tools
-	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }

@@ -17,7 +17,7 @@ from support.wheelhouse import PROJECT
 
 from .choices import ARRANGEMENTS, ASKED, REQUIREMENTS, Case, cases, choose, fill_market, row, told
 
-DOCUMENTS = [PROJECT / "docs" / name for name in ("index.md", "index.zh-CN.md")]
+DOCUMENTS = [PROJECT / "docs" / name for name in ("package-index.md", "package-index.zh-CN.md")]
 COLUMNS = [*product((False, True), INSTALLERS)]
 # A hundred and twenty-eight times pip: minutes.
 PIPS = [pytest.mark.slow, pytest.mark.thorough]

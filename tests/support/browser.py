@@ -92,7 +92,12 @@ class Browser:
 
 def open_browser(folder: Path) -> Browser:
     """Return a browser; skips the test where there is none."""
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
+    program = find_browser()
     if program is None:
         pytest.skip("no browser on PATH: Debian's is in the package chromium")
     return Browser(program, folder)
+
+
+def find_browser() -> str | None:
+    """Return a browser's program, None where there is none."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)

@@ -27,6 +27,7 @@ examples, with the overlays of verl and transformers:
   npu-overlays build verl@v0.6.1 --source archive --out /tmp/w
   npu-overlays build verl@796871d --upstream verl=~/src/verl
   npu-overlays index wheels/                  a folder that pip and uv install from
+  npu-overlays site wheels/                   what is patched, why, how to install it
   npu-overlays show transformers@8365f70      every operation and its reason
   npu-overlays diff verl@d62da49 | less       what the wheel changes
   npu-overlays checkout verl@d62da49 DIR      as a git work tree, to edit there
@@ -57,6 +58,7 @@ _COMMANDS = {
     "build": "build",
     "sdist": "sdist",
     "index": "index",
+    "site": "site",
     "list": "listing",
     "show": "show",
     "check": "check",

@@ -23,7 +23,7 @@ def render(catalogue: Catalogue, language: str) -> str:
     """Return the page in a language, ``en`` or ``zh``."""
     texts = _TEXTS[language]
     lines = [f"# {texts['title']}", "", f"<!-- {texts['generated']} -->", "", texts["other"], ""]
-    lines += [texts["intro"], "", texts["before"], "", texts["x86"].format(index=installs.CPU_INDEX), ""]
+    lines += [texts["intro"], "", texts["before"], "", note("x86", language), ""]
     lines += [texts["chip"], "", texts["upgrade"], "", f"## {texts['consistent']}", ""]
     for stack in catalogue.stacks:
         if not stack.record:
@@ -33,6 +33,11 @@ def render(catalogue: Catalogue, language: str) -> str:
         if stack.record:
             lines += _record(stack, catalogue, language)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def note(key: str, language: str) -> str:
+    """Return a paragraph of the page, by its name in the file of its texts."""
+    return str(_TEXTS[language][key]).format(index=installs.CPU_INDEX)
 
 
 def _consistent(stack: Stack, catalogue: Catalogue, language: str) -> Iterator[str]:

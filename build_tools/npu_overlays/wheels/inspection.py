@@ -12,6 +12,11 @@ from npu_summary import changes, installed, jsontext, layout, page, yaml
 Style = Literal["text", "yaml", "json"]
 
 
+def carries_summary(wheel: Path) -> bool:
+    """Return whether a wheel is a patched one; raises `OutputError` where the file is no wheel."""
+    return bool(read_members(wheel, lambda path: _is_of_summary(path, installed.DATA)))
+
+
 def read_record(wheel: Path) -> changes.Changes:
     """Return the content of a wheel's ``changes.json``; raises `OutputError` where the file is not a wheel of ours."""
     try:
@@ -42,8 +47,11 @@ def wheel_page(wheel: Path) -> bytes:
 
 
 def _read(wheel: Path, name: str) -> bytes:
-    ending = f"_summary/{name}"
-    found = read_members(wheel, lambda path: path.endswith(ending) and path.count("/") == 1)
+    found = read_members(wheel, lambda path: _is_of_summary(path, name))
     if not found:
         raise not_ours(wheel, f"holds no summary package with a {name}; a companion wheel holds none by design")
     return found[0].content
+
+
+def _is_of_summary(path: str, name: str) -> bool:
+    return path.endswith(f"_summary/{name}") and path.count("/") == 1

@@ -1,0 +1,109 @@
+"""`site`: documents, wheels and reports → pages for a browser, with the index beside them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import plural
+from npu_overlays.commands.options import add_json, folder
+from npu_overlays.console import Console
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.interrupts import undisguised
+
+if TYPE_CHECKING:
+    from npu_overlays.site.building import Built, Request
+
+_DESCRIPTION = """\
+Build a site that any web server can give out, without a word to another host:
+the documents of a project in both languages; for every wheel what was changed,
+why, and the diff; how it is installed, with one command for pip and one for
+uv; reports of `drift`; and the index that pip and uv install from, below
+simple/.
+
+Commands name the index where the site is served from, or at --index-url. What
+was there is replaced as a whole, but for the index, which is brought up to date.
+A link that leads nowhere is an error. Needs: pip install 'npu-overlays[site]'.
+
+examples:
+  npu-overlays site                           the documents alone, into site/
+  npu-overlays site wheels/ --index-url https://pypi.example.com/npu/simple/
+  npu-overlays site wheels/ sdists/ --drift verl.html --drift transformers.html
+  python -m http.server --directory site      to look at it
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for, and whether the report is JSON."""
+
+    request: Request
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    text = "wheels and source distributions: what is patched, and what the index gives out"
+    parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help=text)
+    parser.add_argument("--out", type=folder, default="site", metavar="DIR", help="the site (default: site)")
+    text = "a project with README.md and docs/ (default: this folder)"
+    parser.add_argument("--documents", type=folder, default=".", metavar="DIR", help=text)
+    text = "where the index will be (default: where the site is served from)"
+    parser.add_argument("--index-url", default="", metavar="URL", help=text)
+    text = "a report of `npu-overlays drift --html`; may be given several times"
+    parser.add_argument("--drift", type=folder, action="append", default=[], metavar="FILE", help=text)
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    from npu_overlays.site.building import Request  # noqa: PLC0415  # read for the help of all commands
+
+    url = parsed.index_url
+    if url and not (urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc and url.isprintable()):
+        fix = "give the whole address: https://pypi.example.com/simple/"
+        raise UsageError(Problem(where="--index-url", what=f"{url!r} is no address of a web server", fix=fix))
+    request = Request(
+        folders=tuple(parsed.folders),
+        documents=parsed.documents,
+        out=parsed.out,
+        index_url=f"{url.rstrip('/')}/" if url else "",
+        drift=tuple(parsed.drift),
+    )
+    return Options(request=request, json=parsed.json)
+
+
+def _run(options: Options, console: Console) -> int:
+    from npu_overlays.site.building import build  # noqa: PLC0415  # as above
+
+    with undisguised(f"the site in {options.request.out} is as it was"):
+        built = build(options.request)
+    if options.json:
+        console.json(_as_json(options.request, built))
+        return 0
+    console.line(f"{options.request.out}", style="green")
+    wheels = plural(len(built.wheels), "patched wheel")
+    console.line(
+        f"  {plural(built.pages, 'page')} in each language; {wheels}; stacks: {', '.join(built.stacks) or 'none'}"
+    )
+    return 0
+
+
+def _as_json(request: Request, built: Built) -> dict[str, object]:
+    return {
+        "site": str(request.out),
+        "pages": built.pages,
+        "wheels": list(built.wheels),
+        "stacks": list(built.stacks),
+    }
+
+
+COMMAND = Command(
+    name="site",
+    summary="write a site: documents, what is patched, how to install it, the index",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+)
