@@ -104,6 +104,10 @@ $(VENV)/installed: pyproject.toml build_tools/pyproject.toml $(RUN)/python
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable .
 	@touch $@
 
+$(VENV)/installed-site: pyproject.toml build_tools/pyproject.toml $(RUN)/python
+	$(PIP) install "pip>=22.3" --editable ./build_tools --editable ".[site]"
+	@touch $@
+
 # The tool does without npu-recipes, which brings numpy and matplotlib; its tests and linters do not.
 $(VENV)/installed-%: pyproject.toml build_tools/pyproject.toml recipes/pyproject.toml $(RUN)/python
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable "./recipes[$*]" --editable ".[$*]"

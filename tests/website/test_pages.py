@@ -45,11 +45,14 @@ def project(tmp_path: Path) -> Path:
         '\n<p align="center"><img src="a.svg" alt="A b" width="900"></p>\n'
     )
     (folder / "data" / "x.json").write_text("{}")
+    (folder / ".cache").mkdir()
+    (folder / ".cache" / "README.md").write_text("A tool's own.")
     return folder
 
 
 def test_links_lead_from_page_to_page_and_lines_stay_where_they_are(project: Path) -> None:
     made = {page.name: page for page in pages(find_documents(project), ENGLISH)}
+    assert sorted(made) == ["one", "overview"]
     assert made["overview"].text == "# It\n\n\n\nSee [this](one.md#a-b).\n"
     assert made["one"].text == (
         "# One\n\n[home](overview.md), data, [file](files/data/x.json), [web](https://example.org/a.md)\n"

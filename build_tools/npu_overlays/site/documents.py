@@ -1,4 +1,4 @@
-"""Documents: README and `docs/` of a project → the pages of one language, with links from page to page."""
+"""Documents: READMEs and `docs/` of a project → the pages of one language, with links from page to page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class Page:
 
 def find_documents(root: Path) -> Documents:
     """Return the documents of a project; raises `ConfigError` where there are none, or a name is the site's."""
-    names = {"README.md": "overview", "stacks/README.md": "stacks"}
+    names = {"README.md": "overview"}
+    # What a tool keeps for itself begins with a dot, and may have one, too.
+    names |= {f"{file.parent.name}/README.md": file.parent.name for file in sorted(root.glob("[!.]*/README.md"))}
     names |= {f"docs/{file.name}": file.stem for file in sorted((root / "docs").glob("*.md"))}
     suffixes = tuple(language.suffix for language in languages() if language.folder)
     found = {path: name for path, name in names.items() if (root / path).is_file() and not path.endswith(suffixes)}
