@@ -40,6 +40,7 @@ class Forward:
         dtype: what the numbers were in torch.
         left_out: modules that did not run.
         more: modules that give one thing more.
+        every: which elements are kept.
         made_by: as in the manifest.
     """
 
@@ -48,6 +49,7 @@ class Forward:
     dtype: str = "bfloat16"
     left_out: Sequence[str] = ()
     more: Sequence[str] = ()
+    every: int = 1
     made_by: Mapping[str, str] = field(default_factory=lambda: {"torch": "2.13.0"})
 
 
@@ -62,8 +64,10 @@ def write(file: Path, forward: Forward) -> Path:
 
     def tensor(array: Array, dtype: str, name: str = "0") -> tuple[Tensor, ...]:
         broken = int((~np.isfinite(array)).sum()) if array.dtype.kind == "f" else 0
-        number = store.add(array.reshape(-1))
-        return (Tensor(name=name, dtype=dtype, shape=array.shape, array=number, every=1, not_finite=broken),)
+        number = store.add(array.reshape(-1)[:: forward.every])
+        return (
+            Tensor(name=name, dtype=dtype, shape=array.shape, array=number, every=forward.every, not_finite=broken),
+        )
 
     passages = [
         Passage(

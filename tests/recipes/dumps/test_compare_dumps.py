@@ -167,6 +167,13 @@ def test_nan_agrees_with_nan_alone(tmp_path: Path, mine: float, theirs: float, c
     assert compare(*dumps) == code
 
 
+def test_nan_diverges_where_its_element_is_not_kept(tmp_path: Path) -> None:
+    broken = usual("layers.0.norm").copy()
+    broken[0, 1] = np.nan
+    gpu = write(tmp_path / "gpu.npz", Forward(every=2))
+    assert compare(gpu, write(tmp_path / "npu.npz", Forward(every=2, outputs={"layers.0.norm": broken}))) == 1
+
+
 def test_zeros_agree_with_zeros_alone(tmp_path: Path) -> None:
     zeros = np.zeros((4, 8), dtype=np.float32)
     gpu = write(tmp_path / "gpu.npz", Forward(outputs={"layers.0.norm": zeros}))

@@ -45,7 +45,7 @@ def test_a_stretch_without_numbers_is_a_gap() -> None:
     assert np.isnan(kept).all()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, 0.0, 1e300, -1.0])
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
 def test_whatever_the_numbers_a_picture_comes(value: float) -> None:
     picture(judged([value, 1.0, value], [1.0, value, value]))
     picture(judged([value], [value]))

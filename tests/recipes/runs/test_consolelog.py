@@ -14,6 +14,7 @@ SURROUNDED = {
     "ray": "(TaskRunner pid=4711) {line}",
     "ray on another node": "(TaskRunner pid=4711, ip=10.0.0.7) {line}",
     "ray in colour": "\x1b[36m(TaskRunner pid=4711)\x1b[0m {line}",
+    "in colour to its end": "\x1b[32m{line}\x1b[0m",
     "ray with repetitions": "(TaskRunner pid=1) {line} [repeated 7x across cluster] (Ray deduplicates logs.)",
     "progress bar": "Training Progress:  10%|█         | 1/10 [00:03<00:27,  3.1s/it]\r{line}",
     "on one line with a progress bar": "Training Progress:  10%|█         | 1/10 {line}",

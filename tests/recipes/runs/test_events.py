@@ -16,12 +16,15 @@ from ..samples import Log, expected, log, read, values
 RECORDS = log(range(1, 6))
 
 
-def write_events(folder: Path, records: Log, start: float = 1.7e9) -> Path:
-    """Write an event file as torch's SummaryWriter does, and return its folder."""
+def write_events(folder: Path, records: Log, start: float = 1.7e9, purge: int | None = None) -> Path:
+    """Write an event file as torch's SummaryWriter does, with its `purge_step`, and return its folder."""
     writing: Any = importlib.import_module("tensorboard.summary.writer.event_file_writer")
     proto: Any = importlib.import_module("tensorboard.compat.proto.event_pb2")
     summary: Any = importlib.import_module("tensorboard.compat.proto.summary_pb2")
     writer = writing.EventFileWriter(str(folder), filename_suffix=f".{int(start)}")
+    if purge is not None:
+        session = proto.SessionLog(status=proto.SessionLog.START)
+        writer.add_event(proto.Event(wall_time=start, step=purge, session_log=session))
     for number, (step, data) in enumerate(records):
         for tag, value in data.items():
             content = summary.Summary(value=[summary.Summary.Value(tag=tag, simple_value=value)])
@@ -41,9 +44,10 @@ def test_a_folder_and_its_file_give_the_numbers(tmp_path: Path) -> None:
         assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
 
 
-def test_a_resumed_run_has_two_files_in_its_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("purge", [None, 5])
+def test_a_resumed_run_has_two_files_in_its_folder(tmp_path: Path, purge: int | None) -> None:
     write_events(tmp_path, log(range(1, 9)), start=1.7e9)
-    write_events(tmp_path, log(range(5, 7), factor=2.0), start=1.8e9)
+    write_events(tmp_path, log(range(5, 7), factor=2.0), start=1.8e9, purge=purge)
     run = read(tmp_path)
     assert values(run) == pytest.approx(
         {**expected(log(range(1, 5))), **expected(log(range(5, 7), factor=2.0))}, rel=1e-6
