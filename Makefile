@@ -20,6 +20,17 @@ WHEELS ?=
 INDEX_URL ?=
 DRIFT ?=
 SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
+# What a release is made of: every overlay, where nothing is named; and where it lies.
+RELEASED = $(if $(STACK)$(OVERLAY),$(SELECTION),--all)
+RELEASE ?= release
+# Distributions that are no overlays: npu-doctor and npu-recipes.
+OWN = ./build_tools ./recipes
+
+# What cells are printed for, and of which cells: FORMAT=gitlab, SINCE=origin/main.
+FORMAT ?= github
+export SINCE
+# Every Nth of upstream's commits since the pin is looked at.
+DRIFT_STEP ?= 20
 
 TESTS ?= tests
 PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist load --maxschedchunk 1
@@ -32,7 +43,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench mutate reproducibility matrix clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench mutate reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -40,7 +51,7 @@ help:  ## list the targets
 wheels: $(VENV)/installed  ## build the default stack, npu-doctor and npu-recipes into wheels/, install them into a scratch environment, print the summary
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
 	$(RUN)/npu-overlays build $(SELECTION)
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels ./build_tools ./recipes
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir wheels $(OWN)
 	$(RUN)/python build_tools/try_wheels.py --environment $(TRIAL) -- $(SELECTION)
 
 train: $(VENV)/installed  ## train with the wheels of the default stack on any CPU: GRPO of a tiny model, in four minutes; RECIPE="smoke-sft" for another
@@ -68,7 +79,7 @@ lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(RUN)/mypy
-	$(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench lab tests
+	$(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench ci lab tests
 
 format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
@@ -86,11 +97,64 @@ mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong 
 reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not matter, write docs/reproducibility.md
 	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
-matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python
-	@$(RUN)/npu-overlays matrix --format github | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
+matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python; SINCE=origin/main leaves those that a change touches
+	@cells=$$($(RUN)/npu-overlays matrix --format $(FORMAT) $${SINCE:+--changed-since "$$SINCE"}) && \
+	printf '%s\n' "$$cells" | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
+
+ci: $(VENV)/installed  ## run what CI runs, job by job, each in a fresh clone; CELLS="verl@0.9.1 lint" picks some
+	@PYTHONPATH=lab $(RUN)/python ci/local.py $${SINCE:+--changed-since "$$SINCE"} $(CELLS)
+
+# Wheels with their statements and constraints, and source distributions of all of it: a recipe for a folder.
+define made-in
+	$(RUN)/npu-overlays build $(RELEASED) --out $(1)
+	$(RUN)/npu-overlays sdist $(RELEASED) --out $(1)
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(1) $(OWN)
+endef
+
+release: $(VENV)/installed  ## build every overlay into release/files: wheels, source distributions, statements, SHA256SUMS; and release/index of them and of what `make released` fetched
+	rm -rf $(RELEASE)/files $(RELEASE)/index
+	$(call made-in,$(RELEASE)/files)
+	$(RUN)/npu-overlays verify-wheel $(RELEASE)/files/*.whl $(RELEASE)/files/*.intoto.json $(RELEASE)/files/constraints-*.txt
+	$(RUN)/python ci/sums.py write $(RELEASE)/files
+	$(RUN)/npu-overlays index $(wildcard $(RELEASE)/before/*) $(RELEASE)/files --out $(RELEASE)/index
+
+released:  ## fetch what earlier releases gave out into release/before/, for the index; needs gh
+	ci/released.sh $(RELEASE)/before
+
+same-bytes: $(VENV)/installed  ## build all of release/files again with this Python, and compare
+	rm -rf $(RELEASE)/again
+	$(call made-in,$(RELEASE)/again)
+	$(RUN)/python ci/sums.py same $(RELEASE)/files $(RELEASE)/again
+
+test-release: $(VENV)/installed  ## install each stack of release/files with this Python, and verify what is installed
+	PYTHONPATH=build_tools $(RUN)/python ci/installed.py $(RELEASE)/files
+
+pages: $(VENV)/installed-site  ## build the site of release/files into site/, with release/index, and what of drift/ there is
+	$(RUN)/npu-overlays site $(RELEASE)/files $(if $(INDEX_URL),--index-url $(INDEX_URL)) $(addprefix --drift ,$(wildcard drift/*.html))
+	rm -rf site/simple
+	cp -R $(RELEASE)/index site/simple
+
+publish:  ## make the release TAG of release/files; needs gh, and the tag pushed
+	@ci/publish.sh "$${TAG:?name it: make publish TAG=v0.2.0}" $(RELEASE)/files
+
+preview: $(VENV)/installed  ## build every overlay, and an index of only these, into preview/
+	rm -rf preview
+	$(RUN)/npu-overlays build $(RELEASED) --out preview/wheels
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir preview/wheels $(OWN)
+	$(RUN)/npu-overlays index preview/wheels --out preview/index
+
+drift: $(VENV)/installed  ## write drift/report.md: how far the newest pins are from upstream's head; DRIFT_STEP=1 looks at every commit
+	$(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
+
+drifted:  ## fetch the latest report that CI made into drift/, where there is one; needs gh
+	rm -rf drift
+	gh run download --name drift --dir drift || echo "no report of drift yet: the site is without" >&2
+
+drift-issue:  ## put drift/report.md into the open issue labelled drift, or open one; needs gh
+	ci/drift_issue.sh drift
 
 clean:  ## delete the environments, the wheels and the caches of tools
-	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site release preview drift .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }

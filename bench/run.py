@@ -17,6 +17,7 @@ from pathlib import Path
 import building
 import checking
 import indexing
+import matrices
 import merging
 import models
 from figures import Figure, show
@@ -29,7 +30,7 @@ from npu_overlays.overlay.project import Overlay
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"
 MERGE_SIZES = (10, 100, 1000)
-_PARTS = ("build", "summary", "merge", "index", "models", "audit")
+_PARTS = ("build", "summary", "merge", "index", "matrix", "models", "audit")
 Told = Callable[[str], None]
 
 
@@ -58,10 +59,7 @@ def main() -> int:
 
 def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield every figure asked for."""
-    if "merge" in only:
-        yield from merge_figures(repeats, told)
-    if "index" in only:
-        yield from indexing.measure(work, repeats, told)
+    yield from alone(only, work, repeats, told)
     if {"build", "summary"} & set(only):
         overlay, git = building.choose(OVERLAYS, told)
         if "build" in only:
@@ -78,6 +76,16 @@ def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[F
             yield from model_figures(pythons, max(repeats, 150), told)
         if "audit" in only:
             yield from audit_figures(pythons, repeats, told)
+
+
+def alone(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
+    """Yield the figures asked for that need no upstream."""
+    if "merge" in only:
+        yield from merge_figures(repeats, told)
+    if "index" in only:
+        yield from indexing.measure(work, repeats, told)
+    if "matrix" in only:
+        yield from matrices.measure(work, repeats, told)
 
 
 def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:

@@ -52,7 +52,7 @@ def pairs(lock: Lock, partners: Iterable[Overlay], lock_of: Callable[[Overlay], 
         partners: the overlays a stack pairs it with.
         lock_of: gives the lock of a partner; may raise `ConfigError`.
     """
-    wanted = _required_names(lock.metadata)
+    wanted = required_names(lock.metadata)
     needed = [partner for partner in partners if partner.pin.project in wanted]
     return tuple(_pair(partner, lock_of(partner).metadata.version) for partner in needed)
 
@@ -69,7 +69,7 @@ def _pair(partner: Overlay, upstream: str) -> Pair:
     )
 
 
-def _required_names(metadata: UpstreamMetadata) -> set[str]:
+def required_names(metadata: UpstreamMetadata) -> set[str]:
     """Return the distributions that upstream requires; a requirement begins with the name."""
     names = (re.match(r"\s*([\w.-]+)", text, re.ASCII) for text in metadata.requires)
     return {canonicalize_name(name[1]) for name in names if name}

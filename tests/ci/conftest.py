@@ -22,7 +22,7 @@ def makefile_targets() -> set[str]:
 def steps(workflow: Path) -> list[dict[str, Any]]:
     """Return all steps of all jobs of a workflow."""
     jobs = yaml.safe_load(workflow.read_text("utf-8"))["jobs"]
-    return [step for job in jobs.values() for step in job["steps"]]
+    return [step for job in jobs.values() for step in job.get("steps", [])]
 
 
 @pytest.fixture(params=WORKFLOWS, ids=lambda workflow: workflow.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.commands.matrix import PYTHONS
+from npu_overlays.cells import PYTHONS
 
 from .conftest import ROOT, makefile_targets
 
@@ -131,6 +131,42 @@ def test_all_tests_are_those_and_the_rest(elsewhere: Path) -> None:
         return [line for line in make("--dry-run", target, cwd=elsewhere).stdout.splitlines() if "pytest" in line]
 
     assert commands("test-all") == commands("test") + commands("test-rest")
+
+
+@pytest.fixture
+def installed(elsewhere: Path) -> Path:
+    """Return a folder in which all is installed; its npu-overlays says what it is asked for, and fails where told."""
+    tools = elsewhere / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "python").symlink_to(sys.executable)
+    (tools / "npu-overlays").write_text('#!/bin/sh\necho "cells of $@"\ntest -z "$FAILING"\n', "utf-8")
+    (tools / "npu-overlays").chmod(0o755)
+    (elsewhere / ".venv" / "installed").touch()
+    return elsewhere
+
+
+def test_matrix_prints_what_the_command_does_also_for_github(installed: Path) -> None:
+    done = make("matrix", cwd=installed, GITHUB_OUTPUT=str(installed / "output"))
+    assert done.stdout == (installed / "output").read_text("utf-8") == "cells of matrix --format github\n"
+    done = make("matrix", "FORMAT=gitlab", cwd=installed, SINCE="origin/a b")
+    assert done.stdout == "cells of matrix --format gitlab --changed-since origin/a b\n"
+
+
+def test_matrix_fails_where_the_command_does(installed: Path) -> None:
+    done = make("matrix", cwd=installed, FAILING="yes", GITHUB_OUTPUT=str(installed / "output"))
+    assert done.returncode != 0
+    assert not (installed / "output").exists()
+
+
+@pytest.mark.parametrize(("variables", "chosen"), [((), "--all"), (("STACK=verl-0.9.1",), "--stack verl-0.9.1")])
+def test_a_release_is_of_every_overlay_or_of_what_is_asked_for(
+    elsewhere: Path, variables: tuple[str, ...], chosen: str
+) -> None:
+    lines = make("--dry-run", "release", "same-bytes", *variables, cwd=elsewhere).stdout.splitlines()
+    made = [" ".join(line.split()[1:]) for line in lines if re.search(r"npu-overlays (build|sdist) ", line)]
+    assert made == [
+        f"{verb} {chosen} --out release/{folder}" for folder in ("files", "again") for verb in ("build", "sdist")
+    ]
 
 
 def test_installs_once(elsewhere: Path) -> None:

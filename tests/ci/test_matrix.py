@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.commands.matrix import PYTHONS, matrix
+from npu_overlays.cells import PYTHONS
+from npu_overlays.commands.matrix import matrix
 from npu_overlays.errors import ConfigError
 from npu_overlays.lock.lockfile import Lock, write_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
@@ -120,5 +121,6 @@ def test_the_command_prints_a_line_for_github_and_json_for_others(environment: E
     command = ("matrix", "--overlays", environment.folder, "--format")
     (line,) = environment.ok(*command, "github").out.splitlines()
     name, _, value = line.partition("=")
-    assert name == "matrix"
-    assert json.loads(value) == environment.ok(*command, "json").json() == {"include": matrix(environment.folder)}
+    assert name == "batches"
+    (batch,) = json.loads(value)
+    assert batch["cells"] == environment.ok(*command, "json").json() == {"include": matrix(environment.folder)}

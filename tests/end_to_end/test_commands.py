@@ -278,9 +278,10 @@ def test_matrix_has_a_cell_for_each_overlay_and_python(locked: Sample) -> None:
         (name, python) for name in (locked.app_name, locked.lib_name) for python in ("3.10", "3.11", "3.12", "3.13")
     ]
     line = locked.environment.ok("matrix", "--format", "github", "--overlays", locked.overlays).out
-    assert line.startswith("matrix=")
+    assert line.startswith("batches=")
     assert line.count("\n") == 1
-    assert json.loads(line.removeprefix("matrix="))["include"] == cells
+    (batch,) = json.loads(line.removeprefix("batches="))
+    assert batch["cells"]["include"] == cells
 
 
 def test_build_reports_what_it_made_as_json(sample: Sample, tmp_path: Path) -> None:

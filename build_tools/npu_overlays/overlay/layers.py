@@ -6,7 +6,8 @@ A layer is a folder with a ``layer.toml``. It has no pin and no lock, and cannot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from npu_overlays.overlay.settings import (
     read_packages,
     read_repository,
 )
-from npu_overlays.overlay.tables import Table, load_toml
+from npu_overlays.overlay.tables import Table, read_bytes, toml_of
 
 # In an sdist, the layers lie below this folder, each in one that is numbered.
 BUNDLED_LAYERS = "layers"
@@ -139,9 +140,17 @@ def _read_all(folders: list[Path]) -> list[Found]:
 
 def read_layer(folder: Path) -> Found:
     """Return the layer in `folder`; raises `ConfigError` with every mistake of its file."""
+    found = _layer_of(folder, read_bytes(folder / LAYER_FILE))
+    # Each time another one, so that a pin which names one twice is told so.
+    return replace(found, layer=replace(found.layer))
+
+
+@lru_cache(maxsize=256)
+def _layer_of(folder: Path, content: bytes) -> Found:
+    """Return the layer in a folder whose file has this content; where many pins are on it, it is read once."""
     file = folder / LAYER_FILE
     problems: list[Problem] = []
-    values = load_toml(file)
+    values = toml_of(content, file)
     table = Table(values, where=str(file), key="", problems=problems)
     name = table.get("name", str, folder.name)
     if not is_folder_name(name) or "@" in name:

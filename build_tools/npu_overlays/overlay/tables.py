@@ -20,16 +20,33 @@ T = TypeVar("T")
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
-def load_toml(path: Path) -> dict[str, Any]:
-    """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed."""
+def load_toml(path: Path, *, until: bytes = b"") -> dict[str, Any]:
+    """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed.
+
+    Args:
+        path: the file.
+        until: what stands behind these bytes, where there are any, is not read.
+    """
+    content = read_bytes(path)
+    return toml_of(content.partition(until)[0] if until else content, path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; raises `ConfigError` naming it where it cannot be read."""
     try:
-        return _parse(path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
         raise ConfigError(
             Problem(
                 where=str(path), what=f"cannot be read: {error.strerror}", fix="see that it is there and may be read"
             )
         ) from error
+
+
+def toml_of(content: bytes, path: Path) -> dict[str, Any]:
+    """Return what a TOML text holds; raises `ConfigError` naming the file it is from where it is malformed."""
+    try:
+        return _parse(content)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(Problem(where=str(path), what=f"not valid TOML: {error}", fix="mend the syntax")) from error
 

@@ -1,0 +1,1 @@
+"""Tests of CI's cells."""
