@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from npu_overlays.choice import choice_from
-from npu_overlays.loading import Loader
+from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.pipeline import Prepared, prepare
+from npu_overlays.pipeline import prepare
 from npu_overlays.scratch import temporaries
-from npu_overlays.wheels.packing import pack_sdist, pack_wheel
+from npu_overlays.wheels.packing import pack_sdist
+from npu_overlays.wheels.remembering import kits
 
 Settings = Mapping[str, object] | None
 
@@ -20,13 +21,13 @@ Settings = Mapping[str, object] | None
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:  # noqa: ARG001  # the signature is PEP 517's
     """Build the wheel of the overlay in the current folder and return its name."""
     with temporaries():
-        return pack_wheel(_prepared(), Path(wheel_directory)).name
+        return kits(_loaded()).wheel.put_together(Path(wheel_directory)).name
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:  # noqa: ARG001  # likewise
     """Build the sdist of the overlay in the current folder and return its name."""
     with temporaries():
-        return pack_sdist(_prepared(), Path(sdist_directory)).name
+        return pack_sdist(prepare(_loaded()), Path(sdist_directory)).name
 
 
 def build_editable(
@@ -37,7 +38,7 @@ def build_editable(
     raise NotImplementedError(msg)
 
 
-def _prepared() -> Prepared:
-    """Return what the wheel of the overlay in the current folder will hold; a front end passes no options of ours."""
+def _loaded() -> Loaded:
+    """Return the overlay in the current folder, and what belongs to it; a front end passes no options of ours."""
     overlay, choice = load_overlay(Path.cwd()), choice_from(os.environ)
-    return prepare(Loader([overlay], choice).load(overlay))
+    return Loader([overlay], choice).load(overlay)

@@ -56,6 +56,10 @@ class OverlayError(Exception):
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self) -> tuple[type[OverlayError], tuple[tuple[Problem, ...]]]:
+        """Let it be passed from process to process with its problems, of which the text alone would be left."""
+        return type(self), (self.problems,)
+
 
 class UsageError(OverlayError):
     """The command line, or a variable that stands for one of its options, is wrong."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
 # The one folder that stands between a repository's root and its packages without being part of their names.
@@ -78,6 +78,10 @@ class Pin:
     def place(self) -> Callable[[str], str]:
         """Returns where a repository path lies in the wheel, or an empty text where it is not shipped."""
         return cache(self._place)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what is said: what follows from it, a cache of places say, is not handed to another process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _place(self, path: str) -> str:
         return next((home + path[len(top) :] for top, home in self.homes if f"{path}/".startswith(f"{top}/")), "")

@@ -21,6 +21,9 @@ from .sample import Sample
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
+# Of several at once, whose every build takes five times as long here; fifty were tried as well.
+MOMENTS = 12
+
 # Of coverage.py, which tells of an interrupt that meets it while it writes, and whose files are cut short by a kill.
 UNMEASURED = dict.fromkeys(("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"))
 
@@ -31,18 +34,23 @@ def temporary(sample: Sample) -> Path:
     return folder
 
 
-def stopped(sample: Sample, number: signal.Signals, after: float | None) -> subprocess.CompletedProcess[str]:
+def stopped(
+    sample: Sample, number: signal.Signals, after: float | None, *options: str
+) -> subprocess.CompletedProcess[str]:
     """Start a build, send it a signal some time after its first lines ran, and return how it ended.
 
     None as the time is the moment at which it has begun to write.
     """
-    command = [sys.executable, "-m", "npu_overlays", "build", "--overlays", str(sample.overlays), "--out", "out"]
+    where = ("--overlays", str(sample.overlays), "--out", "out")
+    command = [sys.executable, "-m", "npu_overlays", "build", *where, *options]
+    # Every other one merges, although that was done before: else most would be over by then.
+    anew = "1" if after is None or int(after * 1000) % 2 else ""
     with (
         listening_to_interrupts(),
         subprocess.Popen(
             command,
             cwd=sample.folder,
-            env=sample.environment.variables(TMPDIR=str(temporary(sample)), **UNMEASURED),
+            env=sample.environment.variables(TMPDIR=str(temporary(sample)), NPU_OVERLAYS_ANEW=anew, **UNMEASURED),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -87,11 +95,13 @@ def left(sample: Sample, wheels: Path) -> Iterator[str]:
     yield from map(str, tmp.iterdir() if tmp.is_dir() else ())
 
 
-def stop_and_build(sample: Sample, wheels: Path, moments: Sequence[tuple[signal.Signals, float | None]]) -> list[int]:
+def stop_and_build(
+    sample: Sample, wheels: Path, moments: Sequence[tuple[signal.Signals, float | None]], *options: str
+) -> list[int]:
     """Stop builds at these moments, then build, and see that all is as if none had been stopped."""
     codes = []
     for number, after in moments:
-        done = stopped(sample, number, after)
+        done = stopped(sample, number, after, *options)
         codes.append(done.returncode)
         assert "Traceback" not in done.stderr
         if number != signal.SIGKILL:
@@ -110,10 +120,10 @@ def stop_and_build(sample: Sample, wheels: Path, moments: Sequence[tuple[signal.
     return codes
 
 
-def duration(sample: Sample) -> float:
+def duration(sample: Sample, *options: str) -> float:
     """Return how long a whole build takes here and now."""
     start = time.monotonic()
-    sample.environment.ok("build", "--overlays", sample.overlays, "--out", sample.folder / "timed")
+    sample.environment.ok("build", "--overlays", sample.overlays, "--out", sample.folder / "timed", *options)
     return time.monotonic() - start
 
 
@@ -136,3 +146,25 @@ def test_builds_stopped_at_fifty_random_moments_leave_nothing(sample: Sample, wh
     for _ in range(5):
         moments = [(chance.choice(SIGNALS), chance.uniform(0, whole)) for _ in range(10)]
         stop_and_build(sample, wheels, moments)
+
+
+@pytest.mark.thorough
+def test_builds_of_several_at_once_stopped_at_random_moments_leave_nothing(sample: Sample, wheels: Path) -> None:
+    whole = duration(sample, "--jobs", "2")
+    chance = random.Random(12)  # noqa: S311  # likewise
+    moments = [(chance.choice(SIGNALS), chance.uniform(0, whole)) for _ in range(MOMENTS)]
+    stop_and_build(sample, wheels, moments, "--jobs", "2")
+    assert processes_of(sample) == []
+
+
+def processes_of(sample: Sample) -> list[str]:
+    """Return what still runs of what was started with the sample's folder for temporary files."""
+    folder = str(temporary(sample)).encode()
+    return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal() and folder in _environment(entry)]
+
+
+def _environment(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:  # somebody else's, or gone by now
+        return b""

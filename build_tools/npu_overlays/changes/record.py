@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -172,19 +171,19 @@ def _reason(declared: Declared) -> Reason:
     }
 
 
-def manifest(record: Changes, contents: Iterable[tuple[str, bytes]]) -> Manifest:
+def manifest(record: Changes, digests: Iterable[tuple[str, str]]) -> Manifest:
     """Return the content of ``manifest.json``: what was built, which an installation is later compared with.
 
     RECORD cannot serve: installers rewrite it, and another wheel may replace it.
 
     Args:
         record: the content of ``changes.json``.
-        contents: every other file of the wheel outside its dist-info, by its place.
+        digests: of every other file of the wheel outside its dist-info the place and the sha256, hex.
     """
     return {
         "schema": SCHEMA,
         "distribution": record["distribution"],
-        "files": {place: hashlib.sha256(content).hexdigest() for place, content in contents},
+        "files": dict(digests),
     }
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
-from npu_overlays.commands.selection import select
+from npu_overlays.commands.selection import select, select_readable
 from npu_overlays.console import Console
 from npu_overlays.interrupts import undisguised
-
-if TYPE_CHECKING:
-    from npu_overlays.wheels.building import Built
+from npu_overlays.wheels.results import Built, Failed, Outcome
 
 _DESCRIPTION = """\
 Build the wheels of overlays: of each the patched distribution, verl-npu say,
@@ -23,13 +23,18 @@ and its companion, a wheel without code under upstream's name, which answers oth
 packages that require verl.
 
 Upstream's source is fetched once and kept. A wheel that is there already and
-made from the same inputs is left alone. Either all wheels are written or none.
+made from the same inputs is left alone. Either all wheels are written or none;
+with --keep-going, those of all overlays that can be built. Wheels appear when
+all were tried: a build that is interrupted writes nothing. With --jobs several
+are built at once, each in a process of its own, and the bytes are the same.
 
 examples:
   npu-overlays build                        the default stack, into wheels/
   npu-overlays build verl@d62da49 --out /tmp/w
   npu-overlays build verl@796871d --upstream verl=~/src/verl
+  npu-overlays build --all --jobs 4         every overlay, and a table at the end
 """
+_HEADINGS = ("overlay", "outcome", "seconds", "wheel")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,20 +45,39 @@ class Options:
         selection: which overlays, and where their upstreams are to come from.
         out: folder for the wheels.
         force: whether to build those too that are up to date.
+        jobs: how many at once; None where nothing is said of it.
+        keep_going: whether one that cannot be built leaves the others as they are.
         json: whether the report is JSON.
     """
 
     selection: Selection
     out: Path
     force: bool
+    jobs: int | None
+    keep_going: bool
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--out", type=folder, default="wheels", metavar="DIR", help="where wheels go (default: wheels)")
-    parser.add_argument("--force", action="store_true", help="build although nothing changed")
+    parser.add_argument("--force", action="store_true", help="build although nothing changed, and merge anew")
+    jobs = "how many to build at once, each takes a core and some 300 MB; `auto` is one a core (default: 1)"
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help=jobs)
+    keep = "build the others where some cannot be; the exit code still says so"
+    parser.add_argument("--keep-going", action="store_true", help=keep)
     add_json(parser)
+
+
+def _jobs(text: str) -> int:
+    """Return how many are to be built at once."""
+    if text == "auto":
+        affinity = getattr(os, "sched_getaffinity", None)  # of a container's cores, those that are ours
+        return len(affinity(0)) if affinity else os.cpu_count() or 1
+    if not text.isdecimal() or not int(text):
+        msg = f"`{text}` is neither a number from 1 on nor auto"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
@@ -61,42 +85,70 @@ def _read(parsed: argparse.Namespace) -> Options:
         selection=read_selection(parsed),
         out=parsed.out,
         force=parsed.force,
+        jobs=parsed.jobs,
+        keep_going=parsed.keep_going,
         json=parsed.json,
     )
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.wheels.building import build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
+    from npu_overlays.wheels.building import Manner, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
+    manner = Manner(force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going)
     with undisguised(f"nothing was written to {options.out}"):
-        overlays = select(options.selection)
-        built = build_all(overlays, options.selection.choice, options.out, force=options.force)
+        overlays, unread = select_readable(options.selection) if manner.keep_going else (select(options.selection), {})
+        outcomes = build_all(overlays, options.selection.choice, options.out, manner)
+    outcomes += tuple(Failed(overlay=name, error=error) for name, error in unread.items())
     if options.json:
-        console.json([_as_json(one) for one in built])
+        console.json([_built_as_json(one) if isinstance(one, Built) else _failed_as_json(one) for one in outcomes])
     else:
-        _report(console, built)
+        _report(console, outcomes, table=options.selection.all or manner.keep_going or options.jobs is not None)
+    if errors := [one.error for one in outcomes if isinstance(one, Failed)]:
+        raise type(errors[0])([problem for error in errors for problem in error.problems])
     return 0
 
 
-def _report(console: Console, built: tuple[Built, ...]) -> None:
+def _report(console: Console, outcomes: Sequence[Outcome], *, table: bool) -> None:
+    built = [one for one in outcomes if isinstance(one, Built)]
     for one in built:
         for note in source_notes(one.record, verb="built") if one.rebuilt else ():
             console.notice(note)
+    if table:
+        console.table(_HEADINGS, map(_cells, outcomes))
+        counts = Counter(one.state for one in outcomes)
+        console.line(", ".join(f"{number} {state}" for state, number in counts.items()))
+        return
     for one in built:
         console.line(f"{one.wheel}", style="green")
         state = "" if one.rebuilt else "  (up to date)"
         console.line(f"  {one.overlay}: {count_of(one.record)}; companion {one.companion.name}{state}")
 
 
-def _as_json(built: Built) -> dict[str, object]:
+def _cells(one: Outcome) -> tuple[str, ...]:
+    return one.overlay, one.state, f"{one.seconds:.1f}", str(one.wheel) if isinstance(one, Built) else ""
+
+
+def _built_as_json(built: Built) -> dict[str, object]:
     return {
         "overlay": built.overlay,
+        "outcome": built.state,
+        "seconds": round(built.seconds, 3),
         "wheel": str(built.wheel),
         "companion": str(built.companion),
         "sha256": built.sha256,
         "rebuilt": built.rebuilt,
         "source": built.record["upstream"]["source"],
         "notes": list(source_notes(built.record, verb="built")),
+    }
+
+
+def _failed_as_json(failed: Failed) -> dict[str, object]:
+    problems = [asdict(problem) for problem in failed.error.problems]
+    return {
+        "overlay": failed.overlay,
+        "outcome": failed.state,
+        "seconds": round(failed.seconds, 3),
+        "problems": problems,
     }
 
 

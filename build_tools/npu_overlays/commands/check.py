@@ -113,7 +113,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _tried(overlay: Overlay, loader: Loader) -> Prepared:
-    from npu_overlays.wheels.building import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
+    from npu_overlays.wheels.rehearsal import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(loader.load(overlay))
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:

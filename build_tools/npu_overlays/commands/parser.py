@@ -47,6 +47,7 @@ exit codes:
   130  interrupted (143 by SIGTERM, 129 by SIGHUP)
 
 environment:
+  NPU_OVERLAYS_ANEW        set: merge anew what was merged before, like build --force
   NPU_OVERLAYS_CACHE       where upstream sources are kept
   NPU_OVERLAYS_PATIENCE    seconds to wait for a connection that nobody answers (20)
   NPU_OVERLAYS_SOURCE      auto, git or archive, like --source

@@ -8,7 +8,7 @@ from pathlib import Path
 from npu_overlays.commands.options import Selection
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.lookup import find_overlay, load_all
+from npu_overlays.overlay.lookup import find_overlay, load_all, load_each
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.stacks import load_stacks
 
@@ -28,6 +28,23 @@ def checked_root(folder: Path) -> Path:
 def select(selection: Selection) -> list[Overlay]:
     """Return the overlays a command line names; raises `ConfigError` with every unknown one."""
     overlays = load_all(checked_root(selection.root)) if selection.all else _by_names(selection)
+    return _with_clones(overlays, selection)
+
+
+def select_readable(selection: Selection) -> tuple[list[Overlay], dict[str, OverlayError]]:
+    """Return the overlays a command line names; where it names all, those that can be read, and why others cannot.
+
+    Raises:
+        ConfigError: with every unknown name; or not one can be read.
+    """
+    if not selection.all:
+        return select(selection), {}
+    overlays, unread = load_each(checked_root(selection.root))
+    return _with_clones(overlays or load_all(selection.root), selection), dict(unread)
+
+
+def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]:
+    """Return overlays; raises `ConfigError` where a clone is named that none of them is for."""
     known = {overlay.pin.project for overlay in overlays}
     for name in selection.clones:
         if name not in known:

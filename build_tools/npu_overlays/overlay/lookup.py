@@ -15,15 +15,22 @@ def overlay_folders(root: Path) -> list[Path]:
     return sorted(file.parent for file in root.glob(f"*@*/{CONFIG_FILE}"))
 
 
-def load_all(root: Path) -> list[Overlay]:
-    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or where there is none."""
+def load_each(root: Path) -> tuple[list[Overlay], dict[str, ConfigError]]:
+    """Return every overlay below `root` that can be read, and by name why others cannot."""
     overlays: list[Overlay] = []
-    problems: list[Problem] = []
+    unread: dict[str, ConfigError] = {}
     for folder in overlay_folders(root):
         try:
             overlays.append(load_overlay(folder))
         except ConfigError as error:
-            problems += error.problems
+            unread[folder.name] = error
+    return overlays, unread
+
+
+def load_all(root: Path) -> list[Overlay]:
+    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or where there is none."""
+    overlays, unread = load_each(root)
+    problems = [problem for error in unread.values() for problem in error.problems]
     if not overlays and not problems:
         problems.append(Problem(where=str(root), what="holds no overlay", fix="name the folder with --overlays"))
     if problems:

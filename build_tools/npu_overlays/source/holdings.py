@@ -20,13 +20,15 @@ _COMMIT = re.compile(r"([0-9a-f]{40})\.git")
 _HISTORY = re.compile(r"([a-z0-9-]+)\.git")
 _ARCHIVE = re.compile(r"([0-9a-f]{64})")
 _MEMBERS = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})-[0-9a-f]{12}")
+_MERGED = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})-[0-9a-f]{8}-[0-9a-f]{24}")
 
-Kind: TypeAlias = Literal["commit", "archive", "history", "deflated"]
+Kind: TypeAlias = Literal["commit", "archive", "history", "deflated", "merged"]
 _ROOMS: tuple[tuple[Kind, str, re.Pattern[str]], ...] = (
     ("commit", "commits", _COMMIT),
     ("archive", "archives", _ARCHIVE),
     ("history", "histories", _HISTORY),
     ("deflated", "members", _MEMBERS),
+    ("merged", "merged", _MERGED),
 )
 
 
@@ -35,8 +37,8 @@ class Holding:
     """One upstream source in the cache.
 
     Args:
-        kind: a commit's repository, a release archive, the history of a project, or the files of a commit or archive
-            as wheels hold them.
+        kind: a commit's repository, a release archive, the history of a project, the files of a commit or archive
+            as wheels hold them, or what was merged into them.
         identity: the commit id, the archive's sha256, or the project's name.
         path: where it lies.
         size: bytes of its files.
@@ -66,7 +68,8 @@ def places(pin: Pin, cache: Path) -> set[Path]:
     past = {histories.kept(cache, pin.project)} if pin.repository else set()
     archives = {archive.kept(cache, one.sha256) for one in pin.archives}
     identities = [*filter(None, [pin.commit]), *(one.sha256 for one in pin.archives)]
-    return {*commits, *past, *archives, *(members.kept(cache, one, pin) for one in identities)}
+    merged = (path for one in identities for path in (cache / "merged").glob(f"{one}-*"))
+    return {*commits, *past, *archives, *(members.kept(cache, one, pin) for one in identities), *merged}
 
 
 def give_back(cache: Path, gone: Iterable[Holding]) -> None:

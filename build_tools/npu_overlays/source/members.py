@@ -4,9 +4,9 @@ To deflate a whole upstream takes as long as all else of a build together, and
 nearly all of it is the same every time. So one file of the cache holds the
 shipped files of one upstream, deflated (``members/<id>-<packages>``): a line
 with the digest of all that follows, a line of JSON that says of each, by git's
-id, its checksum, its size and its deflated size, and then those bytes. One
-that is not what its digest says is made anew. Which zlib deflated belongs to
-the name, for others write other bytes.
+id, its checksum, its size, its sha256 and its deflated size, and then those
+bytes. One that is not what its digest says is made anew. Which zlib deflated
+belongs to the name, for others write other bytes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 from npu_overlays.errors import OutputError
 from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.guard import check
 from npu_overlays.tree import SourceTree
+
+# Another layout of these files must have another name: of an older one nothing could be read.
+_LAYOUT = "2"
+# Of one overlay, for each of the Pythons that build it and a change that is taken back.
+_REMEMBERED = 6
 
 
 @dataclass(frozen=True)
@@ -34,18 +40,21 @@ class Member:
     Args:
         checksum: the CRC-32 of its bytes.
         size: how many there are.
+        sha256: of them, hex.
         deflated: the same bytes as a raw deflate stream.
     """
 
     checksum: int
     size: int
+    sha256: str
     deflated: bytes
 
 
 def deflated(content: bytes) -> Member:
     """Return what hatchling's wheels hold of a file: zlib's default level, without a header."""
     made = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return Member(zlib.crc32(content), len(content), made.compress(content) + made.flush())
+    stream = made.compress(content) + made.flush()
+    return Member(zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest(), stream)
 
 
 def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
@@ -58,37 +67,67 @@ def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
     file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
     check(cache, file)
     with suppress(OSError, ValueError):
-        return _unpacked(file.read_bytes())
+        return unpacked(file.read_bytes())[1]
     shipped = {entry.blob: path for path, entry in tree.entries.items() if pin.place(path)}
     members = {blob: deflated(tree.read(path)) for blob, path in sorted(shipped.items())}
-    with suppress(OutputError), caching.using(cache), caching.workspace(cache) as work:
-        (work / "members").write_bytes(_packed(members))
-        caching.publish(cache, work / "members", file)
+    keep(cache, file, packed(None, members))
     return members
+
+
+def keep(cache: Path, file: Path, content: bytes) -> None:
+    """Put a file into the cache; that it cannot be written is no obstacle."""
+    with suppress(OutputError), caching.using(cache), caching.workspace(cache) as work:
+        (work / "made").write_bytes(content)
+        caching.publish(cache, work / "made", file)
 
 
 def kept(cache: Path, identity: str, pin: Pin) -> Path:
     """Return where the cache keeps the shipped files of a commit or archive, deflated by the zlib at hand."""
-    names = "\n".join([zlib.ZLIB_RUNTIME_VERSION, *sorted(pin.packages)])
+    names = "\n".join([_LAYOUT, zlib.ZLIB_RUNTIME_VERSION, *sorted(pin.packages)])
     return cache / "members" / f"{identity}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
 
 
-def _packed(members: Mapping[str, Member]) -> bytes:
-    index = {blob: (one.checksum, one.size, len(one.deflated)) for blob, one in members.items()}
-    content = b"\n".join([json.dumps(index).encode(), b"".join(one.deflated for one in members.values())])
+def kept_merged(cache: Path, identity: str, overlay: str, key: str) -> Path:
+    """Return where the cache keeps what was merged of an overlay.
+
+    Args:
+        cache: the cache folder.
+        identity: of upstream: the commit id, or the archive's sha256.
+        overlay: its name.
+        key: a digest of all else that was used.
+    """
+    name = hashlib.sha256(overlay.encode("utf-8", "surrogateescape")).hexdigest()
+    return cache / "merged" / f"{identity}-{name[:8]}-{key[:24]}"
+
+
+def forget_older(file: Path) -> None:
+    """Remove what was merged of the same overlay and upstream before, but for the last few."""
+    with suppress(OSError):  # somebody else's cache, or somebody removes them now
+        others = sorted(file.parent.glob(f"{file.name.rpartition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
+        for older in others[:-_REMEMBERED]:
+            older.unlink(missing_ok=True)
+
+
+def packed(said: Any, members: Mapping[str, Member]) -> bytes:  # whatever JSON holds
+    """Return members, and what else is said, as one file that vouches for itself."""
+    index = {name: (one.checksum, one.size, one.sha256, len(one.deflated)) for name, one in members.items()}
+    stated = json.dumps({"said": said, "members": index}).encode()
+    content = b"\n".join([stated, b"".join(one.deflated for one in members.values())])
     return b"\n".join([hashlib.sha256(content).hexdigest().encode(), content])
 
 
-def _unpacked(packed: bytes) -> dict[str, Member]:
-    """Return the members of a file in the cache; raises `ValueError` where it is not what was written."""
-    digest, _, content = packed.partition(b"\n")
-    if hashlib.sha256(content).hexdigest().encode() != digest:
+def unpacked(content: bytes) -> tuple[Any, dict[str, Member]]:
+    """Return what `packed` was given; raises `ValueError` where the bytes are not what it returned."""
+    view, end = memoryview(content), content.find(b"\n")
+    if hashlib.sha256(view[end + 1 :]).hexdigest().encode() != content[:end]:
         msg = "another content than its digest says"
         raise ValueError(msg)
-    said, _, data = content.partition(b"\n")
-    index = json.loads(said)
-    ends = accumulate((length for _, _, length in index.values()), initial=0)
-    return {
-        blob: Member(checksum, size, data[start:end])
-        for (blob, (checksum, size, _)), (start, end) in zip(index.items(), pairwise(ends), strict=True)
+    begin = content.index(b"\n", end + 1) + 1
+    stated = json.loads(content[end + 1 : begin])
+    index = stated["members"]
+    ends = accumulate((length for *_, length in index.values()), initial=begin)
+    members = {
+        name: Member(checksum, size, sha256, content[start:stop])
+        for (name, (checksum, size, sha256, _)), (start, stop) in zip(index.items(), pairwise(ends), strict=True)
     }
+    return stated["said"], members

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.source.members import Member, deflated
-from npu_overlays.wheels.contents import record_digest
+from npu_overlays.wheels.contents import as_recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +24,13 @@ class WheelFile:
 
     Args:
         place: its path in the wheel.
-        content: its bytes.
+        content: its bytes; empty where the member is known and nobody needs them.
         executable: whether it is to be installed so.
         member: how a wheel holds these bytes, where that is known already.
     """
 
     place: str
-    content: bytes
+    content: bytes = b""
     executable: bool = False
     member: Member | None = None
 
@@ -45,12 +45,10 @@ def assembled(metadata: bytes, files: Sequence[WheelFile]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(made, "w") as wheel:
         *others, record = told.infolist()
-        for file in files:
-            _put(wheel, _entry(file, record), file.member or deflated(file.content))
+        rows = [_put(wheel, _entry(file, record), file.member or deflated(file.content)) for file in files]
         for entry in others:
             _put(wheel, copy.copy(entry), deflated(told.read(entry)))
-        rows = _rows(files) + told.read(record)
-        _put(wheel, copy.copy(record), deflated(rows))
+        _put(wheel, copy.copy(record), deflated(_text(rows) + told.read(record)))
     return made.getvalue()
 
 
@@ -62,8 +60,11 @@ def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
     return entry
 
 
-def _put(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> None:
-    """Add a member that is deflated already: `zipfile` has no method for that, but says where everything goes."""
+def _put(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> tuple[str, str, int]:
+    """Add a member that is deflated already, and return its row of RECORD.
+
+    `zipfile` has no method for that, but says where everything goes.
+    """
     out = wheel.fp
     assert out is not None  # noqa: S101  # it is open
     entry.CRC, entry.file_size, entry.compress_size = member.checksum, member.size, len(member.deflated)
@@ -72,10 +73,10 @@ def _put(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> None
     wheel.filelist.append(entry)
     wheel.NameToInfo[entry.filename] = entry
     wheel.start_dir = out.tell()
+    return entry.filename, as_recorded(bytes.fromhex(member.sha256)), member.size
 
 
-def _rows(files: Iterable[WheelFile]) -> bytes:
+def _text(rows: Iterable[tuple[str, str, int]]) -> bytes:
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerows((file.place, record_digest(file.content), len(file.content)) for file in files)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()

@@ -1,9 +1,11 @@
-"""Building: overlays → their wheels and companions, written by hatchling, all or none."""
+"""Building: overlays → their wheels and companions, written by hatchling: all or none, or all that can be built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,135 +14,165 @@ from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, each, joined, prepare
-from npu_overlays.progress import about, step
+from npu_overlays.progress import about
 from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch, temporaries
+from npu_overlays.scratch import scratch
 from npu_overlays.source import ask_again
 from npu_overlays.wheels.constraining import write_constraints
-from npu_overlays.wheels.freshness import fresh_wheels, wheel_inputs
+from npu_overlays.wheels.freshness import fresh_wheels
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.packing import check_tables, pack_companion, pack_wheel
-from npu_overlays.wheels.statement import sha256, write_statement
-from npu_summary.changes import Changes
+from npu_overlays.wheels.making import Task, attempt
+from npu_overlays.wheels.results import Built, Failed, Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
-class Built:
-    """The files of one overlay.
+class Manner:
+    """How several overlays are built.
 
     Args:
-        overlay: name of the overlay.
-        wheel: the patched distribution.
-        companion: the empty distribution under upstream's name that goes with it.
-        sha256: of the wheel, hex.
-        record: the content of the wheel's ``changes.json``.
-        rebuilt: False where the files were there already, made from the same inputs.
+        force: those too that are up to date, and repositories are asked again that were silent lately.
+        jobs: how many at once.
+        keep_going: whether those that can be built are, where others cannot be; else none is.
     """
 
-    overlay: str
-    wheel: Path
-    companion: Path
-    sha256: str
-    record: Changes
-    rebuilt: bool
+    force: bool = False
+    jobs: int = 1
+    keep_going: bool = False
 
 
-def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, force: bool = False) -> tuple[Built, ...]:
-    """Build several overlays; all that need it are prepared before the first file is written.
+def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Manner) -> tuple[Outcome, ...]:
+    """Build several overlays, each only where it is not up to date; nothing appears in `out` before all were tried.
 
     Args:
         overlays: in building order.
         choice: where their upstreams are to come from.
         out: folder for the wheels, their companions and statements.
-        force: build those too that are up to date, and ask repositories again that were silent lately.
+        manner: how.
+
+    Returns:
+        What came of each: only where it is to be kept going, some may have failed.
 
     Raises:
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
     """
-    if force:
+    if manner.force:
         ask_again()
     loader = Loader(overlays, choice)
-    loaded, unloaded = each(overlays, loader.load)
-    fresh = {one.overlay.folder: built for one in loaded if not force and (built := _fresh(one, out))}
-    stale = [one for one in loaded if one.overlay.folder not in fresh]
-    prepared, unprepared = each(stale, prepare)
-    if errors := [*unloaded, *unprepared]:
-        able = [one.overlay for one in fresh.values()]
-        raise _nothing_built(overlays, [*able, *(one.loaded.overlay.name for one in prepared)], errors)
-    made: dict[Path, Built] = {}
-    if prepared:
-        with workspace(out) as folder:
-            made = {one.loaded.overlay.folder: _build(one, folder, out) for one in prepared}
-            with held(f"what was built lies in {out}, whole"):
-                for file in sorted(folder.iterdir()):
-                    file.replace(out / file.name)
-    results = tuple(fresh.get(overlay.folder) or made[overlay.folder] for overlay in overlays)
-    write_constraints(loaded, loader, (one.wheel for one in results), out)
-    return results
+    loaded, found = _load(overlays, loader)
+    found |= {one.overlay.folder: built for one in loaded if not manner.force and (built := _fresh(one, out))}
+    stale = [one for one in loaded if one.overlay.folder not in found]
+    writes = bool(stale) and (manner.keep_going or not _failed(found))
+    with workspace(out) if writes else nullcontext() as folder:
+        found |= _work(stale, folder, out, manner)
+        if not manner.keep_going:
+            _refuse(overlays, found)
+        if folder:
+            _put_in_place(folder, out)
+    wheels = {name: one.wheel for name, one in found.items() if isinstance(one, Built)}
+    write_constraints([one for one in loaded if one.overlay.folder in wheels], loader, wheels.values(), out)
+    return tuple(found[overlay.folder] for overlay in overlays)
 
 
-def _nothing_built(overlays: Sequence[Overlay], able: Sequence[str], errors: Sequence[OverlayError]) -> OverlayError:
-    """Return the mistakes of all overlays, and where there are others, how to build those."""
-    error = joined(errors)
-    if not able:
-        return error
-    what = f"nothing was built: {len(errors)} of {len(overlays)} overlays cannot be"
-    fix = f"mend what is said above, or build the others alone: npu-overlays build {' '.join(sorted(able))}"
-    return type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
+def _load(overlays: Iterable[Overlay], loader: Loader) -> tuple[list[Loaded], dict[Path, Outcome]]:
+    """Return the overlays that can be read whole, and by folder why the others cannot."""
+    loaded: list[Loaded] = []
+    found: dict[Path, Outcome] = {}
+    for overlay in overlays:
+        try:
+            loaded.append(loader.load(overlay))
+        except OverlayError as error:
+            found[overlay.folder] = Failed(overlay=overlay.name, error=error)
+    return loaded, found
 
 
 def _fresh(loaded: Loaded, out: Path) -> Built | None:
     """Return the files of an earlier build where they need not be built again."""
-    files = fresh_wheels(loaded, out)
-    if files is None:
-        return None
-    try:
-        record = read_record(files[0])
-    except OutputError:
-        return None
-    wheel, companion = files
-    return Built(
-        overlay=loaded.name,
-        wheel=wheel,
-        companion=companion,
-        sha256=sha256(wheel),
-        record=record,
-        rebuilt=False,
-    )
+    began = time.perf_counter()
+    with about(loaded.name), suppress(OutputError):
+        if fresh := fresh_wheels(loaded, out):
+            wheel, companion, digest = fresh
+            return Built(
+                overlay=loaded.name,
+                wheel=wheel,
+                companion=companion,
+                sha256=digest,
+                record=read_record(wheel),
+                rebuilt=False,
+                seconds=time.perf_counter() - began,
+            )
+    return None
 
 
-def _build(prepared: Prepared, folder: Path, out: Path) -> Built:
-    """Write the files of an overlay into `folder` and return them as they will lie in `out`."""
-    overlay = prepared.loaded.overlay
-    # What was read, not what may lie there by now.
-    used = wheel_inputs(prepared.loaded, prepared.content.digest)
-    with about(overlay.name):
-        step(f"writing {overlay.distribution} {prepared.version}")
-        companion, wheel = pack_companion(prepared, folder), pack_wheel(prepared, folder)
-    write_statement(wheel, companion, prepared.record, used, prepared.content.inputs)
-    return Built(
-        overlay=overlay.name,
-        wheel=out / wheel.name,
-        companion=out / companion.name,
-        sha256=sha256(wheel),
-        record=prepared.record,
-        rebuilt=True,
-    )
+def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manner) -> dict[Path, Outcome]:
+    """Return by folder what came of each overlay; of those that were only tried, why they cannot be built.
+
+    Args:
+        stale: the overlays.
+        folder: for their files, in a folder of its own for each; None where they are only tried.
+        out: where the files will lie.
+        manner: how; where it is not to be kept going, what has not begun when one fails is only tried.
+    """
+    found: dict[Path, Outcome] = {}
+
+    def tasks() -> Iterator[Task]:
+        for number, one in enumerate(stale):
+            able = folder and (manner.keep_going or not _failed(found))
+            yield Task(loaded=one, folder=folder / str(number) if folder and able else None, out=out, anew=manner.force)
+
+    def take(task: Task, outcome: Outcome | None) -> None:
+        if isinstance(outcome, Failed) and task.folder:
+            shutil.rmtree(task.folder, ignore_errors=True)
+        if outcome:
+            found[task.loaded.overlay.folder] = outcome
+
+    if (jobs := min(manner.jobs, len(stale))) > 1:
+        from npu_overlays.wheels.crew import together  # noqa: PLC0415  # takes time, which a single wheel need not take
+
+        together(tasks(), len(stale), jobs, take)
+    else:
+        for task in tasks():
+            take(task, attempt(task))
+    return found
+
+
+def _failed(found: Mapping[Path, Outcome]) -> list[Failed]:
+    return [one for one in found.values() if isinstance(one, Failed)]
+
+
+def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, Outcome]) -> None:
+    """Raise the mistakes of all overlays where there are any, and where others have none, how to build those."""
+    failed = _failed(found)
+    if not failed:
+        return
+    problems = dict.fromkeys(problem for one in failed for problem in one.error.problems)
+    error, wrong = type(failed[0].error)(problems), {one.overlay for one in failed}
+    able = sorted(overlay.name for overlay in overlays if overlay.name not in wrong)
+    if not able:
+        raise error
+    what = f"nothing was built: {len(failed)} of {len(overlays)} overlays cannot be"
+    others = f"build the others alone: npu-overlays build {' '.join(able)}"
+    fix = f"mend what is said above, or {others}; --keep-going builds what can be"
+    raise type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
+
+
+def _put_in_place(folder: Path, out: Path) -> None:
+    """Move the files of all overlays that were built from a temporary folder to where they belong."""
+    with writing(out, option="--out"), held(f"what was built lies in {out}, whole"):
+        for file in sorted(folder.glob("*/*")):
+            file.replace(out / file.name)
 
 
 @contextmanager
 def workspace(out: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the results, hatchling's own temporary files included; raises `OutputError`."""
-    with writing(out, option="--out"):
-        out.mkdir(parents=True, exist_ok=True)
-        with temporaries(out) as folder, scratch(folder) as made:
-            yield made
-
-
-def rehearse(loaded: Loaded) -> Prepared:
-    """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
-    prepared = prepare(loaded)
-    step(f"trying what {loaded.overlay.distribution} {prepared.version} will be")
-    check_tables(prepared)
-    return prepared
+    """Give a temporary folder beside the results, whose folder is made where it is not there; raises `OutputError`."""
+    new = [one for one in (out, *out.parents) if not one.exists()]
+    try:
+        with ExitStack() as stack:
+            with writing(out, option="--out"):
+                out.mkdir(parents=True, exist_ok=True)
+                folder = stack.enter_context(scratch(out))
+            yield folder
+    finally:
+        for one in new:
+            with suppress(OSError):  # something lies in it
+                one.rmdir()

@@ -118,8 +118,13 @@ def _rows(record: bytes) -> dict[str, list[str]]:
 
 
 def record_digest(content: bytes) -> str:
-    """Return a digest as RECORD states it."""
-    return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()}"
+    """Return the digest of a file as RECORD states it."""
+    return as_recorded(hashlib.sha256(content).digest())
+
+
+def as_recorded(digest: bytes) -> str:
+    """Return a sha256 as RECORD states it."""
+    return f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
 
 
 def check_tags(wheel: WheelContents) -> Iterator[Problem]:

@@ -26,6 +26,8 @@ from npu_overlays.loading import Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import temporaries
 from npu_overlays.wheels.building import workspace
 from npu_overlays.wheels.packing import pack
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
@@ -68,7 +70,7 @@ def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path) -> tuple[Fo
     prepared, unprepared = each(loaded, prepare)
     if errors := [*unloaded, *unprepared]:
         raise joined(errors)
-    with workspace(out) as folder:
+    with writing(out, option="--out"), workspace(out) as folder, temporaries(folder):
         made = [pack_fork(one, folder) for one in prepared]
         with held(f"what was written lies in {out}, whole"):
             return tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -44,8 +45,8 @@ def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
     }
 
 
-def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path] | None:
-    """Return a wheel and its companion from an earlier build where nothing they follow from has changed, else None."""
+def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path, str] | None:
+    """Return a wheel, its companion and the wheel's sha256 of an earlier build where nothing has changed, else None."""
     overlay = loaded.overlay
     try:
         mode = _mode(loaded)
@@ -55,10 +56,10 @@ def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path] | None:
         there = [(source, files) for source, version in versions if (files := wheels_of(overlay, version, out))]
         used = wheel_inputs(loaded, inputs_digest(input_files(overlay))) if there else {}
         for source, files in there:
-            if states(*files, used):
+            if digest := states(*files, used):
                 # From the commit is best; what an archive gave is up to date while git still has no answer.
                 best = mode != "auto" or source.kind == "git" or not git_answers(overlay.pin, progress=step)
-                return files if best else None
+                return (*files, digest) if best else None
     except OverlayError:
         pass  # preparing it will fail for the same reason, and say so beside all the others
     return None
@@ -78,6 +79,7 @@ def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | 
     return (files[0], files[1]) if len(files) == len(names) else None
 
 
+@cache
 def _tool_digest() -> str:
     digest = hashlib.sha256()
     for package in _TOOL:

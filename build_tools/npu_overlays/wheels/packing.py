@@ -13,9 +13,8 @@ from hatchling.builders.wheel import WheelBuilder
 
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared
-from npu_overlays.reproducible import write_atomically
-from npu_overlays.wheels.assembly import assembled
 from npu_overlays.wheels.core_metadata import core_metadata, explained
+from npu_overlays.wheels.kits import Kit, Pair
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
 from npu_overlays.wheels.staging import companion_table, project_table, sdist_files
 
@@ -61,14 +60,18 @@ def _document(table: dict[str, Any], **targets: dict[str, Any]) -> dict[str, Any
 
 def pack(parts: Parts, overlay: Overlay, out: Path) -> Path:
     """Write a wheel into a folder and return it; raises `OverlayError`."""
+    return kit(parts, overlay).put_together(out)
+
+
+def kit(parts: Parts, overlay: Overlay) -> Kit:
+    """Return what a wheel is put together from; raises `OverlayError`."""
     with tempfile.TemporaryDirectory(prefix="npu-overlays-stage-") as folder:
         root = Path(folder)
         for name, content in parts.beside.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(content)
         told = _written(_Wheel(root, parts), overlay, root)
-        write_atomically(out / told.name, assembled(told.read_bytes(), parts.files))
-        return out / told.name
+        return Kit(name=told.name, metadata=told.read_bytes(), files=parts.files)
 
 
 def pack_wheel(prepared: Prepared, out: Path) -> Path:
@@ -79,6 +82,18 @@ def pack_wheel(prepared: Prepared, out: Path) -> Path:
 def pack_companion(prepared: Prepared, out: Path) -> Path:
     """Write the companion of an overlay's wheel into a folder and return it; raises `OverlayError`."""
     return pack(companion_parts(prepared), prepared.content.overlay, out)
+
+
+def kits(prepared: Prepared) -> Pair:
+    """Return what the wheels of an overlay are put together from; raises `OverlayError`."""
+    overlay = prepared.content.overlay
+    return Pair(
+        wheel=kit(patched_parts(prepared), overlay),
+        companion=kit(companion_parts(prepared), overlay),
+        version=prepared.version,
+        record=prepared.record,
+        inputs=prepared.content.inputs,
+    )
 
 
 def pack_sdist(prepared: Prepared, out: Path) -> Path:

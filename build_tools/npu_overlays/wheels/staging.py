@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,8 +156,15 @@ def wheel_files(prepared: Prepared) -> list[WheelFile]:
         )
         for path, place in shipped.items()
     ]
-    files += (WheelFile(place=place, content=content) for place, content in summary_files(prepared))
+    files += (WheelFile(place=place, content=content) for place, content in _explained(prepared))
+    listed = canonical_json(manifest(prepared.record, [(file.place, _sha256(file)) for file in files]))
+    package = prepared.content.overlay.summary_package
+    files.append(WheelFile(place=f"{package}/manifest.json", content=listed))
     return sorted(files, key=_walked)
+
+
+def _sha256(file: WheelFile) -> str:
+    return file.member.sha256 if file.member else hashlib.sha256(file.content).hexdigest()
 
 
 def _walked(file: WheelFile) -> tuple[tuple[bool, str], ...]:
@@ -165,17 +173,8 @@ def _walked(file: WheelFile) -> tuple[tuple[bool, str], ...]:
     return (*((True, folder) for folder in folders), (False, name))
 
 
-def summary_files(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the summary package: its code, the data, the diff and the manifest."""
-    own = list(_explained(prepared))
-    yield from own
-    shipped = ((place, prepared.tree.after(path) or b"") for path, place in prepared.shipped.items())
-    package = prepared.content.overlay.summary_package
-    yield f"{package}/manifest.json", canonical_json(manifest(prepared.record, [*shipped, *own]))
-
-
 def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
-    """Yield what the manifest vouches for beside the patched packages."""
+    """Yield the files of the summary package but for the manifest, which vouches for them: code, data, diff."""
     package = prepared.content.overlay.summary_package
     code = Path(npu_summary.__file__).parent
     for file in sorted(code.rglob("*")):

@@ -33,8 +33,8 @@ def sha256(file: Path) -> str:
 
 def write_statement(
     wheel: Path, companion: Path, record: Changes, used: dict[str, str], inputs: Iterable[Input]
-) -> None:
-    """Write the statement of a wheel and its companion beside them.
+) -> str:
+    """Write the statement of a wheel and its companion beside them, and return the sha256 of the wheel, hex.
 
     Args:
         wheel: the patched one.
@@ -45,9 +45,10 @@ def write_statement(
     """
     upstream = record["upstream"]
     source = upstream["source"]
+    digests = {file.name: sha256(file) for file in (wheel, companion)}
     value = {
         "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{"name": file.name, "digest": {"sha256": sha256(file)}} for file in (wheel, companion)],
+        "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests.items()],
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
@@ -60,6 +61,7 @@ def write_statement(
         },
     }
     statement_file(wheel).write_bytes(canonical_json(value))
+    return digests[wheel.name]
 
 
 def material(upstream: Upstream) -> dict[str, Any]:
@@ -92,14 +94,18 @@ def _versions() -> dict[str, str]:
     return {"npu-overlays": version("npu-overlays"), "zlib": zlib.ZLIB_RUNTIME_VERSION}
 
 
-def states(wheel: Path, companion: Path, used: dict[str, str]) -> bool:
-    """Return whether the statement beside a wheel says of both files that they are these, made from these inputs."""
+def states(wheel: Path, companion: Path, used: dict[str, str]) -> str:
+    """Return the sha256 of a wheel where the statement beside it says of both files that these inputs made them.
+
+    Of others, and where there is none, an empty text.
+    """
     try:
         value = json.loads(statement_file(wheel).read_text("utf-8"))
         definition = value["predicate"]["buildDefinition"]
         named = {subject["name"]: subject["digest"]["sha256"] for subject in value["subject"]}
-        return definition["internalParameters"] == used and named == {
-            file.name: sha256(file) for file in (wheel, companion)
-        }
+        if definition["internalParameters"] == used:
+            there = {file.name: sha256(file) for file in (wheel, companion)}
+            return there[wheel.name] if named == there else ""
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        pass
+    return ""

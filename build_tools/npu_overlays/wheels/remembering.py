@@ -1,0 +1,139 @@
+"""Remembering: an overlay → what its wheels are put together from, merged once for the same inputs.
+
+To merge, to check what came of that and to have its metadata written takes
+longer than all else. All of it follows from the inputs that a statement names,
+from upstream's bytes, and from which Python, ruff and zlib did it. So one file
+of the cache (``merged/<id>-<overlay>-<inputs>``) holds what came of it: the
+files that are not upstream's, deflated, where they and upstream's lie in the
+wheels, and what hatchling said. It is one like that of upstream's files, which
+vouches for itself. Upstream's bytes are had and checked as ever.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import sys
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from npu_overlays.acquisition import acquire
+from npu_overlays.loading import Loaded
+from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
+from npu_overlays.progress import step
+from npu_overlays.reproducible import canonical_json
+from npu_overlays.source import cache_root, sources_of
+from npu_overlays.source.guard import check
+from npu_overlays.source.members import (
+    Member,
+    deflated,
+    forget_older,
+    keep,
+    kept_merged,
+    packed,
+    unpacked,
+    upstream_members,
+)
+from npu_overlays.tree import Source
+from npu_overlays.wheels.assembly import WheelFile
+from npu_overlays.wheels.freshness import wheel_inputs
+from npu_overlays.wheels.kits import Kit, Pair
+
+# For front ends, which pass no options of ours on.
+VARIABLE = "NPU_OVERLAYS_ANEW"
+# Whose versions make a difference, beside hatchling's, which the inputs name.
+_WITH = ("packaging", "ruff")
+
+
+def kits(loaded: Loaded, *, anew: bool = False) -> Pair:
+    """Return what the wheels of an overlay are put together from; raises `OverlayError`.
+
+    Args:
+        loaded: the overlay, and what belongs to it.
+        anew: whether it is merged although it was before; so it is where ``$NPU_OVERLAYS_ANEW`` is set, too.
+    """
+    inputs = input_files(loaded.overlay)
+    key = _key(loaded, inputs)
+    found = None if anew or os.environ.get(VARIABLE) else _found(loaded, key, inputs)
+    return found or _made(loaded, key, inputs)
+
+
+def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
+    """Return a digest of all that wheels follow from, apart from upstream's bytes."""
+    value = {
+        "inputs": wheel_inputs(loaded, inputs_digest(inputs)),
+        "pairs": repr(loaded.pairs),
+        "python": [sys.implementation.name, sys.version],
+        "with": {name: version(name) for name in _WITH},
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+    }
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def _found(loaded: Loaded, key: str, inputs: tuple[Input, ...]) -> Pair | None:
+    """Return what was made of the same inputs before; None where nothing was, or it cannot be used."""
+    pin = loaded.overlay.pin
+    if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):
+        return None
+    tree = acquire(loaded.overlay, loaded.mode, loaded.clone)
+    file = _file(tree.source, loaded, key)
+    check(cache_root(), file)
+    with suppress(OSError, ValueError, KeyError):
+        said, own = unpacked(file.read_bytes())
+        step(f"taking {loaded.overlay.distribution} {said['version']} as it was merged before")
+        members = {**_by_digest(upstream_members(tree, pin)), **own}
+        wheel, companion = (_kit(one, members) for one in said["wheels"])
+        return Pair(wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs)
+    return None
+
+
+def _made(loaded: Loaded, key: str, inputs: tuple[Input, ...]) -> Pair:
+    """Return what is made of the inputs now; it is kept where it is made of those that the key is of."""
+    from npu_overlays.pipeline import prepare  # noqa: PLC0415  # what was merged before needs no merging
+    from npu_overlays.wheels import packing  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
+
+    prepared = prepare(loaded)
+    step(f"writing {loaded.overlay.distribution} {prepared.version}")
+    made = packing.kits(prepared)
+    if made.inputs == inputs:
+        tree, pin = prepared.tree.upstream, loaded.overlay.pin
+        known = _by_digest(upstream_members(tree, pin))
+        own: dict[str, Member] = {}
+        wheels = [_said(one, known, own) for one in (made.wheel, made.companion)]
+        said = {"version": made.version, "record": made.record, "wheels": wheels}
+        keep(cache_root(), _file(tree.source, loaded, key), packed(said, own))
+        forget_older(_file(tree.source, loaded, key))
+    return made
+
+
+def _file(source: Source, loaded: Loaded, key: str) -> Path:
+    return kept_merged(cache_root(), source.sha256 or source.commit, loaded.name, key)
+
+
+def _by_digest(members: Mapping[str, Member]) -> dict[str, Member]:
+    return {one.sha256: one for one in members.values()}
+
+
+def _said(kit: Kit, known: Mapping[str, Member], own: dict[str, Member]) -> dict[str, Any]:
+    """Return what is kept of a kit beside its files' bytes; those that are not known go into `own`."""
+    files = []
+    for file in kit.files:
+        member = file.member or deflated(file.content)
+        if member.sha256 not in known:
+            own[member.sha256] = member
+        files.append([file.place, file.executable, member.sha256])
+    return {"name": kit.name, "metadata": base64.b85encode(kit.metadata).decode(), "files": files}
+
+
+def _kit(said: Mapping[str, Any], members: Mapping[str, Member]) -> Kit:
+    """Return a kit that was kept; raises `KeyError` where upstream's files are not known any more."""
+    files = [
+        WheelFile(place=place, executable=executable, member=members[digest])
+        for place, executable, digest in said["files"]
+    ]
+    return Kit(name=said["name"], metadata=base64.b85decode(said["metadata"]), files=files)

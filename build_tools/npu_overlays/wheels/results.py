@@ -1,0 +1,61 @@
+"""Results: what came of an overlay that was to be built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from npu_overlays.errors import OverlayError
+from npu_summary.changes import Changes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """The files of one overlay.
+
+    Args:
+        overlay: name of the overlay.
+        wheel: the patched distribution.
+        companion: the empty distribution under upstream's name that goes with it.
+        sha256: of the wheel, hex.
+        record: the content of the wheel's ``changes.json``.
+        rebuilt: False where the files were there already, made from the same inputs.
+        seconds: how long it took.
+    """
+
+    overlay: str
+    wheel: Path
+    companion: Path
+    sha256: str
+    record: Changes
+    rebuilt: bool
+    seconds: float
+
+    @property
+    def state(self) -> str:
+        """What came of it, in a word or two."""
+        return "built" if self.rebuilt else "up to date"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """An overlay that cannot be built.
+
+    Args:
+        overlay: its name.
+        error: why.
+        seconds: how long it took to find out.
+    """
+
+    overlay: str
+    error: OverlayError
+    seconds: float = 0.0
+
+    @property
+    def state(self) -> str:
+        """What came of it, in a word."""
+        return "failed"
+
+
+Outcome: TypeAlias = Built | Failed

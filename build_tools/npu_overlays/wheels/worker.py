@@ -1,0 +1,89 @@
+"""Worker: the other side of a crew, a process that builds what it is handed until it is handed nothing more.
+
+It ends as soon as the process that started it is gone, however that ended, and leaves nothing then.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import queue
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Literal, TypeAlias
+
+from npu_overlays.interrupts import Interrupted, interruptible, undisguised
+from npu_overlays.progress import told_to
+from npu_overlays.wheels.making import Task, attempt
+from npu_overlays.wheels.results import Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crash:
+    """What went wrong and is nobody's mistake but ours, or the machine's: the error, and where it was raised."""
+
+    error: Exception
+    traceback: str
+
+
+# What a worker says: a step it takes, or what came of its task.
+Word: TypeAlias = tuple[Literal["step"], str] | tuple[Literal["done"], Outcome | Crash | None]
+
+
+def main(descriptor: int, threshold: int) -> int:
+    """Build what comes, and say what came of it; returns the exit code.
+
+    Args:
+        descriptor: of the pipe to who started this.
+        threshold: how seldom Python is to look for reference cycles.
+    """
+    gc.set_threshold(threshold)
+    crew: Connection[Word, Task | None] = Connection(descriptor)
+    try:
+        with interruptible(), undisguised(), suppress(BrokenPipeError):  # nobody is left who could be told
+            tasks = _listen(crew)
+            while task := tasks.get():
+                crew.send(("done", _attempt(task, crew.send)))
+                del task  # and the tree of an upstream with it
+    except Interrupted as error:
+        return error.exit_code
+    return 0
+
+
+def _listen(crew: Connection[Word, Task | None]) -> queue.SimpleQueue[Task | None]:
+    """Return a queue of what comes; where nothing can come any more, this process is asked to end."""
+    tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while task := crew.recv():
+                tasks.put(task)
+            tasks.put(None)
+        except (EOFError, OSError):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=listen, daemon=True).start()
+    return tasks
+
+
+def _attempt(task: Task, tell: Callable[[Word], None]) -> Outcome | Crash | None:
+    try:
+        with told_to(lambda message: tell(("step", message))):
+            return attempt(task)
+    except Exception as error:  # who started this decides what to say of it
+        return _crash(error)
+
+
+def _crash(error: Exception) -> Crash:
+    said = "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301  # our own, to see whether it gets there
+    except Exception:  # whatever a class does when it is copied
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    return Crash(error=error, traceback=said)
