@@ -7,20 +7,24 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from timing import Contender, Sample, command, interleaved
+from timing import Contender, Sample, command, function, interleaved
 
 from npu_overlays import source
 from npu_overlays.choice import choice_from
 from npu_overlays.errors import SourceError
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.lookup import find_overlay, load_all
 from npu_overlays.overlay.project import Overlay
 
 # The first is had from git; the second where no repository can be reached.
 _CANDIDATES = ("transformers@8365f70", "transformers@91393fe")
 PATCHED, UPSTREAM, DEFLATE, UNCHANGED = "patched build", "upstream's own build", "deflating alone", "unchanged rebuild"
+MERGED = "patched build, merged anew"
+ALL, ALL_MERGED = "builds of all, two at once", "builds of all, two at once, merged anew"
+ALL_DEFLATED, ALL_UNCHANGED, ALL_WRITTEN = "deflating all of them", "unchanged rebuilds of all", "writing all of them"
 
 
 def choose(root: Path, told: Callable[[str], None]) -> tuple[Overlay, bool]:
@@ -59,23 +63,64 @@ def _clone(overlay: Overlay) -> Path | None:
 
 def build(overlay: Overlay, out: Path, *options: str) -> tuple[str | Path, ...]:
     """Return the command that builds an overlay."""
-    root = overlay.folder.parent
-    return (sys.executable, "-m", "npu_overlays", "build", overlay.name, "--overlays", root, "--out", out, *options)
+    return _build([overlay], out, *options)
+
+
+def _build(overlays: Sequence[Overlay], out: Path, *options: str) -> tuple[str | Path, ...]:
+    names, root = [one.name for one in overlays], overlays[0].folder.parent
+    return (sys.executable, "-m", "npu_overlays", "build", *names, "--overlays", root, "--out", out, *options)
+
+
+def at_hand(root: Path, told: Callable[[str], None]) -> list[Overlay]:
+    """Return every overlay whose source can be had; it is in the cache afterwards."""
+    found = []
+    for overlay in load_all(root):
+        with suppress(SourceError):
+            source.acquire(overlay.pin, local=_clone(overlay), progress=told)
+            found.append(overlay)
+    return found
+
+
+def measure_all(
+    overlays: Sequence[Overlay], work: Path, repeats: int, told: Callable[[str], None]
+) -> dict[str, list[Sample]]:
+    """Return the samples of building several overlays on two cores, and of deflating their bytes on one."""
+    out = work / "all"
+    contenders = {
+        ALL: Contender(run=command(*_build(overlays, out, "--jobs", "2"), cores=2), before=lambda: _forget_wheels(out)),
+        ALL_MERGED: Contender(run=command(*_build(overlays, out, "--force", "--jobs", "2"), cores=2)),
+        ALL_UNCHANGED: Contender(run=command(*_build(overlays, out), cores=1)),
+        ALL_WRITTEN: Contender(run=function(lambda: _write(out, work / "written"))),
+        ALL_DEFLATED: Contender(run=lambda: _deflate(*out.glob("*.whl"))),
+    }
+    return interleaved(contenders, repeats, told=told)
 
 
 def measure(
     overlay: Overlay, tree: Path, work: Path, repeats: int, told: Callable[[str], None]
 ) -> dict[str, list[Sample]]:
-    """Return the samples of all four contenders, run in turn."""
+    """Return the samples of all contenders, run in turn."""
     out = work / "wheels"
     upstream_build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", work / "theirs", tree)
     contenders = {
-        PATCHED: Contender(run=command(*build(overlay, out, "--force"))),
-        UNCHANGED: Contender(run=command(*build(overlay, out))),
+        PATCHED: Contender(run=command(*build(overlay, out), cores=1), before=lambda: _forget_wheels(out)),
+        MERGED: Contender(run=command(*build(overlay, out, "--force"), cores=1)),
+        UNCHANGED: Contender(run=command(*build(overlay, out), cores=1)),
         UPSTREAM: Contender(run=command(*upstream_build), before=lambda: _forget_build(tree)),
         DEFLATE: Contender(run=lambda: _deflate(next(out.glob(f"{overlay.distribution.replace('-', '_')}-*.whl")))),
     }
     return interleaved(contenders, repeats, told=told)
+
+
+def _forget_wheels(out: Path) -> None:
+    """Delete what an earlier build left, which would be up to date."""
+    shutil.rmtree(out, ignore_errors=True)
+
+
+def _write(out: Path, copy: Path) -> None:
+    for wheel in out.glob("*.whl"):
+        copy.mkdir(exist_ok=True)
+        (copy / wheel.name).write_bytes(wheel.read_bytes())
 
 
 def _forget_build(tree: Path) -> None:
@@ -85,8 +130,8 @@ def _forget_build(tree: Path) -> None:
         shutil.rmtree(info)
 
 
-def _deflate(wheel: Path) -> Sample:
+def _deflate(*wheels: Path) -> Sample:
     # In a process of its own: its memory must not become the floor of what children seem to hold.
     script = Path(__file__).with_name("deflate.py")
-    done = subprocess.run([sys.executable, str(script), str(wheel)], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(script), *map(str, wheels)], check=True, capture_output=True, text=True)
     return Sample(seconds=float(done.stdout))

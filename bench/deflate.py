@@ -1,4 +1,4 @@
-"""Deflate: a wheel → how long it takes to compress its bytes once more, which no builder of wheels can do without."""
+"""Deflate: wheels → how long it takes to compress their bytes once more, which no builder of wheels can do without."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def deflate(wheel: Path) -> float:
 
 
 if __name__ == "__main__":
-    print(deflate(Path(sys.argv[1])))
+    print(sum(deflate(Path(name)) for name in sys.argv[1:]))

@@ -64,7 +64,8 @@ class Setting:
     def run(self, *arguments: str | Path) -> None:
         """Run a module of the tool's Python; raises `CalledProcessError`, with what it printed as its output."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-        own = {"NPU_OVERLAYS_SOURCE": self.source, **self.tool.variables, **self.variables}
+        # Else all but the first would be what was merged then.
+        own = {"NPU_OVERLAYS_SOURCE": self.source, "NPU_OVERLAYS_ANEW": "1", **self.tool.variables, **self.variables}
         subprocess.run(
             ["bash", "-c", _UMASK, "bash", self.umask, self.tool.python, "-m", *map(str, arguments)],  # noqa: S607  # the one on PATH
             cwd=self.work,
@@ -82,6 +83,12 @@ class Setting:
         """Build by the command: the wheel and its companion."""
         arguments = (self.overlay, "--overlays", self.root / "overlays", "--out", self.out)
         self.run("npu_overlays", "build", *arguments)
+        return self.wheels()
+
+    def build_at_once(self) -> dict[str, bytes]:
+        """Build by the command, beside a build of a copy of the same overlay: the wheel and its companion."""
+        twin = self.moved(self.work / "twin")
+        self.run("npu_overlays", "build", self.folder, twin.folder, "--jobs", "2", "--out", self.out)
         return self.wheels()
 
     def build_by_build(self) -> dict[str, bytes]:

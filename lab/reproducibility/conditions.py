@@ -43,7 +43,8 @@ def _elsewhere(setting: Setting) -> Wheels:
 
 
 def _cold(setting: Setting) -> Wheels:
-    return replace(setting, variables={"NPU_OVERLAYS_CACHE": str(setting.work / "cache")}).build()
+    variables = {"NPU_OVERLAYS_CACHE": str(setting.work / "cache"), "NPU_OVERLAYS_ANEW": ""}
+    return replace(setting, variables=variables).build()
 
 
 def _warm(setting: Setting) -> Wheels:
@@ -92,6 +93,11 @@ CONDITIONS = (
     ),
     Condition(name="an empty cache", chinese="空缓存", build=_cold),
     Condition(name="the cache of the build before", chinese="上一次构建留下的缓存", build=_warm),
+    Condition(
+        name="two builds at once in processes of their own, `--jobs 2`",
+        chinese="两个构建同时进行，各用一个进程：`--jobs 2`",
+        build=Setting.build_at_once,
+    ),
     Condition(name="`python -m build --wheel`", chinese="`python -m build --wheel`", build=Setting.build_by_build),
     Condition(name="`pip wheel`", chinese="`pip wheel`", build=Setting.build_by_pip),
     Condition(
