@@ -24,6 +24,8 @@ _HEADINGS = (
     ("error / mean", "sum of the differences by sum of the reference: for metrics near zero"),
     ("steps", "over which the mean is taken"),
 )
+# Machines differ in them, which is no question of precision; verl logs dozens.
+_OF_SPEED = ("timing", "perf/")
 _OF_SEEDS = (
     ("spread ref.", "of the seeds of the reference: standard deviation by mean"),
     ("spread run", "likewise of the run"),
@@ -121,7 +123,10 @@ def _rest(others: Sequence[Judged], tell: Callable[[str], None], *, several: boo
     if others:
         yield f"<details><summary>{len(others)} metrics without a limit</summary>"
         yield _table(others, several=several)
-        yield from _figures(others, tell)
+        drawn = [one for one in others if not one.metric.startswith(_OF_SPEED)]
+        if len(drawn) < len(others):
+            yield '<p class="note">Of times and speeds no curves are drawn.</p>'
+        yield from _figures(drawn, tell)
         yield "</details>"
 
 

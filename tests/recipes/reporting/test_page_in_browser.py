@@ -37,6 +37,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     REWARD: factor * (1 + step / 20) + 0.05 * math.sin(seed * step),
                     "train/loss": factor * 5 / (1 + step / 10),
                     HOSTILE: math.sin(step),
+                    "timing_s/step": 1.0,
                 },
             )
             for step in range(1, 101)
