@@ -162,6 +162,7 @@ def test_a_reader_copies_switches_and_searches(tab: Tab, address: str) -> None:
     tab.wait("document.querySelectorAll('#search-results li').length")
     found = tab.find("document.querySelector('#search-results').innerText")
     assert "输入相同，字节相同" in found
+    assert "English" not in found
     assert tab.complaints == []
     assert [one for one in tab.requested if not one.startswith((address, "data:", "about:"))] == []
 
