@@ -50,7 +50,7 @@ def problems(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> list
     settings = _flat(config)
     layout = recipe.layout
     found = missing + sizes.mistakes(settings, algorithm=recipe.algorithm, engine=layout.engine, world=layout.world)
-    return [*found, *requirements.unmet(recipe, settings), *_of_verl(config, recipe)]
+    return [*found, *requirements.unmet(recipe, settings), *_of_verl(config, recipe, trainer)]
 
 
 def _composed(trainer: Trainer, overrides: Sequence[str]) -> DictConfig:
@@ -160,12 +160,13 @@ def _flat(config: DictConfig) -> dict[str, Any]:
     return found
 
 
-def _of_verl(config: DictConfig, recipe: Recipe) -> Iterator[str]:
+def _of_verl(config: DictConfig, recipe: Recipe, trainer: Trainer) -> Iterator[str]:
     """Yield what verl itself says: it makes its objects of the sections, and checks some of them."""
     from verl.utils.config import omega_conf_to_dataclass  # noqa: PLC0415  # it takes seconds
 
     for key, node in _sections(config):
-        if recipe.algorithm != "sft" and key not in _MADE:
+        # The fine-tuning trainer up to 0.6 makes objects of none, the one after it of all.
+        if trainer.config != "sft_trainer_engine" and key not in _MADE:
             continue
         if ".model" in f".{key}" and "_target_" in node:
             continue  # it would load the model
