@@ -42,6 +42,8 @@ def built_from(sdist: Path, sample: Sample, folder: Path) -> bytes:
 @pytest.mark.slow
 def test_hatchling_alone_makes_the_same_wheels(locked: Sample, wheels: Path, tmp_path: Path) -> None:
     out = tmp_path / "sdists"
+    for name in (".gitignore", ".hgignore"):  # of a repository they are written into
+        (tmp_path / name).write_text("wheels\n", "utf-8")
     told = locked.environment.ok(
         "sdist", "--overlays", locked.overlays, "--out", out, "--source", "git", "--json"
     ).json()
@@ -49,6 +51,8 @@ def test_hatchling_alone_makes_the_same_wheels(locked: Sample, wheels: Path, tmp
     sdists = [Path(one[kind]) for one in told for kind in ("sdist", "companion")]
     assert sorted(out.iterdir()) == sorted(sdists)
     for number, sdist in enumerate(sdists):
+        with tarfile.open(sdist) as packed:
+            assert not [name for name in packed.getnames() if name.endswith("ignore")], sdist.name
         (wheel,) = wheels.glob(f"{sdist.name.removesuffix('.tar.gz')}-*.whl")
         assert built_from(sdist, locked, tmp_path / str(number)) == wheel.read_bytes(), sdist.name
 

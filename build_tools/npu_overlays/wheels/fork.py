@@ -33,6 +33,7 @@ from npu_overlays.wheels.packing import pack
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
 from npu_overlays.wheels.statement import sha256
 
+_BOUNDARIES = (".git", ".hg")
 _FILES = "src"
 # Hatchling has no setting for a tag.
 _HOOK = '''\
@@ -96,6 +97,9 @@ def _packed(parts: Parts, overlay: Overlay, out: Path) -> Path:
     """Write one source distribution, from which the same wheel was built as without."""
     with tempfile.TemporaryDirectory(prefix="npu-overlays-fork-") as folder:
         root = Path(folder, "source")
+        # Hatchling takes a .gitignore along, from there or any folder above, up to where a repository begins.
+        for boundary in _BOUNDARIES:
+            (root / boundary).mkdir(parents=True)
         for path, content, executable in _sources(parts):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(content)
