@@ -285,3 +285,27 @@ def test_what_is_released_is_installed_and_found_whole_or_not(environment: Envir
     done = environment.run(sys.executable, ROOT / "ci" / "installed.py", folder, cwd=None, **own)
     assert done.code == 1
     assert "error: pair: not as built" in done.err
+
+
+@pytest.mark.thorough
+def test_the_report_names_what_upstream_s_head_breaks(environment: Environment, patched: Patched) -> None:
+    shutil.copytree(patched.folder / "upstream", environment.folder / "upstream")
+    shutil.copytree(patched.folder / "overlays", environment.folder / "overlays")
+    shutil.copytree(patched.folder / "stacks", environment.folder / "stacks")
+    for file in (environment.folder / "overlays").glob("*/pyproject.toml"):
+        text = file.read_text("utf-8").replace(str(patched.folder), str(environment.folder))
+        file.write_text(text, "utf-8")
+    transformers = environment.folder / "upstream" / "transformers"
+    model = next(transformers.rglob("model.py"))
+    model.write_text(model.read_text("utf-8").replace("def rotary(q):", "def rotary(q, k):"), "utf-8")
+    environment.succeed(
+        "git", "commit", "--quiet", "--all", "--message", "Rotate | `twice` @everybody", cwd=model.parent
+    )
+    done = python(environment, ROOT / "ci" / "drifting.py", "drift")
+    report = (environment.folder / "drift" / "report.md").read_text("utf-8")
+    assert done.code == 0, report
+    head = environment.succeed("git", "rev-parse", "HEAD", cwd=model.parent).out.strip()
+    assert f"Upstream's head is {head}" in report
+    assert "`src/transformers/models/model.py:rotary`" in report
+    assert "apply there as they are" in report
+    assert len(list((environment.folder / "drift").glob("*.html"))) == 2

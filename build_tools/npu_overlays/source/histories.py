@@ -80,7 +80,7 @@ def _found(folder: Path, revision: str, urls: list[str], progress: Progress) -> 
         # Servers give out names and whole ids; a short id is part of what leads to the newest commit, if anything.
         for wanted in (revision, "HEAD") if _ID.fullmatch(revision) else (revision,):
             if _fetched(folder, url, wanted, progress):
-                named = revision if wanted == "HEAD" else f"{_KEPT}{_plain(wanted)}"
+                named = f"{_KEPT}{_plain(wanted)}" if wanted == revision else revision
                 if commit := _resolved(folder, named):
                     return commit
     return ""
