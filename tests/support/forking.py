@@ -16,6 +16,7 @@ _IMPORTED = (
     "npu_overlays.wheels.building",
     "npu_overlays.wheels.inspection",
     "npu_overlays.wheels.outputs",
+    "npu_overlays.wheels.packing",
     "build.env",
     "httpx2",
     "pyproject_hooks",
