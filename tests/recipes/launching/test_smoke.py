@@ -111,7 +111,7 @@ def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_p
         expected, found = values(on_cpu, metric), values(tmp_path, metric)
         assert len(found) == STEPS
         assert max(abs(one - other) / abs(other) for one, other in zip(found, expected, strict=True)) < TOLERANCE
-    ran = [json.loads(file.read_text("utf-8")) for file in seen.iterdir()]
+    ran = [json.loads(file.read_text("utf-8")) for file in seen.glob("*.json")]
     trainers = [counts for counts in ran if counts.keys() >= FUSED]
     assert len(trainers) == 2, [sorted(counts)[:50] for counts in ran]
     assert all(any(name.startswith("hccl.") for name in counts) for counts in trainers)

@@ -16,7 +16,10 @@ def tell(operators: dict[str, int], file: Path) -> None:
     """Write the operators that ran, again and again."""
     while True:
         time.sleep(0.5)
-        file.write_text(json.dumps(dict(operators)), "utf-8")
+        # Whole or not at all: the process may end at any moment.
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(dict(operators)), "utf-8")
+        new.replace(file)
 
 
 if os.environ.get("EMULATED_NPU") == "1" and any(
