@@ -57,10 +57,8 @@ def kits(loaded: Loaded, *, anew: bool = False) -> Pair:
         loaded: the overlay, and what belongs to it.
         anew: whether it is merged although it was before; so it is where ``$NPU_OVERLAYS_ANEW`` is set, too.
     """
-    inputs = input_files(loaded.overlay)
-    key = _key(loaded, inputs)
-    found = None if anew or os.environ.get(VARIABLE) else _found(loaded, key, inputs)
-    return found or _made(loaded, key, inputs)
+    found = None if anew or os.environ.get(VARIABLE) else _found(loaded, input_files(loaded.overlay))
+    return found or _made(loaded)
 
 
 def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
@@ -75,8 +73,9 @@ def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def _found(loaded: Loaded, key: str, inputs: tuple[Input, ...]) -> Pair | None:
+def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
     """Return what was made of the same inputs before; None where nothing was, or it cannot be used."""
+    key = _key(loaded, inputs)
     pin = loaded.overlay.pin
     if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):
         return None
@@ -92,22 +91,22 @@ def _found(loaded: Loaded, key: str, inputs: tuple[Input, ...]) -> Pair | None:
     return None
 
 
-def _made(loaded: Loaded, key: str, inputs: tuple[Input, ...]) -> Pair:
-    """Return what is made of the inputs now; it is kept where it is made of those that the key is of."""
+def _made(loaded: Loaded) -> Pair:
+    """Return what is made of the inputs now; it is kept by those that were read."""
     from npu_overlays.pipeline import prepare  # noqa: PLC0415  # what was merged before needs no merging
     from npu_overlays.wheels import packing  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 
     prepared = prepare(loaded)
     step(f"writing {loaded.overlay.distribution} {prepared.version}")
     made = packing.kits(prepared)
-    if made.inputs == inputs:
-        tree, pin = prepared.tree.upstream, loaded.overlay.pin
-        known = _by_digest(upstream_members(tree, pin))
-        own: dict[str, Member] = {}
-        wheels = [_said(one, known, own) for one in (made.wheel, made.companion)]
-        said = {"version": made.version, "record": made.record, "wheels": wheels}
-        keep(cache_root(), _file(tree.source, loaded, key), packed(said, own))
-        forget_older(_file(tree.source, loaded, key))
+    key = _key(loaded, made.inputs)
+    tree, pin = prepared.tree.upstream, loaded.overlay.pin
+    known = _by_digest(upstream_members(tree, pin))
+    own: dict[str, Member] = {}
+    wheels = [_said(one, known, own) for one in (made.wheel, made.companion)]
+    said = {"version": made.version, "record": made.record, "wheels": wheels}
+    keep(cache_root(), _file(tree.source, loaded, key), packed(said, own))
+    forget_older(_file(tree.source, loaded, key))
     return made
 
 
