@@ -90,6 +90,17 @@ def key(sample: Sample) -> str:
     return remembering._key(one, input_files(one.overlay))
 
 
+def test_what_is_edited_while_it_is_built_is_not_kept(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPU_OVERLAYS_CACHE", str(sample.environment.cache))
+    one = loaded(sample)
+    file = sample.lib_overlay / "tree/src/lib/npu.py"
+    file.write_bytes(file.read_bytes())
+    remembering.kits(one)
+    assert not (sample.environment.cache / "merged").exists()
+    remembering.kits(loaded(sample))
+    assert merged(sample).exists()
+
+
 def overlay_file(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
     assert monkeypatch
     file = sample.lib_overlay / "tree/src/lib/npu.py"

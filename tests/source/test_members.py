@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from npu_overlays.errors import OutputError
 from npu_overlays.pin import Pin
 from npu_overlays.source import members
-from npu_overlays.source.members import deflated, upstream_members
+from npu_overlays.source.members import Member, deflated, packed, upstream_members
 from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
 
 FILES = {"pkg/one.py": b"one = 1\n" * 100, "pkg/two.py": b"", "pkg/three.py": b"one = 1\n" * 100, "other": b"x"}
@@ -47,6 +48,15 @@ def test_what_is_damaged_is_made_anew(cache: Path, kept_bytes: int, more: bytes)
     upstream_members(TREE, PIN)
     whole = kept(cache).read_bytes()
     kept(cache).write_bytes(whole[:kept_bytes] + more)
+    assert upstream_members(TREE, PIN) == EXPECTED
+    assert kept(cache).read_bytes() == whole
+
+
+@pytest.mark.parametrize("other", [deflated(b"other = 1\n"), replace(deflated(FILES["pkg/one.py"]), sha256="0" * 64)])
+def test_what_holds_another_file_is_made_anew(cache: Path, other: Member) -> None:
+    upstream_members(TREE, PIN)
+    whole = kept(cache).read_bytes()
+    kept(cache).write_bytes(packed(None, {**EXPECTED, blob_id(FILES["pkg/one.py"]): other}))
     assert upstream_members(TREE, PIN) == EXPECTED
     assert kept(cache).read_bytes() == whole
 

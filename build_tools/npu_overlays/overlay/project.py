@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_overlays.overlay.acceptances import Acceptance
@@ -124,6 +125,7 @@ class Overlay:
         drops: what of its layers it leaves out.
         files: what it says of added files that are this pin's own.
         assigned: what only this pin's upstream goes on assigning at run time.
+        read_at: when all of this was read, in nanoseconds since the epoch.
     """
 
     folder: Path
@@ -142,6 +144,7 @@ class Overlay:
     drops: tuple[Drop, ...] = ()
     files: tuple[FileSettings, ...] = ()
     assigned: tuple[Assigned, ...] = ()
+    read_at: int = field(default_factory=time.time_ns, compare=False, repr=False)
 
     @property
     def chain(self) -> tuple[Layer, ...]:

@@ -5,8 +5,9 @@ nearly all of it is the same every time. So one file of the cache holds the
 shipped files of one upstream, deflated (``members/<id>-<packages>``): a line
 with the digest of all that follows, a line of JSON that says of each, by git's
 id, its checksum, its size, its sha256 and its deflated size, and then those
-bytes. One that is not what its digest says is made anew. Which zlib deflated
-belongs to the name, for others write other bytes.
+bytes. One that is not what its digest says is made anew, and so is one that
+holds anything but the files git's ids name. Which zlib deflated belongs to the
+name, for others write other bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from npu_overlays.errors import OutputError
 from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.guard import check
-from npu_overlays.tree import SourceTree
+from npu_overlays.tree import SourceTree, blob_id
 
 # Another layout of these files must have another name: of an older one nothing could be read.
 _LAYOUT = "2"
@@ -66,12 +67,21 @@ def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
     cache = caching.cache_root()
     file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
     check(cache, file)
-    with suppress(OSError, ValueError):
-        return unpacked(file.read_bytes())[1]
+    with suppress(OSError, ValueError, zlib.error):
+        members = unpacked(file.read_bytes())[1]
+        if all(_holds(blob, member) for blob, member in members.items()):
+            return members
     shipped = {entry.blob: path for path, entry in tree.entries.items() if pin.place(path)}
     members = {blob: deflated(tree.read(path)) for blob, path in sorted(shipped.items())}
     keep(cache, file, packed(None, members))
     return members
+
+
+def _holds(blob: str, member: Member) -> bool:
+    """Return whether a member is the file of git's id: what is shipped is what the commit names, whoever kept it."""
+    content = zlib.decompress(member.deflated, -zlib.MAX_WBITS, member.size)
+    said = (member.checksum, member.size, member.sha256)
+    return said == (zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest()) and blob_id(content) == blob
 
 
 def keep(cache: Path, file: Path, content: bytes) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from npu_overlays.acquisition import acquire
 from npu_overlays.loading import Loaded
-from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
+from npu_overlays.overlay.inputs import Input, input_files, inputs_digest, layer_files
 from npu_overlays.progress import step
 from npu_overlays.reproducible import canonical_json
 from npu_overlays.source import cache_root, sources_of
@@ -92,13 +92,15 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
 
 
 def _made(loaded: Loaded) -> Pair:
-    """Return what is made of the inputs now; it is kept by those that were read."""
+    """Return what is made of the inputs now; it is kept for them, unless somebody edits them meanwhile."""
     from npu_overlays.pipeline import prepare  # noqa: PLC0415  # what was merged before needs no merging
     from npu_overlays.wheels import packing  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 
     prepared = prepare(loaded)
     step(f"writing {loaded.overlay.distribution} {prepared.version}")
     made = packing.kits(prepared)
+    if _changed_meanwhile(loaded):
+        return made
     key = _key(loaded, made.inputs)
     tree, pin = prepared.tree.upstream, loaded.overlay.pin
     known = _by_digest(upstream_members(tree, pin))
@@ -108,6 +110,15 @@ def _made(loaded: Loaded) -> Pair:
     keep(cache_root(), _file(tree.source, loaded, key), packed(said, own))
     forget_older(_file(tree.source, loaded, key))
     return made
+
+
+def _changed_meanwhile(loaded: Loaded) -> bool:
+    """Return whether an input is not certainly what it was when the overlay was read: its digest is taken later."""
+    files = (file for layer in loaded.overlay.chain for _, file in layer_files(layer))
+    try:
+        return any(file.stat().st_ctime_ns >= loaded.overlay.read_at for file in files)
+    except OSError:
+        return True
 
 
 def _file(source: Source, loaded: Loaded, key: str) -> Path:

@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.index, pytest.mark.thorough]
 EMULATED = Path(__file__).parent / "emulated"
 LAB = Path(__file__).parents[3] / "lab"
 STUBS = Path(__file__).parents[2] / "overlays" / "verl" / "cases"
-STEPS = 12
+# On the CPU, until the reward has risen; on emulated NPUs, which take their time, as many as tell whether curves part.
+STEPS, ON_NPU = 12, 4
 # Of each step, relative. Measured: 3e-7; an answer that is drawn otherwise, since a logit differs by that, is 1e-3.
 TOLERANCE = 0.02
 FUSED = {"npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention"}
@@ -99,7 +100,7 @@ def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_p
         recipes,
         "smoke-grpo",
         tmp_path,
-        *SHORT,
+        *(f"trainer.total_training_steps={ON_NPU}", "trainer.save_freq=-1", "trainer.test_freq=-1"),
         *("trainer.device=npu", "~ray_kwargs.ray_init.num_gpus", "+ray_kwargs.ray_init.resources.NPU=2"),
         EMULATED_NPU="1",
         EMULATED_NPU_FROM=os.pathsep.join((str(LAB), str(STUBS))),
@@ -108,8 +109,8 @@ def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_p
     )
 
     for metric in ("critic/rewards/mean", "actor/entropy"):
-        expected, found = values(on_cpu, metric), values(tmp_path, metric)
-        assert len(found) == STEPS
+        expected, found = values(on_cpu, metric)[:ON_NPU], values(tmp_path, metric)
+        assert len(found) == ON_NPU
         assert max(abs(one - other) / abs(other) for one, other in zip(found, expected, strict=True)) < TOLERANCE
     ran = [json.loads(file.read_text("utf-8")) for file in seen.glob("*.json")]
     trainers = [counts for counts in ran if counts.keys() >= FUSED]

@@ -1,7 +1,7 @@
-"""The emulated NPU in every process that runs verl: Python imports this by its name when it starts.
+"""The emulated NPU in every process that imports verl: Python imports this by its name when it starts.
 
-Before anything imports transformers or verl, which ask once whether there is an NPU. Ray's own processes go without.
-What ran there is written now and then, since Ray ends its workers without a word.
+It comes when transformers or verl is first imported, which ask once whether there is an NPU: most of Ray's processes
+never do that, and torch is much to import. What ran there is written now and then, for Ray ends workers without a word.
 """
 
 import json
@@ -22,16 +22,29 @@ def tell(operators: dict[str, int], file: Path) -> None:
         new.replace(file)
 
 
-if os.environ.get("EMULATED_NPU") == "1" and any(
-    part in " ".join(sys.orig_argv) for part in ("default_worker.py", "verl.trainer")
-):
+def begin() -> None:
+    """Put an emulated NPU into this process."""
     sys.path[:0] = os.environ["EMULATED_NPU_FROM"].split(os.pathsep)
-    import stub_vllm
+    import stub_vllm  # noqa: PLC0415  # found only now, and torch with it
 
-    import emulation
+    import emulation  # noqa: PLC0415  # likewise
 
     emulation.install()
     stub_vllm.install_profiler()
     recording = emulation.recorded()
     seen = Path(os.environ["EMULATED_NPU_SEEN"]) / f"{os.getpid()}.json"
     threading.Thread(target=tell, args=(recording.__enter__().operators, seen), daemon=True).start()
+
+
+class Waiting:
+    """Finds nothing, but sees what is asked for."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Begin where one of those that ask for an NPU is to be imported."""
+        if name in ("transformers", "verl") and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            begin()
+
+
+if os.environ.get("EMULATED_NPU") == "1":
+    sys.meta_path.insert(0, Waiting())
