@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from npu_recipes.launching.curve import WATCHED, Curve, read_curve
@@ -27,10 +28,11 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: l
 
     Raises:
         KeyboardInterrupt: the user ended it; the process is gone then.
+        SystemExit: another process ended it, or its terminal is gone; likewise.
     """
     files = [*earlier, Path(plan.environment[METRICS])]
     metric = WATCHED[plan.recipe.algorithm]
-    with log.open("ab") as stream:
+    with log.open("ab") as stream, _raised():
         # A session of its own: Ray's many processes get the user's signal from us, once, and not from the terminal.
         process = subprocess.Popen(
             plan.command,
@@ -40,18 +42,33 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: l
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-    told = len(read_curve(files, metric).steps)
-    try:
-        while process.poll() is None:
-            time.sleep(INTERVAL)
-            curve = read_curve(files, metric)
-            if len(curve.steps) > told:
-                told = len(curve.steps)
-                tell(curve)
-    except BaseException:
-        _end(process)
-        raise
+        try:
+            told = len(read_curve(files, metric).steps)
+            while process.poll() is None:
+                time.sleep(INTERVAL)
+                curve = read_curve(files, metric)
+                if len(curve.steps) > told:
+                    told = len(curve.steps)
+                    tell(curve)
+        except BaseException:
+            _end(process)
+            raise
     return process.returncode
+
+
+@contextmanager
+def _raised() -> Iterator[None]:
+    """Raise `SystemExit` where a signal would end this process at once, and leave the training behind."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

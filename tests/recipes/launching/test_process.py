@@ -1,0 +1,56 @@
+"""A run that is ended ends its training, whoever ends it and however."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from npu_recipes.catalogue import load, load_pins
+from npu_recipes.launching.places import Places
+from npu_recipes.launching.plan import make_plan
+from npu_recipes.launching.process import run_plan
+
+folder = Path(sys.argv[1])
+places = Places(model="", data=folder, output=folder, metrics=folder / "metrics.jsonl")
+plan = make_plan(load("smoke-sft"), pin=next(iter(load_pins().values())), places=places)
+training = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(60)"
+plan = replace(plan, command=(sys.executable, "-c", training, str(folder / "pid")))
+run_plan(plan, folder / "log.txt", tell=print, earlier=[])
+"""
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGHUP, 128 + signal.SIGHUP), (signal.SIGINT, -signal.SIGINT)],
+)
+def test_the_training_ends_with_what_runs_it(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)], stderr=subprocess.DEVNULL) as running:
+        file = tmp_path / "pid"
+        while not (file.exists() and file.read_text()):
+            assert running.poll() is None
+            time.sleep(0.02)
+        training = int(file.read_text())
+        assert is_there(training)
+        running.send_signal(number)
+
+    assert running.returncode == code
+    assert not is_there(training)
