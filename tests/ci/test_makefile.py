@@ -185,7 +185,6 @@ CI_STEPS = [
     ("lint", False),
     ("types", False),
     ("test-rest", False),
-    ("coverage", False),
 ]
 
 

@@ -23,7 +23,7 @@ def environment(tmp_path: Path) -> Environment:
 @pytest.fixture(scope="session")
 def wheels(shared: Path) -> Path:
     """Return a folder of wheels; it is not to be changed."""
-    return once(shared, "site-wheels", fill)
+    return once(shared, "website-wheels", fill)
 
 
 @pytest.fixture(scope="session")
@@ -35,4 +35,4 @@ def site(shared: Path, wheels: Path) -> Path:
         options = ("--documents", ROOT, "--out", folder / "site", "--drift", folder / "verl drift.html")
         Environment(folder=folder).ok("site", wheels, *options)
 
-    return once(shared, "site", make) / "site"
+    return once(shared, "website", make) / "site"
