@@ -2,7 +2,7 @@
 
 To start Python and import the tool takes most of the time of most tests that run it. A fork has arguments, variables,
 folder, output and exit of its own as any process has; what it does not show is the start itself. So whatever has a
-say in that gets a whole process.
+say in that gets a whole process, and so does everything where coverage is measured: of forks coverage tells nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _LOCK = threading.Lock()
 def forkable(variables: Mapping[str, str]) -> bool:
     """Return whether a process with these variables starts as one of the tests does."""
     relevant = {name: value for name, value in variables.items() if name.startswith(_OF_THE_START)}
-    return relevant == {name: os.environ.get(name) for name in relevant}
+    return relevant == {name: os.environ.get(name) for name in relevant} and not any(
+        name.startswith("COVERAGE_") for name in relevant
+    )
 
 
 def run(arguments: Sequence[str], *, cwd: Path, variables: Mapping[str, str]) -> tuple[int, bytes, bytes]:
