@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from environments.once import once
 from npu_recipes.launching.curve import read_curve
 from support.verl_stacks import STACKS
 
@@ -31,11 +32,13 @@ def recipes(shared: Path) -> Recipes:
 
 
 @pytest.fixture(scope="module")
-def on_cpu(recipes: Recipes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def on_cpu(recipes: Recipes, shared: Path) -> Path:
     """Return the folder of a run of GRPO on the CPU."""
-    folder = tmp_path_factory.mktemp("cpu")
-    train(recipes, "smoke-grpo", folder, *SHORT)
-    return folder
+
+    def make(folder: Path) -> None:
+        train(recipes, "smoke-grpo", folder, *SHORT)
+
+    return once(shared, "smoke-grpo", make)
 
 
 def train(recipes: Recipes, name: str, folder: Path, *more: str, **variables: str) -> str:
