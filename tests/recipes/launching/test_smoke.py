@@ -22,7 +22,6 @@ STUBS = Path(__file__).parents[2] / "overlays" / "verl" / "cases"
 STEPS, ON_NPU = 12, 4
 # Of each step, relative. Measured: 3e-7; an answer that is drawn otherwise, since a logit differs by that, is 1e-3.
 TOLERANCE = 0.02
-FUSED = {"npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention"}
 SHORT = (f"trainer.total_training_steps={STEPS}", "trainer.save_freq=8", f"trainer.test_freq={STEPS}")
 
 
@@ -97,8 +96,6 @@ def test_it_goes_on_from_its_checkpoint(recipes: Recipes, on_cpu: Path) -> None:
 
 
 def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
-    seen.mkdir()
     train(
         recipes,
         "smoke-grpo",
@@ -107,7 +104,6 @@ def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_p
         *("trainer.device=npu", "~ray_kwargs.ray_init.num_gpus", "+ray_kwargs.ray_init.resources.NPU=2"),
         EMULATED_NPU="1",
         EMULATED_NPU_FROM=os.pathsep.join((str(LAB), str(STUBS))),
-        EMULATED_NPU_SEEN=str(seen),
         VERL_PLATFORM="huawei",
     )
 
@@ -115,7 +111,3 @@ def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_p
         expected, found = values(on_cpu, metric)[:ON_NPU], values(tmp_path, metric)
         assert len(found) == ON_NPU
         assert max(abs(one - other) / abs(other) for one, other in zip(found, expected, strict=True)) < TOLERANCE
-    ran = [json.loads(file.read_text("utf-8")) for file in seen.glob("*.json")]
-    trainers = [counts for counts in ran if counts.keys() >= FUSED]
-    assert len(trainers) == 2, [sorted(counts)[:50] for counts in ran]
-    assert all(any(name.startswith("hccl.") for name in counts) for counts in trainers)

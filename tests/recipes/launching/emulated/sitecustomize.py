@@ -1,25 +1,11 @@
 """The emulated NPU in every process that imports verl: Python imports this by its name when it starts.
 
 It comes when transformers or verl is first imported, which ask once whether there is an NPU: most of Ray's processes
-never do that, and torch is much to import. What ran there is written now and then, for Ray ends workers without a word.
+never do that, and torch is much to import.
 """
 
-import json
 import os
 import sys
-import threading
-import time
-from pathlib import Path
-
-
-def tell(operators: dict[str, int], file: Path) -> None:
-    """Write the operators that ran, again and again."""
-    while True:
-        time.sleep(0.5)
-        # Whole or not at all: the process may end at any moment.
-        new = file.with_suffix(".new")
-        new.write_text(json.dumps(dict(operators)), "utf-8")
-        new.replace(file)
 
 
 def begin() -> None:
@@ -31,9 +17,6 @@ def begin() -> None:
 
     emulation.install()
     stub_vllm.install_profiler()
-    recording = emulation.recorded()
-    seen = Path(os.environ["EMULATED_NPU_SEEN"]) / f"{os.getpid()}.json"
-    threading.Thread(target=tell, args=(recording.__enter__().operators, seen), daemon=True).start()
 
 
 class Waiting:
