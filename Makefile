@@ -33,7 +33,11 @@ export SINCE
 DRIFT_STEP ?= 20
 
 TESTS ?= tests
-PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist load --maxschedchunk 1
+PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist load --maxschedchunk 1$(if $(MINUTES), --minutes $(MINUTES))$(if $(TURN), --turn $(TURN))
+# MINUTES=20 begins no test later than that, and lists the rest; TURN=$(git rev-parse HEAD) gives each commit an order
+# of its own.
+MINUTES ?=
+TURN ?=
 # Of branches, in percent; below it `make coverage` fails.
 COVERAGE_GATE ?= 88
 
@@ -64,7 +68,7 @@ test: $(VENV)/installed-test  ## run the tests that need no repository, only a p
 test-quick: $(VENV)/installed-test  ## run those of them that take no more than a few seconds
 	$(PYTEST) -m "not upstream and not thorough and not slow"
 
-test-rest: $(VENV)/installed-test  ## run the tests that `make test` leaves out: they need a repository, or much time and rarely find anything
+test-rest: $(VENV)/installed-test  ## run the tests that `make test` leaves out: they need a repository, or much time and rarely find anything; MINUTES=20 begins no test later
 	$(PYTEST) -m "upstream or thorough"
 
 test-all: test test-rest  ## run all tests

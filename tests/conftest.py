@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from environments.once import once
+from support import minutes
 from support.environment import Environment
 from support.patched import Patched, make_patched
 from support.pythons import some_uv
@@ -22,6 +23,11 @@ hypothesis.settings.register_profile(
     "settled", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("settled")
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Have the options of `support.minutes`."""
+    pluginmanager.register(minutes)
 
 
 def pytest_xdist_auto_num_workers() -> int:
