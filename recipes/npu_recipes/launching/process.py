@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from npu_recipes.launching.curve import WATCHED, Curve, read_curve
 from npu_recipes.launching.plan import METRICS, Plan
@@ -33,15 +34,7 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: l
     files = [*earlier, Path(plan.environment[METRICS])]
     metric = WATCHED[plan.recipe.algorithm]
     with log.open("ab") as stream, _raised():
-        # A session of its own: Ray's many processes get the user's signal from us, once, and not from the terminal.
-        process = subprocess.Popen(
-            plan.command,
-            env={**os.environ, **plan.environment},
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = _start(plan, stream)
         try:
             told = len(read_curve(files, metric).steps)
             while process.poll() is None:
@@ -54,6 +47,27 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: l
             _end(process)
             raise
     return process.returncode
+
+
+def _start(plan: Plan, stream: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a plan's training, so that it hears `_end` ask."""
+    # What a script runs in the background ignores interrupts, and so would all that it starts.
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        # A session of its own: Ray's many processes get the user's signal from us, once, and not from the terminal.
+        return subprocess.Popen(
+            plan.command,
+            env={**os.environ, **plan.environment},
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
