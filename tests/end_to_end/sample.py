@@ -228,9 +228,14 @@ class Sample:
         """Version of app's wheel."""
         return f"2.0.dev0+npu.1.g{self.app_name.partition('@')[2]}"
 
-    def copy(self, folder: Path) -> Sample:
-        """Return a copy with overlays and a cache of its own, the same upstreams and the same index."""
-        for part in ("overlays", "stacks"):
+    def copy(self, folder: Path, *, fetched: bool = True) -> Sample:
+        """Return a copy with overlays and a cache of its own, the same upstreams and the same index.
+
+        Args:
+            folder: where it goes.
+            fetched: whether its cache holds upstream's files already. To have them takes longer than most commands.
+        """
+        for part in ("overlays", "stacks", *(("cache/archives", "cache/commits") if fetched else ())):
             shutil.copytree(self.folder / part, folder / part)
         environment = Environment(folder=folder, index=self.environment.index)
         return replace(self, folder=folder, environment=environment)

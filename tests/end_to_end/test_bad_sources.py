@@ -15,6 +15,12 @@ from .refusals import build, config, refused
 from .sample import ARCHIVE, LIB_METADATA, Sample
 
 
+@pytest.fixture
+def sample(locked: Sample, tmp_path: Path) -> Sample:
+    """Return a copy of the locked sample, of whose upstreams nothing was fetched yet."""
+    return locked.copy(tmp_path, fetched=False)
+
+
 def test_a_commit_the_repository_does_not_hold_is_said_so(sample: Sample) -> None:
     folder = write_overlay(
         sample.overlays,

@@ -309,6 +309,7 @@ def test_what_an_archive_build_leaves_out_is_recorded(sample: Sample, tmp_path: 
 
 @pytest.mark.slow
 def test_auto_takes_the_archive_only_while_git_cannot_reach_the_commit(sample: Sample, tmp_path: Path) -> None:
+    shutil.rmtree(sample.environment.cache)
     config = sample.folder / "gitconfig"
     config.write_text(f'[url "file:///nowhere/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')
     arguments = ("build", sample.lib_name, "--overlays", sample.overlays, "--out", tmp_path / "out", "--json")
@@ -327,6 +328,7 @@ def test_auto_takes_the_archive_only_while_git_cannot_reach_the_commit(sample: S
 
 @pytest.mark.parametrize("how", ["option", "variable"])
 def test_a_local_clone_gives_the_same_wheel(sample: Sample, wheels: Path, tmp_path: Path, how: str) -> None:
+    shutil.rmtree(sample.environment.cache)
     config = sample.folder / "gitconfig"
     config.write_text(f'[url "file:///nowhere/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')
     clone = tmp_path / "clone"
@@ -352,6 +354,7 @@ def test_a_dirty_clone_is_refused_even_where_the_wheel_is_up_to_date(sample: Sam
 
 
 def test_the_cache_serves_later_builds_without_any_source(sample: Sample, tmp_path: Path) -> None:
+    shutil.rmtree(sample.environment.cache)
     sample.environment.ok("check", sample.lib_name, "--overlays", sample.overlays)
     config = sample.folder / "gitconfig"
     config.write_text(f'[url "file:///nowhere/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')

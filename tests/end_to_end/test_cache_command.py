@@ -13,6 +13,12 @@ from support.overlays import write_stacks
 from .sample import Sample
 
 
+@pytest.fixture
+def sample(locked: Sample, tmp_path: Path) -> Sample:
+    """Return a copy of the locked sample, of whose upstreams nothing was fetched yet."""
+    return locked.copy(tmp_path, fetched=False)
+
+
 @pytest.mark.slow
 def test_what_is_kept_is_listed_and_what_nobody_needs_is_given_back(sample: Sample) -> None:
     environment, cache = sample.environment, sample.environment.cache

@@ -371,6 +371,7 @@ def on_terminal(sample: Sample, *arguments: str | Path, both: bool = False, **mo
 
 
 def test_progress_shows_on_a_terminal(sample: Sample) -> None:
+    shutil.rmtree(sample.environment.cache)
     # Of a quick step the terminal sees nothing: this git takes its time to fetch.
     slow = sample.folder / "slow" / "git"
     slow.parent.mkdir()

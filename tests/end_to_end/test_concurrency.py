@@ -13,6 +13,12 @@ from support.wheels import record_problems
 from .sample import Sample
 
 
+@pytest.fixture
+def sample(locked: Sample, tmp_path: Path) -> Sample:
+    """Return a copy of the locked sample, of whose upstreams nothing was fetched yet."""
+    return locked.copy(tmp_path, fetched=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("one_output", [False, True])
 def test_three_builds_at_once_on_a_cold_cache_all_succeed(sample: Sample, wheels: Path, *, one_output: bool) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support.environment import Environment
+from environments.once import once
+from support.environment import Environment, copy_environment
 from support.overlays import edit, write_layer, write_overlay, write_stacks
 from support.pythons import some_uv
 from support.upstreams import make_upstream
@@ -50,8 +51,17 @@ packages = ["real"]
 
 
 @pytest.fixture
-def layered(sample: Sample) -> Sample:
+def layered(locked: Sample, shared: Path, tmp_path: Path) -> Sample:
     """Return the sample with lib moved on by a commit, and a pin of it on two layers, one of which lies elsewhere."""
+    made = once(shared, "layered", lambda folder: make_layered(locked.copy(folder)))
+    environment = replace(copy_environment(made, tmp_path), index=locked.environment.index)
+    upstream = replace(locked.lib, path=made / "newer")
+    name = f"lib@{upstream.git('rev-parse', 'HEAD')[:7]}"
+    return replace(locked, environment=environment, folder=tmp_path, lib=upstream, lib_name=name)
+
+
+def make_layered(sample: Sample) -> None:
+    """Move lib on, and write the pin with its layers into a copy of the sample."""
     clone = sample.folder / "newer"
     sample.environment.succeed("git", "clone", "--quiet", sample.lib.path, clone)
     upstream = replace(sample.lib, path=clone, variables=sample.environment.variables)
@@ -91,10 +101,8 @@ def layered(sample: Sample) -> Sample:
     (sample.folder / ".gitignore").write_text("build/\n*.yaml\n")
     (folder / ".gitignore").write_text("build/\nshared\n")
     sample.environment.succeed("git", "init", "--quiet", sample.folder)
-    moved = replace(sample, lib=upstream, lib_name=folder.name)
-    write_stacks(sample.overlays, "pair", {"pair": [moved.lib_name, sample.app_name]})
+    write_stacks(sample.overlays, "pair", {"pair": [folder.name, sample.app_name]})
     sample.environment.ok("lock", folder.name, "--overlays", sample.overlays)
-    return moved
 
 
 def direct(sample: Sample, name: str, distribution: str) -> Path:
@@ -138,6 +146,7 @@ def test_build_makes_an_sdist_and_from_it_the_same_wheel(layered: Sample, tmp_pa
     assert built.read_bytes() == expected.read_bytes()
 
 
+@pytest.mark.thorough
 def test_the_sdist_of_one_whose_partner_is_made_of_layers_gives_the_same_wheel(layered: Sample, tmp_path: Path) -> None:
     expected = direct(layered, layered.app_name, "app_npu")
     out = tmp_path / "out"
@@ -193,6 +202,7 @@ def test_build_makes_both_in_isolation(sample: Sample, wheels: Path, wheelhouse:
 
 
 @pytest.mark.index
+@pytest.mark.thorough  # in isolation, as uv knows it only; what it calls is what pip and build call
 def test_uv_builds_the_same_wheel(sample: Sample, wheels: Path, wheelhouse: Path, tmp_path: Path) -> None:
     uv = some_uv()
     arguments = ("build", "--python", sys.executable, "--out-dir", tmp_path / "out", sample.lib_overlay)

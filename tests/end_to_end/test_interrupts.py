@@ -28,6 +28,12 @@ MOMENTS = 12
 UNMEASURED = dict.fromkeys(("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"))
 
 
+@pytest.fixture
+def sample(locked: Sample, tmp_path: Path) -> Sample:
+    """Return a copy of the locked sample, of whose upstreams nothing was fetched yet."""
+    return locked.copy(tmp_path, fetched=False)
+
+
 def temporary(sample: Sample) -> Path:
     folder = sample.folder / "temporary"
     folder.mkdir(exist_ok=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.environment import Environment
+from environments.once import once
+from support.environment import Environment, copy_environment
 from support.overlays import edit
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
@@ -70,9 +71,9 @@ def overlay_of(
     return folder.name
 
 
-@pytest.fixture
-def built(environment: Environment) -> Path:
-    """Return a folder with the wheel of a namespace package's release, and its companion."""
+def make_built(folder: Path) -> None:
+    """Write the overlay of a namespace package's release, and build it."""
+    environment = Environment(folder=folder)
     archive = write_wheel(environment.folder / "index", "demo", "1.5", FILES)
     name = overlay_of(environment, archive, {"tree/space/core/tools.py": CHANGE})
     environment.ok("lock", name)
@@ -81,7 +82,12 @@ def built(environment: Environment) -> Path:
     assert checked.out == "demo@1.5: 1 change in 1 file, as declared\n"
     assert "commit" not in checked.err  # what takes its time is told there
     environment.ok("build", name, "--out", "out")
-    return environment.folder / "out"
+
+
+@pytest.fixture
+def built(shared: Path, tmp_path: Path) -> Path:
+    """Return a folder with the wheel of a namespace package's release, and its companion."""
+    return copy_environment(once(shared, "third-project", make_built), tmp_path).folder / "out"
 
 
 def test_a_release_of_a_namespace_package_needs_no_commit_and_no_licence(environment: Environment, built: Path) -> None:

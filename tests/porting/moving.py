@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from end_to_end.sample import CORE, Sample, make_sample, open_sample
 from environments.once import once
-from support.environment import Done
+from support.environment import Done, copy_environment
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,27 @@ class Moving:
     def diff(self, name: str) -> str:
         """Return what an overlay changes."""
         return self.sample.environment.ok("diff", name, "--upstream", f"lib={self.clone}").out
+
+
+def make_moving(shared: Path, name: str, say: Callable[[Sample, str], Path], folder: Path) -> Moving:
+    """Return the sample with one overlay of lib, locked once a run; it may be changed.
+
+    Args:
+        shared: the folder that all workers share.
+        name: what this overlay is called there.
+        say: writes the overlay for a commit of lib into the folder of overlays, and returns its folder.
+        folder: where the copy goes.
+    """
+
+    def lock(made: Path) -> None:
+        sample, commit = empty_sample(shared, made)
+        sample.environment.ok("lock", say(sample, commit).name)
+
+    made = once(shared, name, lock)
+    (overlay,) = (path.name for path in (made / "overlays").glob("lib@*"))
+    environment = replace(copy_environment(made, folder), index=shared / "sample" / "index")
+    sample = replace(open_sample(shared / "sample"), folder=folder, environment=environment)
+    return Moving(sample=sample, clone=folder / "clone", name=overlay)
 
 
 def empty_sample(shared: Path, folder: Path) -> tuple[Sample, str]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tomllib
 
-from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERLAY
-from porting.moving import Moving, changed_core, empty_sample, kinds
+from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERLAY, Sample
+from porting.moving import Moving, changed_core, kinds, make_moving
 from support.overlays import write_layer, write_overlay
 
 _CORE = "tree/src/lib/core.py"
@@ -26,11 +26,9 @@ def nothing(self):
 '''
 
 
-@pytest.fixture
-def alone(shared: Path, tmp_path: Path) -> Moving:
-    """An overlay as `init` begins it: all that it says lies in its own folder."""
-    sample, commit = empty_sample(shared, tmp_path)
-    folder = write_overlay(
+def begin(sample: Sample, commit: str) -> Path:
+    """Write an overlay as `init` begins it, all that it says in its own folder, and return that."""
+    return write_overlay(
         sample.overlays,
         project="lib",
         commit=commit,
@@ -39,8 +37,11 @@ def alone(shared: Path, tmp_path: Path) -> Moving:
         files=LIB_OVERLAY,
         upstream=f"\n# Not there.\n{LIB_EDIT}",
     )
-    sample.environment.ok("lock", folder.name)
-    return Moving(sample=sample, clone=tmp_path / "clone", name=folder.name)
+
+
+@pytest.fixture
+def alone(shared: Path, tmp_path: Path) -> Moving:
+    return make_moving(shared, "ported-alone", begin, tmp_path)
 
 
 def say(moving: Moving, files: Mapping[str, bytes | None], config: str = "") -> None:

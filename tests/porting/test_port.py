@@ -14,20 +14,20 @@ from end_to_end.sample import (
     LIB_METADATA,
     LIB_OVERLAY,
     README,
+    Sample,
 )
-from porting.moving import Moving, changed_core, empty_sample, kinds
+from porting.moving import Moving, changed_core, kinds, make_moving
 from support.overlays import write_layer, write_overlay
 from support.wheels import write_wheel
 
 
-@pytest.fixture
-def moving(shared: Path, tmp_path: Path) -> Moving:
-    sample, commit = empty_sample(shared, tmp_path)
+def say(sample: Sample, commit: str) -> Path:
+    """Write an overlay of which all stands in a layer, and return its folder."""
     config = LIB_EDIT.replace("tool.overlay.", "")
     settings = 'suffix = "npu"\npurpose = "NPU"\npackages = ["src/lib"]\nlicense-files = ["LICENSE"]\n'
     repository = f'[upstream]\nrepository = "{sample.lib.url}"\n\n'
     write_layer(sample.overlays / "lib", project="lib", files=LIB_OVERLAY, config=f"{settings}{repository}{config}")
-    folder = write_overlay(
+    return write_overlay(
         sample.overlays,
         project="lib",
         commit=commit,
@@ -36,8 +36,11 @@ def moving(shared: Path, tmp_path: Path) -> Moving:
         files={},
         overlay='not-built = ["tests"]  # its tests\n',
     )
-    sample.environment.ok("lock", folder.name)
-    return Moving(sample=sample, clone=tmp_path / "clone", name=folder.name)
+
+
+@pytest.fixture
+def moving(shared: Path, tmp_path: Path) -> Moving:
+    return make_moving(shared, "ported", say, tmp_path)
 
 
 def test_what_fits_everywhere_is_ported_at_once(moving: Moving) -> None:

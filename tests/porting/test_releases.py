@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import tomllib
 
-from support.environment import Done, Environment
+from environments.once import once
+from support.environment import Done, Environment, copy_environment
 from support.wheels import write_wheel
 
 CORE = b"def scale(value):\n    return value * 2\n\n\ndef describe(name):\n    return name\n"
@@ -47,15 +49,19 @@ class Released:
         file.write_text(text)
 
 
-@pytest.fixture
-def released(environment: Environment) -> Released:
-    made = Released(environment)
+def begin(folder: Path) -> None:
+    """Write and lock an overlay on release 1.0."""
+    made = Released(Environment(folder=folder))
     made.release("1.0", CORE)
-    environment.ok("init", "demo", "--release", "1.0", "--suffix", "acme")
+    made.environment.ok("init", "demo", "--release", "1.0", "--suffix", "acme")
     made.write("demo@1.0", "demo/core.py", OPERATIONS)
-    done = environment.ok("lock", "demo@1.0")
+    done = made.environment.ok("lock", "demo@1.0")
     assert "backend" not in done.err  # a wheel says itself what its metadata are
-    return made
+
+
+@pytest.fixture
+def released(shared: Path, tmp_path: Path) -> Released:
+    return Released(copy_environment(once(shared, "ported-release", begin), tmp_path))
 
 
 def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide(released: Released) -> None:

@@ -18,6 +18,7 @@ import pytest
 from npu_overlays.errors import OutputError, OverlayError, SourceError
 from npu_overlays.source import acquire, cache_root
 from npu_overlays.source.guard import check
+from support.marks import rarely
 from support.rights import bound_by_permissions
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def test_variable_names_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert cache_root().name == "npu-overlays"
 
 
-@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize("locks", [True, *rarely(False)])  # noqa: FBT003  # a parameter
 def test_processes_at_once_on_a_cold_cache_all_succeed(upstream: Upstream, cache: Path, *, locks: bool) -> None:
     commit = upstream.commit({f"pkg/m{number}.py": b"x = 1\n" * 1000 for number in range(200)})
     cache.mkdir()

@@ -11,6 +11,7 @@ import pytest
 from npu_overlays.errors import SourceError, UsageError
 from npu_overlays.source import acquire, ask_again, git_answers
 from npu_overlays.source.patience import patience
+from support.marks import rarely
 from support.upstreams import Upstream
 
 from .conftest import FILES, Said, configure, make_wheel, pin
@@ -28,7 +29,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "first"), [("http", b""), ("https", b""), ("git", b""), ("http", HTTP), ("git", b"0040")]
+    ("scheme", "first"), [("https", b""), ("git", b"0040"), *rarely(("http", b""), ("git", b""), ("http", HTTP))]
 )
 def test_server_that_does_not_answer_is_given_up_and_said(
     upstream: Upstream, cache: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, first: bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -113,3 +114,9 @@ class Environment:
         done = self.run(*command, cwd=cwd, **more)
         assert done.code == 0, f"{command}\n{done.out}{done.err}"
         return done
+
+
+def copy_environment(made: Path, folder: Path) -> Environment:
+    """Return an environment in `folder` that holds all that was made in another's folder."""
+    shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
+    return Environment(folder=folder)
