@@ -3,8 +3,9 @@
 
 # The first supported Python on PATH; name another with `make PYTHON=python3.12 …`.
 SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.10 python; do \
-	$$python -c '$(SUPPORTED)' 2>/dev/null && { echo $$python; break; }; done)
+# It is looked for once, and only by what needs it.
+PYTHON ?= $(eval PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11 python3.10 python; do \
+	$$python -c '$(SUPPORTED)' 2>/dev/null && { echo $$python; break; }; done))$(PYTHON)
 
 VENV ?= .venv
 TRIAL ?= .venv-trial

@@ -85,17 +85,22 @@ def _shape(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
 
 
 def _decoded(hint: Any, value: Any, where: str, mistakes: list[Mistake]) -> object:
-    kind = get_origin(hint) or hint
-    written = {tuple: list, Mapping: dict}.get(kind, dict if is_dataclass(kind) else kind)
+    kind, written, inner = _form(hint)
     # Python counts truths as numbers, JSON does not.
     if type(value) is not written:
         name = _KINDS.get(kind, _KINDS[Mapping])
         mistakes.append(Mistake(where=where, what=f"must be {name}", fix=f"write {name} there"))
         return None
-    if is_dataclass(kind):
-        return decode(kind, value, f"{where}.", mistakes)  # type: ignore[arg-type]  # it is a class
     if kind is tuple:
-        return tuple(_decoded(get_args(hint)[0], one, f"{where}[{n}]", mistakes) for n, one in enumerate(value))
+        return tuple(_decoded(inner, one, f"{where}[{n}]", mistakes) for n, one in enumerate(value))
     if kind is Mapping:
-        return {name: _decoded(get_args(hint)[1], one, f"{where}.{name}", mistakes) for name, one in value.items()}
-    return value
+        return {name: _decoded(inner, one, f"{where}.{name}", mistakes) for name, one in value.items()}
+    return decode(kind, value, f"{where}.", mistakes) if written is dict else value
+
+
+@cache  # likewise
+def _form(hint: Any) -> tuple[Any, Any, Any]:
+    """Return the class that a type means, the one in which JSON has it, and the type of what is in it."""
+    kind = get_origin(hint) or hint
+    written = {tuple: list, Mapping: dict}.get(kind, dict if is_dataclass(kind) else kind)
+    return kind, written, (get_args(hint) or (None,))[{tuple: 0, Mapping: 1}.get(kind, 0)]

@@ -8,6 +8,7 @@ import json
 import math
 import shutil
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 from npu_doctor import knowledge
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from npu_doctor.knowledge import Knowledge
     from npu_doctor.model import Row
     from npu_doctor.report import Diagnosis
 
@@ -59,6 +61,11 @@ def get_current_node_num_accelerators():
     # NPU chips are devices of the form "/dev/davinci?".
     return len(glob.glob("{pattern}"))
 """
+
+
+@cache  # it takes as long as examining a machine, and is the same for all of them
+def _known() -> Knowledge:
+    return knowledge.load()
 
 
 class Machine:
@@ -151,7 +158,7 @@ class Machine:
 
     def report(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Diagnosis:
         """Examine it."""
-        known = knowledge.load()
+        known = _known()
         chosen = known.stack(stack) if stack else None
         return examine(
             Context(system=self.system(), knowledge=known, stack=chosen, deterministic=deterministic, imports=imports)

@@ -14,8 +14,9 @@ import pytest
 
 import npu_doctor
 import npu_summary
+from environments.once import once
 from npu_doctor.knowledge import FOLDER
-from support.pythons import EACH, some_python
+from support.pythons import ENDS, some_python
 
 from .machine import SMI, Machine
 
@@ -26,24 +27,28 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.fixture(params=EACH)
+@pytest.fixture(params=ENDS)
 def python(request: pytest.FixtureRequest) -> str:
     return some_python(request.param)
 
 
-def lay_down(folder: Path) -> Path:
-    """Lay down what npu-doctor's wheel holds, and what that requires; returns the folder for the path."""
-    site = folder / "installed"
+@pytest.fixture(scope="session")
+def site(shared: Path) -> Path:
+    """Return a folder for the path with npu-doctor, compiled for the Python of the tests; it is not to be changed."""
+    return once(shared, "laid-down-doctor", lay_down)
+
+
+def lay_down(site: Path) -> None:
+    """Lay down what npu-doctor's wheel holds, and what that requires."""
     for package in (npu_doctor, npu_summary, packaging):
         source = Path(package.__path__[0])
         shutil.copytree(source, site / source.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     shutil.copytree(FOLDER, site / "npu_doctor" / "data", dirs_exist_ok=True)
-    return site
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=True)
 
 
-def run(python: str, folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the doctor from a site folder, with nothing of the project on the path."""
-    site = lay_down(folder)
+def run(python: str, site: Path, folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the doctor from a site folder, in another one, with nothing of the project on the path."""
     return subprocess.run(
         [python, "-B", "-I", "-c", f"import sys; sys.path.insert(0, {str(site)!r})\n{PROGRAM}", *arguments],
         env={"PATH": os.environ["PATH"], "LC_ALL": "C", **env},
@@ -54,28 +59,27 @@ def run(python: str, folder: Path, *arguments: str, **env: str) -> subprocess.Co
     )
 
 
-def test_a_machine_without_anything_is_told_what_the_stack_needs(python: str, tmp_path: Path) -> None:
-    done = run(python, tmp_path, "--stack", "vllm-0.11", "--no-import")
+def test_a_machine_without_anything_is_told_what_the_stack_needs(site: Path, python: str, tmp_path: Path) -> None:
+    done = run(python, site, tmp_path, "--stack", "vllm-0.11", "--no-import")
     assert (done.returncode, done.stderr) == (1, "")
     assert "BROKEN      cann: not found (expected: 8.3.RC1)" in done.stdout
     assert "exit 1" in done.stdout
 
 
-def test_json_is_json_in_any_locale(python: str, tmp_path: Path) -> None:
-    done = run(python, tmp_path, "--json", "--deterministic", "--no-import", HCCL_CONNECT_TIMEOUT="größe")
+def test_json_is_json_in_any_locale(site: Path, python: str, tmp_path: Path) -> None:
+    done = run(python, site, tmp_path, "--json", "--deterministic", "--no-import", HCCL_CONNECT_TIMEOUT="größe")
     value = json.loads(done.stdout)
     assert value["exit_code"] == done.returncode == 1
     assert {"schema", "stack", "nearest", "counts", "rows", "packages", "facts"} <= set(value)
     assert {"component", "level", "found", "expected", "why", "fix", "see", "symptom", "check"} == set(value["rows"][0])
 
 
-def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
+def test_torch_is_never_imported_by_the_doctor_itself(site: Path, tmp_path: Path) -> None:
     poison = tmp_path / "poison"
     for name in ("torch", "torch_npu", "verl", "vllm", "transformers", "acl"):
         (poison / name).mkdir(parents=True)
         (poison / name / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write('{name} ')\n")
     program = f"sys.path.append({str(poison)!r})\n"
-    site = lay_down(tmp_path)
     command = f"import sys\nsys.path.insert(0, {str(site)!r})\n{program}{PROGRAM}"
     done = subprocess.run(
         [sys.executable, "-B", "-I", "-c", command, "--no-import"],
@@ -90,20 +94,20 @@ def test_torch_is_never_imported_by_the_doctor_itself(tmp_path: Path) -> None:
     assert not (tmp_path / "imported").exists()
 
 
-def test_an_unknown_stack_is_wrong_usage(tmp_path: Path) -> None:
-    done = run(sys.executable, tmp_path, "--stack", "x")
+def test_an_unknown_stack_is_wrong_usage(site: Path, tmp_path: Path) -> None:
+    done = run(sys.executable, site, tmp_path, "--stack", "x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no stack `x`; there are: verl-0.9.1, mindspeed-rl-2.3" in done.stderr
 
 
-def test_a_data_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    done = run(sys.executable, tmp_path, "--data", "gone.json")
+def test_a_data_file_that_is_not_there_is_named(site: Path, tmp_path: Path) -> None:
+    done = run(sys.executable, site, tmp_path, "--data", "gone.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert "gone.json" in done.stderr
 
 
-def test_help_lists_the_stacks_and_the_exit_codes(tmp_path: Path) -> None:
-    done = run(sys.executable, tmp_path, "--help")
+def test_help_lists_the_stacks_and_the_exit_codes(site: Path, tmp_path: Path) -> None:
+    done = run(sys.executable, site, tmp_path, "--help")
     assert done.returncode == 0
     assert "vllm-0.11" in done.stdout
     assert "exit codes" in done.stdout
@@ -128,8 +132,8 @@ def test_help_lists_the_stacks_and_the_exit_codes(tmp_path: Path) -> None:
         (["nurse"], "unrecognized arguments: nurse"),
     ],
 )
-def test_wrong_usage_is_refused_with_2(tmp_path: Path, args: list[str], message: str) -> None:
-    done = run(sys.executable, tmp_path, *args)
+def test_wrong_usage_is_refused_with_2(site: Path, tmp_path: Path, args: list[str], message: str) -> None:
+    done = run(sys.executable, site, tmp_path, *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert done.stderr.startswith("usage: python -m npu_doctor")
@@ -143,15 +147,16 @@ def test_wrong_usage_is_refused_with_2(tmp_path: Path, args: list[str], message:
         ("cluster", ("--ray [ADDRESS]", "--timeout SECONDS", "--doctor", "--stack NAME", "--json")),
     ],
 )
-def test_help_of_each_command_teaches_its_options(tmp_path: Path, command: str, flags: tuple[str, ...]) -> None:
-    done = run(sys.executable, tmp_path, command, "--help")
+def test_help_of_each_command_teaches_its_options(
+    site: Path, tmp_path: Path, command: str, flags: tuple[str, ...]
+) -> None:
+    done = run(sys.executable, site, tmp_path, command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     for taught in (*flags, "examples:", "exit codes:", "levels of the doctor:"):
         assert taught in done.stdout
 
 
-def test_a_closed_reader_is_no_error(tmp_path: Path) -> None:
-    site = lay_down(tmp_path)
+def test_a_closed_reader_is_no_error(site: Path, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-B",

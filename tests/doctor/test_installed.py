@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from support.environment import Environment
-from support.patched import make_patched
+from support.marks import VENV_MOSTLY_BY_UV
+from support.patched import Patched, make_patched
 from support.venvs import Venv
 from support.wheelhouse import DOCTOR, make_own_wheels
-from support.wheels import metadata, pack_installed
+from support.wheels import metadata
 
 
 @pytest.fixture
 def shelf(shared: Path, venv: Venv) -> Path:
     """Return the folder the environment's installer looks in: patched wheels, npu-doctor, and what that requires."""
     folder = venv.environment.folder / "index"
-    shutil.copytree(make_patched(shared).wheels, folder)
-    make_own_wheels(folder, DOCTOR)
-    pack_installed(folder, "packaging")
+    patched = make_patched(shared)
+    for wheels in (patched.wheels, patched.doctor):
+        shutil.copytree(wheels, folder, dirs_exist_ok=True)
     return folder
 
 
@@ -50,6 +51,7 @@ def test_the_extra_brings_it_and_a_summary_hands_over(venv: Venv) -> None:
     assert (refused.code, "-m pip install npu-doctor" in refused.err) == (2, True)
 
 
+@VENV_MOSTLY_BY_UV
 def test_alone_it_tells_of_a_machine_and_that_nothing_is_patched(venv: Venv, shelf: Path) -> None:
     venv.install("npu-doctor")
     assert ask(venv, "npu_doctor", "--no-import")[0] == 1
@@ -58,10 +60,9 @@ def test_alone_it_tells_of_a_machine_and_that_nothing_is_patched(venv: Venv, she
     assert metadata(next(shelf.glob("verl_npu-*.whl"))).get_all("Provides-Extra") == ["doctor"]
 
 
-def test_its_wheel_is_the_same_every_time_and_asks_for_little(tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        make_own_wheels(tmp_path / name, DOCTOR)
-    first, second = (next((tmp_path / name).iterdir()) for name in ("first", "second"))
+def test_its_wheel_is_the_same_every_time_and_asks_for_little(patched: Patched, tmp_path: Path) -> None:
+    make_own_wheels(tmp_path / "again", DOCTOR)
+    (first,), (second,) = (folder.glob("npu_doctor-*.whl") for folder in (patched.doctor, tmp_path / "again"))
     assert first.read_bytes() == second.read_bytes()
     assert metadata(first).get_all("Requires-Dist") == ["packaging>=22"]
     said = Environment(folder=tmp_path).ok("verify-wheel", first).out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.marks import rarely
+from support.marks import MOSTLY_BY_UV, rarely
 
 from .cell import INTACT, Cell, make_cell
 from .shelf import NEWER, Shelf, tree_of
@@ -43,6 +43,7 @@ def test_fresh_from_files_in_reverse_order(empty: Cell) -> None:
     as_built(empty)
 
 
+@MOSTLY_BY_UV
 def test_fresh_without_compiling(empty: Cell) -> None:
     compiling = ("--compile-bytecode",) if empty.is_uv else ("--no-compile",)
     empty.install(*compiling, empty.shelf.pinned("app-npu"), empty.shelf.pinned("lib-npu"))
@@ -50,7 +51,7 @@ def test_fresh_without_compiling(empty: Cell) -> None:
     as_built(empty)
 
 
-@pytest.mark.parametrize("before", ["release", "consumer", *rarely("newer", "whole")])
+@pytest.mark.parametrize("before", ["release", *rarely("consumer", "newer", "whole")])
 def test_over_upstream(empty: Cell, before: str) -> None:
     there = {"release": str(empty.shelf.release), "newer": f"lib=={NEWER}"}.get(before, before)
     empty.seeing("index").install(there)
@@ -70,12 +71,14 @@ def test_over_upstream_together_with_what_requires_it(empty: Cell, consumer: str
     assert not (empty.venv.site / "lib/stale.py").exists()
 
 
+@MOSTLY_BY_UV
 @pytest.mark.parametrize("consumer", ["consumer", *rarely("whole")])
 def test_consumer_of_upstream_installed_afterwards(pair: Cell, consumer: str) -> None:
     assert pair.reaction("install", consumer) == "silent"
     as_built(pair)
 
 
+@MOSTLY_BY_UV
 def test_upgraded_and_downgraded(pair: Cell) -> None:
     as_built(pair, 1)
     for revision in (2, 1):
@@ -110,7 +113,9 @@ def test_the_newest_partner_is_not_always_the_one(empty: Cell) -> None:
 
 
 @pytest.mark.parametrize("alone", ["lib-npu", *rarely("app-npu")])
-@pytest.mark.parametrize("options", [(), ("--no-deps",)], ids=["with what it requires", "alone"])
+@pytest.mark.parametrize(
+    "options", [*rarely(((),), ids=["with what it requires"]), pytest.param(("--no-deps",), id="alone")]
+)
 def test_one_of_the_pair_upgraded(pair: Cell, alone: str, options: tuple[str, ...]) -> None:
     companion = (pair.shelf.pinned(alone.removesuffix("-npu"), 2),) if options else ()
     assert pair.reaction("install", *options, *companion, pair.shelf.pinned(alone, 2)) == "silent"
@@ -137,6 +142,7 @@ def test_reinstalled(pair: Cell) -> None:
     as_built(pair)
 
 
+@MOSTLY_BY_UV
 def test_edited_and_reinstalled(pair: Cell) -> None:
     # uv links files to its cache: what is edited in place is damaged there, and reinstalling alone brings it back.
     pair.install(pair.again, pair.shelf.pinned("app-npu"), pair.shelf.pinned("lib-npu"))
@@ -159,7 +165,7 @@ def test_uninstalled(pair: Cell, bare: Path) -> None:
     pair.told.append("nothing left")
 
 
-@pytest.mark.parametrize("name", ["lib", "app-npu", *rarely("lib-npu", "app")])
+@pytest.mark.parametrize("name", ["app-npu", *rarely("lib-npu", "app", "lib")])
 def test_one_of_the_four_uninstalled(pair: Cell, name: str) -> None:
     summary = "lib_npu_summary" if name == "app-npu" else "app_npu_summary"
     kind = {"lib-npu": "pair missing", "app-npu": "companion alone"}.get(name, "companion missing")
@@ -169,6 +175,7 @@ def test_one_of_the_four_uninstalled(pair: Cell, name: str) -> None:
     as_built(pair)
 
 
+@MOSTLY_BY_UV
 def test_two_revisions_side_by_side(pair: Cell, installer: str, bare: Path, shelf: Shelf, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = make_cell(installer, bare, shelf, tmp_path / "other", pair.told)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Done
-from support.marks import rarely
+from support.marks import MOSTLY_BY_UV, rarely
 from support.rights import bound_by_permissions, read_only
 
 from .cell import INTACT, Cell
@@ -38,6 +38,7 @@ def test_target(empty: Cell, target: Path) -> None:
     there.repair()
 
 
+@MOSTLY_BY_UV
 @pytest.mark.parametrize(("before", "after"), [pytest.param(1, 2, id="upgraded"), *rarely((2, 1), ids=["downgraded"])])
 def test_target_of_another_revision(empty: Cell, tmp_path: Path, before: int, after: int) -> None:
     target = tmp_path / "target"
@@ -53,6 +54,7 @@ def test_target_of_another_revision(empty: Cell, tmp_path: Path, before: int, af
         there.repair()
 
 
+@MOSTLY_BY_UV
 def test_target_over_upstream(empty: Cell, tmp_path: Path) -> None:
     target = tmp_path / "target"
     empty.seeing("index").install("--target", target, "lib==1.2.3")
@@ -77,6 +79,7 @@ def test_target_upstream_afterwards(empty: Cell, target: Path) -> None:
     assert there.start() == "npu+upstream"
 
 
+@MOSTLY_BY_UV
 def test_zip_file_of_an_installation(empty: Cell, target: Path, tmp_path: Path) -> None:
     file = tmp_path / "site.zip"
     with zipfile.ZipFile(file, "w") as archive:
@@ -88,6 +91,7 @@ def test_zip_file_of_an_installation(empty: Cell, target: Path, tmp_path: Path) 
     assert there.verify() == INTACT
 
 
+@MOSTLY_BY_UV
 def test_wheels_on_the_path(empty: Cell) -> None:
     wheels = [str(wheel) for wheel in empty.shelf.wheels()]
     # A companion that comes first has Python look no further.

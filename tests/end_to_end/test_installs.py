@@ -1,4 +1,7 @@
-"""Installed with pip and with uv: upstream displaced and not mixed, the summary told, everything removable."""
+"""Installed with pip and with uv: upstream displaced and not mixed, the summary told, everything removable.
+
+What pip does, the install matrix tells of the newest and of the oldest.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.marks import VENV_MOSTLY_BY_UV
 from support.venvs import Venv
 from support.wheels import write_wheel
 
@@ -58,6 +62,7 @@ def installed(venv: Venv) -> set[str]:
     return {path.name for path in venv.folder.glob("lib/python*/site-packages/*") if path.name not in ignored}
 
 
+@VENV_MOSTLY_BY_UV
 def test_an_upstream_that_was_there_is_displaced_and_not_mixed(at_hand: Venv, locked: Sample, upstream: Path) -> None:
     at_hand.install(upstream, "consumer")
     assert started(at_hand) == "upstream"
@@ -72,6 +77,7 @@ def test_an_upstream_that_was_there_is_displaced_and_not_mixed(at_hand: Venv, lo
     assert at_hand.python("-c", "import app; print(app.run())").out == "app:npu+upstream\n"
 
 
+@VENV_MOSTLY_BY_UV
 def test_wheels_named_on_the_command_line_displace_it_as_well(at_hand: Venv, wheels: Path, upstream: Path) -> None:
     at_hand.install(upstream)
     assert started(at_hand) == "upstream"
@@ -90,6 +96,7 @@ def test_without_dependencies_the_companions_go_first(at_hand: Venv, wheels: Pat
     assert not (at_hand.site / "lib/stale.py").exists()
 
 
+@VENV_MOSTLY_BY_UV
 def test_a_consumer_of_upstream_is_content_with_the_companion(at_hand: Venv, locked: Sample) -> None:
     at_hand.install(f"lib-npu=={locked.lib_version}")
     before = installed(at_hand)
@@ -109,6 +116,7 @@ def test_a_consumer_of_upstream_is_content_with_the_companion(at_hand: Venv, loc
     assert checked.code == 0, checked.out + checked.err
 
 
+@VENV_MOSTLY_BY_UV
 def test_check_would_notice_a_missing_companion(at_hand: Venv, wheels: Path) -> None:
     at_hand.install("--no-deps", wheel_of(wheels, "lib_npu"))
     checked = at_hand.check()
@@ -116,6 +124,7 @@ def test_check_would_notice_a_missing_companion(at_hand: Venv, wheels: Path) -> 
     assert "lib" in checked.out + checked.err
 
 
+@VENV_MOSTLY_BY_UV
 def test_the_summary_lists_what_is_installed(at_hand: Venv) -> None:
     at_hand.install("app-npu")
     for package in ("app_npu_summary", "lib_npu_summary"):
@@ -128,6 +137,7 @@ def test_the_summary_lists_what_is_installed(at_hand: Venv) -> None:
     assert "Says that it is patched." in reasons.out
 
 
+@VENV_MOSTLY_BY_UV
 def test_the_summary_works_with_one_of_the_two_alone(at_hand: Venv, wheels: Path) -> None:
     at_hand.install("--no-deps", wheel_of(wheels, "app_npu"))
     done = at_hand.python("-m", "app_npu_summary")
@@ -136,6 +146,7 @@ def test_the_summary_works_with_one_of_the_two_alone(at_hand: Venv, wheels: Path
     assert "Engine" not in done.out
 
 
+@VENV_MOSTLY_BY_UV
 def test_the_summary_of_a_wheel_and_of_its_installation_are_the_same(at_hand: Venv, wheels: Path) -> None:
     at_hand.install("--no-deps", wheel_of(wheels, "lib_npu"))
     for style in ((), ("--why",), ("--format", "json"), ("--format", "yaml"), ("--diff",)):
@@ -143,12 +154,14 @@ def test_the_summary_of_a_wheel_and_of_its_installation_are_the_same(at_hand: Ve
         assert at_hand.python("-m", "lib_npu_summary", *style).out == ours
 
 
+@VENV_MOSTLY_BY_UV
 def test_a_script_of_upstream_is_installed(at_hand: Venv) -> None:
     at_hand.install("lib-npu")
     done = at_hand.environment.succeed(at_hand.folder / "bin" / "lib-run")
     assert done.out == "lib npu+upstream upstream main\n"
 
 
+@VENV_MOSTLY_BY_UV
 def test_uninstalling_leaves_nothing(at_hand: Venv) -> None:
     before = installed(at_hand)
     at_hand.install("app-npu")
@@ -159,6 +172,7 @@ def test_uninstalling_leaves_nothing(at_hand: Venv) -> None:
     assert not (at_hand.folder / "bin" / "lib-run").exists()
 
 
+@VENV_MOSTLY_BY_UV
 def test_upstream_comes_back_cleanly_after_uninstalling(at_hand: Venv, upstream: Path) -> None:
     at_hand.install("lib-npu")
     at_hand.uninstall("lib-npu", "lib")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from npu_summary import jsontext, layout, yaml
+from support.pythons import HERE
 
 from .conftest import DIFF, SOURCE
 from .samples import KNOWN_TEXT, change, chinese, distribution, file, transformers, typed, verl
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 pyyaml: Any = importlib.import_module("yaml")  # has no type hints of its own
 
+# Elsewhere these are left to `make test-rest`.
+ON_THIS_PYTHON = pytest.mark.parametrize("python", HERE, indirect=True)
 BOTH = [verl("module_attr"), transformers()]
 VERSION_LINES = (
     "verl-npu 1.0+npu.1.g796871d (verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e, from the commit, "
@@ -149,6 +152,7 @@ def test_nothing_installed_is_said_with_1(site: Site) -> None:
         assert done.stderr.startswith(b"summary: error: no patched distribution is installed here")
 
 
+@ON_THIS_PYTHON
 @pytest.mark.parametrize("damage", [b"", b'{"schema": 1', b'{"schema": 1}', b'{"schema": 7}', b"\x00\xff"])
 def test_damaged_data_is_named_with_its_repair_and_hides_no_other(pair: Site, damage: bytes, python: str) -> None:
     damaged = pair.folder / "verl_npu_summary" / "changes.json"
@@ -200,6 +204,7 @@ NARROW = [
 ]
 
 
+@ON_THIS_PYTHON
 @pytest.mark.parametrize("env", NARROW, ids=lambda env: " ".join(map("=".join, env.items())))
 def test_narrow_encodings_never_fail_and_lose_nothing(site: Site, env: dict[str, str], python: str) -> None:
     site.install(chinese())
@@ -225,6 +230,7 @@ def large() -> dict[str, Any]:
     return distribution("verl", [file("verl/x.py", [], [change("added", "method", f"f{n:06}") for n in range(12_000)])])
 
 
+@ON_THIS_PYTHON
 @pytest.mark.parametrize("args", [[], ["--format", "json"], ["--format", "yaml"]])
 def test_reader_that_leaves_early_sees_no_traceback(site: Site, args: list[str], python: str) -> None:
     site.install(large())
@@ -300,6 +306,7 @@ def test_what_npu_doctor_does_is_handed_over_to_it(pair: Site) -> None:
         assert (done.returncode, done.stdout.decode(), done.stderr) == (5, f"{args}\n", b"")
 
 
+@ON_THIS_PYTHON
 @pytest.mark.parametrize("args", [["--doctor"], ["--audit", "--json"], ["--verify", "--ray"], ["--doctor", "--help"]])
 def test_without_npu_doctor_the_command_that_installs_it_is_named(pair: Site, args: list[str], python: str) -> None:
     done = subprocess.run(

@@ -12,7 +12,7 @@ import pytest
 from npu_summary.explain import explain
 from support.environment import Done
 from support.patched import Site, copy_site, make_patched
-from support.pythons import EACH, some_python
+from support.pythons import ENDS, some_python
 
 RUN = "import transformers.models.model as m\nm.fail(1)\n"
 WRAPPER = "[transformers-npu] wrapped fail by transformers@"
@@ -42,7 +42,7 @@ def marks(text: str) -> list[str]:
     return [line.partition("[transformers-npu]")[2] for line in text.splitlines() if "[transformers-npu]" in line]
 
 
-@pytest.mark.parametrize("version", EACH)
+@pytest.mark.parametrize("version", ENDS)
 def test_frames_are_marked_with_operation_and_reason(site: Site, version: str) -> None:
     log = f"epoch 1\n{failed(site, RUN, python=some_python(version))}done\n"
     done = ask(site, log, python=some_python(version))

@@ -1,4 +1,4 @@
-"""Marks: parameters of tests → those that are left to `make test-rest`."""
+"""Marks: parameters of tests, and installers → those that are left to `make test-rest`."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ def rarely(*values: Any, ids: Iterable[str] | None = None) -> list[Any]:
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     names = list(ids) if ids is not None else [None] * len(rows)
     return [pytest.param(*row, marks=pytest.mark.thorough, id=name) for row, name in zip(rows, names, strict=True)]
+
+
+def _mostly_uv(fixture: str, *others: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(fixture, [*rarely(*others), "uv"], indirect=True)
+
+
+# Marks for tests of which pip tells nothing that it does not tell in others: it takes a second to start, uv none.
+VENV_MOSTLY_BY_UV = _mostly_uv("venv", "pip")
+MOSTLY_BY_UV = _mostly_uv("installer", "oldest pip", "newest pip")

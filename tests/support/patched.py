@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +141,11 @@ class Patched:
         """The folder of wheels, companions included."""
         return self.folder / "wheels"
 
+    @property
+    def doctor(self) -> Path:
+        """The folder of npu-doctor's wheel and of what that requires."""
+        return self.folder / "doctor"
+
     def wheel(self, name: str) -> Path:
         """Return the wheel of a distribution, e.g. ``verl_npu``."""
         (found,) = self.wheels.glob(f"{name}-*+npu*.whl")
@@ -227,16 +231,11 @@ def _make(folder: Path) -> None:
         own.pop(METADATA)
         write_wheel(folder / "wheels", name, version, own, metadata="Requires-Python: >=3.9\n")
     _install(environment, folder / "site", "pip")
-    install_doctor(folder / "site", environment)
-
-
-def install_doctor(target: Path, environment: Environment) -> None:
-    """Install npu-doctor into a folder, with what it requires; needs no index."""
-    with tempfile.TemporaryDirectory() as folder:
-        make_own_wheels(Path(folder), DOCTOR)
-        pack_installed(Path(folder), "packaging")
-        command = ("-m", "pip", "install", "--quiet", "--no-compile", "--find-links", folder)
-        environment.python(*command, "--target", target, "npu-doctor")
+    make_own_wheels(folder / "doctor", DOCTOR)
+    pack_installed(folder / "doctor", "packaging")
+    # Each process of the audit would compile it again.
+    command = ("-m", "pip", "install", "--quiet", "--find-links", folder / "doctor")
+    environment.python(*command, "--target", folder / "site", "npu-doctor")
 
 
 def _install(environment: Environment, target: Path, tool: str) -> None:
@@ -260,6 +259,6 @@ def zip_site(site: Site, file: Path) -> None:
 
 
 def compile_all(site: Site, *options: str, python: str = sys.executable) -> None:
-    """Compile every module, as installers do."""
-    command = [python, "-m", "compileall", "-q", *options, str(site.folder)]
+    """Compile every module of the wheels, as installers do."""
+    command = [python, "-m", "compileall", "-q", "-x", "/(npu_doctor|packaging)/", *options, str(site.folder)]
     subprocess.run(command, check=True, capture_output=True)

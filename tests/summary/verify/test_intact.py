@@ -12,7 +12,7 @@ import pytest
 
 from support.marks import rarely
 from support.patched import Patched, Site, compile_all, copy_site, zip_site
-from support.pythons import EACH, find_uv, some_python
+from support.pythons import ENDS, find_uv, some_python
 from support.venvs import Venv
 
 COMPILED: dict[str, Callable[[Site, str], None]] = {
@@ -24,7 +24,7 @@ COMPILED: dict[str, Callable[[Site, str], None]] = {
 }
 
 
-@pytest.mark.parametrize("version", EACH)
+@pytest.mark.parametrize("version", ENDS)
 def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str) -> None:
     python = some_python(version)
     for way, compile_ in COMPILED.items():
@@ -35,7 +35,7 @@ def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str
         assert all(len(one["manifest"]) == 64 and one["files"] > 30 for one in report["distributions"])
 
 
-@pytest.mark.parametrize("version", EACH)
+@pytest.mark.parametrize("version", ENDS)
 def test_zip_file_is_intact(site: Site, tmp_path: Path, version: str) -> None:
     zip_site(site, tmp_path / "site.zip")
     report = site.verify(python=some_python(version), PYTHONPATH=str(tmp_path / "site.zip"))
