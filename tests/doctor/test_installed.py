@@ -31,6 +31,7 @@ def ask(venv: Venv, *arguments: str) -> tuple[int, str]:
     return done.code, done.out
 
 
+@VENV_MOSTLY_BY_UV
 @pytest.mark.usefixtures("shelf")
 def test_the_extra_brings_it_and_a_summary_hands_over(venv: Venv) -> None:
     venv.install("verl-npu[doctor]")

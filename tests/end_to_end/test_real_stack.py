@@ -1,4 +1,4 @@
-"""The default stack from its release archives: installable as pip and the packages around it see it."""
+"""The default stack, which is made from release archives: installable as pip and the packages around it see it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from environments import Installations, Unavailable
 from support.environment import Environment
 from support.venvs import make_venv
 from support.wheelhouse import PROJECT
 from support.wheels import members, record_problems
 
 pytestmark = [pytest.mark.index, pytest.mark.slow]
+_OVERLAYS = ("transformers@5.10.4", "verl@0.9.1")
 _NEIGHBOURS = ("peft", "accelerate")
 
 
@@ -37,9 +39,16 @@ def build(folder: Path, stack: str, source: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the wheels of the default stack."""
-    return build(tmp_path_factory.mktemp("stack"), "verl-0.9.1", "archive")
+def stack(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the wheels of the default stack, which tests with torch build as well."""
+    folder = tmp_path_factory.mktemp("stack")
+    try:
+        wheels = [wheel for name in _OVERLAYS for wheel in Installations(shared / "npu").wheels(name)]
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    for wheel in wheels:
+        (folder / wheel.name).symlink_to(wheel)
+    return folder
 
 
 def test_every_wheel_is_whole_and_without_stray_packages(stack: Path) -> None:
