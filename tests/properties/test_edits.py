@@ -13,6 +13,8 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 
+from .often import examples
+
 PATH = "pkg/a.py"
 _MARKERS = "from npu_overlays.markers import edited\n"
 _REASONS = ("times in `f`", "would stand for a part of a line")
@@ -20,7 +22,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 _SIMPLE = ["{}", "{}  # c", "{}; y(x)", "x = (\n  {},\n    y)", "'''\n s\n'''.{}", "# c\n{}"]
 _HEADS = ["if {}:", "for i in {}:", "while {}:", "with {}:", "try:"]
 _TAILS = {"if": ["", "elif {}:", "else:"], "try:": ["finally:", "except E:"], "with": [""]}
-thorough = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

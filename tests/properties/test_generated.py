@@ -20,13 +20,14 @@ from npu_overlays.syntax.texts import reindent
 
 from . import checks
 from .generated import modules
+from .often import examples
 
 pytestmark = pytest.mark.slow
 
 PATH = "pkg/a.py"
 _MARKERS = "from npu_overlays.markers import added, deleted, replaced\n"
 thorough = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 
 

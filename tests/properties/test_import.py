@@ -18,11 +18,12 @@ from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.starting.writing import Begun
 from support.overlays import write_overlay
 
+from .often import examples
 from .test_generated import _valid
 from .test_refresh import edits, python
 
 thorough = settings(
-    max_examples=25,
+    max_examples=examples(25),
     deadline=None,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],

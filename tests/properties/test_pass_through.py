@@ -16,6 +16,7 @@ from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.symbols import Module
 
 from .checks import pass_through
+from .often import examples
 
 PATH = "pkg/a.py"
 _MARKERS = "from npu_overlays.markers import upstream, wrapped\n"
@@ -145,7 +146,7 @@ def _seen(content: bytes) -> dict[str, object]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_modules())
 def test_a_function_wrapped_by_a_pass_through_is_as_without(content: str) -> None:
     operations = read_operations("o.py", _overlay(content).encode(), layer="o", target=PATH)

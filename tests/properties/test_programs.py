@@ -14,13 +14,16 @@ from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.syntax.scope_reader import read_scopes
 
+from .often import examples
 from .programs import Overlay, outcome, overlays, programs
 from .test_generated import python
 
 PATH = "pkg/a.py"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 @given(programs(), overlays())
 def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: Overlay) -> None:
     operations = read_operations("o.py", overlay.text.encode(), layer="o", target=PATH)
@@ -51,7 +54,9 @@ def _texts(value: object) -> Iterator[str]:
         )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 @given(st.one_of(programs(), python.map(lambda content: content.decode("utf-8-sig"))))
 def test_scopes_are_the_compilers(program: str) -> None:
     scopes = read_scopes(ast.parse(program))

@@ -17,10 +17,11 @@ from npu_overlays.refreshing.rewriting import Written, blank, rewritten
 from npu_overlays.syntax.symbols import Module
 
 from .generated import modules
+from .often import examples
 from .test_generated import PATH, _valid
 
 thorough = settings(
-    max_examples=75, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=examples(75), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 FILE = "o/tree/pkg/a.py"
 python = modules().filter(_valid)

@@ -13,6 +13,7 @@ from npu_overlays.changes.modules import compare_modules
 from npu_overlays.syntax.symbols import Module
 
 from .generated import modules
+from .often import examples
 from .test_generated import _valid
 
 pytestmark = pytest.mark.slow
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow
 _BLOCKS = ("body", "orelse", "finalbody")
 Table = dict[str, list[tuple[str, str]]]
 thorough = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 
 
