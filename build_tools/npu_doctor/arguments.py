@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 
 from npu_doctor.jsonfiles import DataError
-from npu_doctor.knowledge import load
 
 COMMANDS = ("doctor", "audit", "cluster")
 # By command, the option that names it on another command line, and those that go with it.
@@ -88,6 +87,8 @@ def _command(argv: list[str]) -> tuple[str, list[str], str]:
 
 
 def _teaching() -> str:
+    from npu_doctor.knowledge import load  # noqa: PLC0415  # only help names the stacks
+
     try:
         known = load()
         named, first = known.names(), next(stack.name for stack in known.stacks if not stack.record)

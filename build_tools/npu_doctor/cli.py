@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from npu_doctor import audit, cluster, diagnosis
 from npu_doctor.arguments import parse
 from npu_doctor.jsonfiles import DataError
 from npu_summary import stream
@@ -33,7 +32,10 @@ def main(argv: list[str]) -> int:
 
 
 def _report(options: argparse.Namespace) -> Report:
+    # Each of the three brings much that the others, and what is printed of wrong usage, do without.
     if options.command == "audit":
+        from npu_doctor import audit  # noqa: PLC0415  # see above
+
         return audit.audit(
             imports=options.import_,
             script=options.script,
@@ -41,12 +43,16 @@ def _report(options: argparse.Namespace) -> Report:
             distributions=options.distribution,
         )
     if options.command == "cluster":
+        from npu_doctor import cluster  # noqa: PLC0415  # see above
+
         return cluster.survey(
             options.ray,
             seconds=options.timeout,
             distributions=options.distribution,
             doctor=_of_doctor(options) if options.doctor else None,
         )
+    from npu_doctor import diagnosis  # noqa: PLC0415  # see above
+
     return diagnosis.diagnose(
         stack=options.stack, deterministic=options.deterministic, data=options.data, imports=not options.no_import
     )
