@@ -103,6 +103,7 @@ def test_upgraded_by_both_names(pair: Cell, request: pytest.FixtureRequest) -> N
     as_built(pair, 2)
 
 
+@MOSTLY_BY_UV
 def test_the_newest_partner_is_not_always_the_one(empty: Cell) -> None:
     # Installers compare public versions: to them any build of the partner will do, and the newest is the best.
     empty.install(empty.shelf.pinned("app-npu"))
@@ -112,6 +113,7 @@ def test_the_newest_partner_is_not_always_the_one(empty: Cell) -> None:
     as_built(empty)
 
 
+@MOSTLY_BY_UV
 @pytest.mark.parametrize("alone", ["lib-npu", *rarely("app-npu")])
 @pytest.mark.parametrize(
     "options", [*rarely(((),), ids=["with what it requires"]), pytest.param(("--no-deps",), id="alone")]
@@ -137,6 +139,7 @@ def test_companion_upgraded_alone(pair: Cell, companion: str) -> None:
     as_built(pair)
 
 
+@MOSTLY_BY_UV
 def test_reinstalled(pair: Cell) -> None:
     pair.install(pair.again, pair.shelf.pinned("app-npu"), pair.shelf.pinned("lib-npu"))
     as_built(pair)
@@ -165,6 +168,7 @@ def test_uninstalled(pair: Cell, bare: Path) -> None:
     pair.told.append("nothing left")
 
 
+@MOSTLY_BY_UV
 @pytest.mark.parametrize("name", ["app-npu", *rarely("lib-npu", "app", "lib")])
 def test_one_of_the_four_uninstalled(pair: Cell, name: str) -> None:
     summary = "lib_npu_summary" if name == "app-npu" else "app_npu_summary"

@@ -29,6 +29,7 @@ def summary(cell: Cell) -> Done:
     return cell.venv.environment.succeed(cell.venv.executable, "-m", "lib_npu_summary")
 
 
+@MOSTLY_BY_UV
 def test_target(empty: Cell, target: Path) -> None:
     there = empty.where(PYTHONPATH=str(target))
     assert there.start() == "npu+upstream"
