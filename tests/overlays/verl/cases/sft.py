@@ -1,4 +1,4 @@
-"""Fine-tuning by verl's own trainers, one run after the other: a rank of it, started by torchrun.
+"""Fine-tuning by verl's own trainers, one run after the other: a rank of it, started by `ranks.py`.
 
 The argument is the path of a JSON file: for each run the name of the trainer's module and the trainer's own
 arguments. Modules are imported once for all runs. A rank writes a line when a run begins, the trainer its losses, and

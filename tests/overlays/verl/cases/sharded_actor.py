@@ -1,6 +1,6 @@
 """Actor on two ranks: what `actor.py` computes on one, by a model sharded as verl's worker does it with FSDP2.
 
-Started by torchrun with a folder and how the ranks divide the work: ``rows``,
+Started by `ranks.py` with a folder and how the ranks divide the work: ``rows``,
 ``packed rows`` (without padding) or ``sequences`` (Ulysses). Each rank saves
 what it found for every family. The NPU is there when EMULATED_NPU is 1.
 """
