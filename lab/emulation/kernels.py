@@ -50,6 +50,35 @@ def swiglu_backward(gradient: torch.Tensor, x: torch.Tensor, dim: int) -> torch.
     return torch.cat((d_gate, gradient.float() * gate * sigmoid), dim).to(x.dtype)
 
 
+def cross_entropy_loss(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    *rest: object,
+    **more: object,
+) -> tuple[torch.Tensor, ...]:
+    name = "npu_cross_entropy_loss"
+    require(x.dtype in FLOATS, name, f"{x.dtype} is not supported")
+    require(x.dim() == 2 and target.shape == x.shape[:1], name, "one row of logits for each target")
+    require(target.dtype == torch.int64, name, f"targets must be int64, not {target.dtype}")
+    require(weight is None and reduction == "none", name, "only a loss for each row, without weights, is emulated")
+    require(not any(rest) and not any(more.values()), name, "neither smoothing nor a z-loss is emulated")
+    log_probs = functional.log_softmax(x.float(), -1)
+    loss = functional.nll_loss(log_probs, target, reduction="none", ignore_index=ignore_index)
+    return loss.to(x.dtype), log_probs.to(x.dtype), torch.empty(0), torch.empty(0)
+
+
+def cross_entropy_loss_backward(
+    gradient: torch.Tensor, log_probs: torch.Tensor, target: torch.Tensor, ignore_index: int
+) -> torch.Tensor:
+    counted = (target != ignore_index)[:, None]
+    chosen = functional.one_hot(target.clamp(min=0), log_probs.shape[-1])
+    d_x = (log_probs.float().exp() - chosen) * gradient.float()[:, None]
+    return (d_x * counted).to(log_probs.dtype)
+
+
 def rotary_mul(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str = "half") -> torch.Tensor:
     _check_rotary(x, cos, sin, mode)
     # The tables are cast to the dtype of the input, then everything is fp32.

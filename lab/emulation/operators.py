@@ -119,10 +119,10 @@ def _options(query: torch.Tensor, head_num: int, input_layout: str, options: dic
     )
 
 
-def _by_name(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _by_name(name: str, required: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the optional arguments by name; the dispatcher hands them over by position, up to the last one given."""
-    names = [argument.name for argument in torch.ops.npu.npu_fusion_attention.default._schema.arguments]
-    return {**dict(zip(names[_REQUIRED:], args, strict=False)), **kwargs}
+    names = [argument.name for argument in getattr(torch.ops.npu, name).default._schema.arguments]
+    return {**dict(zip(names[required:], args, strict=False)), **kwargs}
 
 
 def _fusion_attention(
@@ -134,7 +134,7 @@ def _fusion_attention(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Any, ...]:
-    options = _options(query, head_num, input_layout, _by_name(args, kwargs))
+    options = _options(query, head_num, input_layout, _by_name(attention.NAME, _REQUIRED, args, kwargs))
     output = attention.attend(query, key, value, options)
     rows = query.shape[:-1] if input_layout != "BSND" else (query.shape[0], query.shape[2], query.shape[1])
     statistics = torch.zeros(*rows, 8)
@@ -142,6 +142,7 @@ def _fusion_attention(
 
 
 _KERNELS: dict[str, Callable[..., Any]] = {
+    "npu_cross_entropy_loss": kernels.cross_entropy_loss,
     "npu_rms_norm": kernels.rms_norm,
     "npu_swiglu": kernels.swiglu,
     "npu_rotary_mul": kernels.rotary_mul,
@@ -186,6 +187,23 @@ class _Swiglu(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
         return _device_backward("npu_swiglu", kernels.swiglu_backward, gradient, *ctx.saved_tensors, ctx.dim), None
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, target: torch.Tensor, given: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+        loss, log_probs, *more = _below_autograd("npu_cross_entropy_loss", x, target, **given)
+        ctx.save_for_backward(log_probs, target)
+        ctx.ignored = given.get("ignore_index", -100)
+        ctx.mark_non_differentiable(log_probs, *more)
+        return loss, log_probs, *more
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+        backward = kernels.cross_entropy_loss_backward
+        d_x = _device_backward("npu_cross_entropy_loss", backward, gradient, *ctx.saved_tensors, ctx.ignored)
+        return d_x, None, None
 
 
 class _RotaryMul(torch.autograd.Function):
@@ -277,8 +295,12 @@ def _fusion_attention_autograd(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    given = _by_name(args, kwargs)
+    given = _by_name(attention.NAME, _REQUIRED, args, kwargs)
     return _FusionAttention.apply(query, key, value, head_num, input_layout, given)
+
+
+def _cross_entropy_autograd(x: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    return _CrossEntropy.apply(x, target, _by_name("npu_cross_entropy_loss", 2, args, kwargs))
 
 
 def _unpermute_autograd(
@@ -289,6 +311,7 @@ def _unpermute_autograd(
 
 
 _AUTOGRAD: dict[str, Callable[..., Any]] = {
+    "npu_cross_entropy_loss": _cross_entropy_autograd,
     "npu_rms_norm": lambda x, gamma, epsilon=1e-6: _RmsNorm.apply(x, gamma, epsilon),
     "npu_swiglu": lambda x, dim=-1: _Swiglu.apply(x, dim),
     "npu_rotary_mul": lambda x, r1, r2, mode="half", *_: _RotaryMul.apply(x, r1, r2, mode),

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from environments.installing import install
 from environments.once import once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Only builds for CPU alone: the ordinary ones bring gigabytes that no test uses.
 TORCH = "torch==2.13.0+cpu"
 REQUIREMENTS = (
-    TORCH,
     "filelock",
     "huggingface-hub>=0.34,<1",
     "numpy",
@@ -71,10 +71,6 @@ class Torch:
         (made.packages / "torch.pth").write_text(f"{self.packages}\n", "utf-8")
         return made
 
-    def install(self, *arguments: str | Path) -> None:
-        """Install with the pip of the environment this one stands beside."""
-        _run(self.python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *arguments)
-
 
 def torch_environment() -> Torch:
     """Return the machine's environment with torch, made where it is missing; raises `Unavailable`."""
@@ -93,11 +89,14 @@ def torch_environment() -> Torch:
 def _torch_for(python: Path) -> Torch:
     # Of a virtual environment only the Python it was made from matters: every clone of the project uses one copy.
     version = _run(python, "-c", "import sys; print(sys.version, sys.base_prefix)")
-    digest = hashlib.sha256("\n".join((version, *REQUIREMENTS)).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("\n".join((version, TORCH, *REQUIREMENTS)).encode()).hexdigest()[:12]
 
     def make(folder: Path) -> None:
-        _run(python, "-m", "venv", "--clear", folder)
-        Torch(folder).install(*REQUIREMENTS)
+        _run(python, "-m", "venv", "--clear", "--without-pip", folder)
+        made = Torch(folder).python
+        # Only pip looks where its configuration says that builds for CPU alone may be.
+        _run(sys.executable, "-m", "pip", "--python", made, "install", "--quiet", "--no-compile", TORCH)
+        install(made, REQUIREMENTS)
 
     (cache_folder() / "torch").mkdir(parents=True, exist_ok=True)
     return Torch(once(cache_folder() / "torch", digest, make))
@@ -150,10 +149,7 @@ class Installations:
 
     def _beside(self, torch: Torch, name: str, *requirements: str | Path) -> Torch:
         def make(folder: Path) -> None:
-            torch.beside(folder)
-            # pip resolves what these require, from what torch's environment has and from the index.
-            command = (torch.python, "-m", "pip", "--python", folder / "bin" / "python", "install")
-            _run(*command, "--quiet", "--no-compile", "--disable-pip-version-check", *requirements)
+            install(torch.beside(folder).python, requirements, given=("torch",))
 
         return Torch(once(self.folder, name, make))
 

@@ -199,7 +199,8 @@ def checkout(elsewhere: Path) -> Path:
     fake.write_text(
         "#!/bin/sh\n"
         'git=$(git config --get user.name || git ls-remote https://example.invalid 2>&1 | grep "not allowed")\n'
-        'echo "$1|$HOME|$(ls -A "$HOME")|$git|$MAKE_TEST|$PIP_CACHE_DIR|$NPU_OVERLAYS_CACHE|$XDG_CACHE_HOME" >> log\n'
+        'caches="$PIP_CACHE_DIR|$UV_CACHE_DIR|$NPU_OVERLAYS_CACHE|$XDG_CACHE_HOME"\n'
+        'echo "$1|$HOME|$(ls -A "$HOME")|$git|$MAKE_TEST|$caches" >> log\n'
         'test "$1" != "$FAILING"\n',
         "utf-8",
     )
@@ -214,7 +215,7 @@ def checkout(elsewhere: Path) -> Path:
 def ci(checkout: Path, failing: str) -> tuple[int, list[list[str]]]:
     """Run CI where the named step fails; return its exit code and what each step found."""
     (checkout / "log").unlink(missing_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "XDG_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "UV_", "XDG_"))}
     own = {"PATH": f"{checkout / 'bin'}:{os.environ['PATH']}", "HOME": str(checkout / "home"), "FAILING": failing}
     caches = {"NPU_OVERLAYS_CACHE": "/nowhere", "XDG_CACHE_HOME": str(checkout / "caches"), "MAKE_TEST": "kept"}
     done = subprocess.run(["bash", ".ci/run"], cwd=checkout, env={**kept, **own, **caches}, check=False)
@@ -232,11 +233,11 @@ def test_ci_runs_every_step_and_fails_where_one_fails(checkout: Path, failing: s
 def test_ci_runs_the_commands_of_the_readme_as_on_a_new_machine(checkout: Path) -> None:
     _, steps = ci(checkout, "none")
     for (name, *found), (_, is_fresh) in zip(steps, CI_STEPS, strict=True):
-        home, content, git, kept, pip_cache, cache, caches = found
+        home, content, git, kept, pip_cache, uv_cache, cache, caches = found
         assert kept == "kept"
         if is_fresh:
             assert (content, "not allowed" in git, cache, caches) == ("", True, "", ""), name
-            assert pip_cache == str(checkout / "caches" / "pip")
+            assert (pip_cache, uv_cache) == (str(checkout / "caches" / "pip"), str(checkout / "caches" / "uv"))
             assert not Path(home).exists()
         else:
             assert (home, git, cache) == (str(checkout / "home"), "Somebody", "/nowhere"), name

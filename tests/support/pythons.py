@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from functools import cache
-from pathlib import Path
-
 import pytest
 
+from environments.installing import find_uv
 from environments.pythons import RUNNING, SUPPORTED, find_python
 
 __all__ = ["EACH", "ENDS", "HERE", "SUPPORTED", "find_python", "find_uv", "some_python", "some_uv"]
@@ -29,13 +25,6 @@ def some_python(version: str) -> str:
     if found is None:
         pytest.skip(f"this machine has no Python {version}")
     return found
-
-
-@cache
-def find_uv() -> str | None:
-    """Return uv from this environment or the search path, or None."""
-    beside = Path(sys.executable).with_name("uv")
-    return str(beside) if beside.is_file() else shutil.which("uv")
 
 
 def some_uv() -> str:

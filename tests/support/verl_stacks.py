@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from environments import Installations, Torch, Unavailable, cache_folder, torch_environment, unpack_upstream
+from environments.installing import install, place
 from environments.once import once
 
 # What verl and transformers import when models are trained, at versions that the pins before numpy 2 work with.
@@ -22,7 +22,7 @@ from environments.once import once
 REQUIREMENTS = (
     "accelerate",
     "codetiming",
-    "datasets<4",
+    "datasets>=3,<4",
     "dill",
     "einops",
     "huggingface-hub>=0.34,<1",
@@ -45,7 +45,7 @@ NUMPY_2 = (
     "accelerate",
     "cachetools",
     "codetiming",
-    "datasets<4",
+    "datasets>=3,<4",
     "dill",
     "fastapi",
     "huggingface-hub>=1",
@@ -105,15 +105,12 @@ class Stack:
         digest = hashlib.sha256("\n".join((str(torch.folder), *wanted)).encode()).hexdigest()[:12]
 
         def make(folder: Path) -> None:
-            torch.beside(folder)
-            pip = (torch.python, "-m", "pip", "--python", folder / "bin" / "python")
-            options = ("--quiet", "--no-compile", "--disable-pip-version-check")
-            arguments = [str(part) for part in (*pip, "install", *options, *wanted)]
-            done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-            # Requirements of ours that contradict each other are a defect, and no reason to skip anything.
-            assert "ResolutionImpossible" not in done.stderr, done.stderr
-            if done.returncode:
-                raise Unavailable(f"verl's dependencies cannot be installed: {done.stderr.strip()[-300:]}")
+            try:
+                install(torch.beside(folder).python, wanted, given=("torch",))
+            except subprocess.CalledProcessError as error:
+                if _contradicts(error.stderr):
+                    raise
+                raise Unavailable(f"verl's dependencies cannot be installed: {error.stderr.strip()[-300:]}") from error
 
         (cache_folder() / "verl").mkdir(parents=True, exist_ok=True)
         return Torch(once(cache_folder() / "verl", digest, make))
@@ -125,12 +122,14 @@ class Stack:
             Unavailable: the source of one of the two cannot be had.
         """
         wheels = [*self._wheels(installations), installations.doctor()]
-        return once(installations.folder, f"stack-{self.verl}", lambda folder: _install(environment, wheels, folder))
+        return once(
+            installations.folder, f"stack-{self.verl}", lambda folder: place(environment.python, wheels, folder)
+        )
 
     def recipes(self, installations: Installations, environment: Torch) -> Path:
         """Return a folder with npu-recipes, for PYTHONPATH beside that of `installed`, made once a run."""
         wheels = [installations.recipes()]
-        return once(installations.folder, "recipes-alone", lambda folder: _install(environment, wheels, folder))
+        return once(installations.folder, "recipes-alone", lambda folder: place(environment.python, wheels, folder))
 
     def upstream(self, installations: Installations, environment: Torch) -> Path:
         """Return a folder with the packages this stack is made from, unpatched; raises `Unavailable`."""
@@ -138,7 +137,7 @@ class Stack:
         companions = [wheel for wheel in self._wheels(installations) if "_npu-" not in wheel.name]
 
         def make(folder: Path) -> None:
-            _install(environment, companions, folder)
+            place(environment.python, companions, folder)
             for overlay in (self.verl, self.transformers):
                 unpack_upstream(overlay, folder)
 
@@ -148,10 +147,10 @@ class Stack:
         return [*installations.wheels(self.verl), *installations.wheels(self.transformers)]
 
 
-def _install(environment: Torch, wheels: list[Path], folder: Path) -> None:
-    command = [sys.executable, "-m", "pip", "--python", str(environment.python), "install", "--quiet", "--no-deps"]
-    options = ["--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(folder)]
-    subprocess.run([*command, *options, *map(str, wheels)], check=True)
+def _contradicts(said: str) -> bool:
+    """Return whether requirements of ours contradict each other: a defect, and no reason to skip anything."""
+    unsatisfiable = "ResolutionImpossible" in said or "requirements are unsatisfiable" in said
+    return unsatisfiable and "was not found in" not in said
 
 
 STACKS = (

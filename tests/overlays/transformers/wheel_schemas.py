@@ -13,7 +13,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+# What verl calls itself, where the loaded torch_npu has it.
+UPSTREAMS = ("npu_cross_entropy_loss",)
 OPERATORS = (
+    *UPSTREAMS,
     "npu_fusion_attention",
     "npu_grouped_matmul",
     "npu_moe_token_permute",

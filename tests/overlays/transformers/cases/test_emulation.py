@@ -43,6 +43,11 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "rms_norm: fp32 x with bf16 gamma": lambda: ops.npu_rms_norm(_npu(2, 4), _npu(4, dtype=torch.bfloat16)),
     "rms_norm: fp64": lambda: ops.npu_rms_norm(_npu(2, 4, dtype=torch.float64), _npu(4, dtype=torch.float64)),
     "rms_norm: tensor on the CPU": lambda: ops.npu_rms_norm(_npu(2, 4), torch.ones(4)),
+    "cross entropy: int32 targets": lambda: ops.npu_cross_entropy_loss(_npu(2, 4), _ends(1, 3).int(), reduction="none"),
+    "cross entropy: targets on the CPU": lambda: ops.npu_cross_entropy_loss(
+        _npu(2, 4), torch.tensor([1, 3]), reduction="none"
+    ),
+    "cross entropy: three dimensions": lambda: ops.npu_cross_entropy_loss(_npu(1, 2, 4), _ends(1, 3), reduction="none"),
     "swiglu: odd size": lambda: ops.npu_swiglu(_npu(2, 5), -1),
     "swiglu: not contiguous": lambda: ops.npu_swiglu(_npu(4, 2).t(), -1),
     "rotary: odd head dimension": lambda: ops.npu_rotary_mul(_npu(1, 1, 2, 5), _npu(1, 1, 2, 5), _npu(1, 1, 2, 5)),
@@ -124,6 +129,27 @@ def test_plain_operators_agree_with_the_cpu() -> None:
         assert one.grad is not None
         assert other.grad is not None
         assert torch.allclose(one.grad, other.grad.cpu(), atol=1e-5), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_cross_entropy_is_the_cpus(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(5, 7).to(dtype)
+    target = torch.tensor([0, 6, -100, 3, 3])
+    weights = torch.arange(1.0, 6.0).to(dtype)
+
+    wanted = logits.float().clone().requires_grad_()
+    expected = torch.nn.functional.cross_entropy(wanted, target, reduction="none")
+    (expected * weights.float()).sum().backward()
+    states = logits.to("npu").requires_grad_()
+    loss, log_probs, *_ = ops.npu_cross_entropy_loss(states, target.to("npu"), reduction="none")
+    (loss * weights.to("npu")).sum().backward()
+
+    tolerance = 1e-6 if dtype == torch.float32 else 0.05
+    assert (loss.dtype, log_probs.requires_grad) == (dtype, False)
+    assert torch.allclose(loss.cpu().float(), expected, atol=tolerance)
+    assert states.grad is not None
+    assert torch.allclose(states.grad.cpu().float(), wanted.grad, atol=tolerance)
 
 
 def test_memory_is_the_devices_own() -> None:

@@ -98,7 +98,7 @@ def _fork(rank: int, pipe: int, logs: Path, command: list[str]) -> int:
         sys.argv[:] = command
         runpy.run_path(command[0], run_name="__main__")
         code = 0
-    except BaseException:  # noqa: BLE001  # whatever it is, a fork must not go on with what its parent was about to do
+    except BaseException:  # whatever it is, a fork must not go on with what its parent was about to do
         traceback.print_exc()
     finally:
         sys.stdout.flush()

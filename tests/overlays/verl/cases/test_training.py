@@ -141,7 +141,9 @@ def training(family: str, *more: str, attention: str = "", shared: bool = False)
 
 
 # Operators of the fast path, which every step on the NPU must have taken.
-_COMMON = ("npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention")
+_LAYERS = ("npu.npu_rms_norm", "npu.npu_swiglu", "npu.npu_rotary_mul", "npu.npu_fusion_attention")
+# Upstream's own, for the probabilities of labels; its older trainer takes torch's loss.
+_COMMON = _LAYERS if HAS_TRAINER else (*_LAYERS, "npu.npu_cross_entropy_loss")
 FUSED = {"qwen2": _COMMON, "qwen3_moe": (*_COMMON, "npu.npu_grouped_matmul")}
 # What is trained by name, in one start of the ranks for each group: the trainer's module and its arguments.
 CPU = {family: training(family, SEED) for family in FAMILIES}
