@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from support.marks import rarely
 from support.overlays import edit
 
 from .conftest import ALONE, APP, EVERY, LIB, OTHER, Repository
@@ -111,7 +112,7 @@ def test_configuration_of_git_and_the_folder_make_no_difference(repository: Repo
     assert {cell["overlay"] for cell in done.json()["include"]} == {APP, ALONE}
 
 
-@pytest.mark.parametrize("unknown", ["0" * 40, "f" * 40])
+@pytest.mark.parametrize("unknown", ["0" * 40, *rarely("f" * 40)])
 def test_a_commit_that_a_forced_push_took_away_touches_all_and_it_is_said(repository: Repository, unknown: str) -> None:
     done = repository.environment.ok("matrix", "--changed-since", unknown, cwd=repository.folder)
     assert {cell["overlay"] for cell in done.json()["include"]} == EVERY

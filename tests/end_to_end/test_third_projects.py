@@ -15,6 +15,7 @@ import pytest
 
 from environments.once import once
 from support.environment import Environment, copy_environment
+from support.marks import rarely
 from support.overlays import edit
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
@@ -23,6 +24,8 @@ from .sample import Sample
 from .test_commands import wheel_of
 
 pytestmark = pytest.mark.slow
+# What has it installed makes no difference.
+served_by_uv = pytest.mark.parametrize("venv", [*rarely("pip"), "uv"], indirect=True)
 
 ROOT = Path(__file__).parents[2]
 MARKED = "from npu_overlays.markers import replaced, upstream, wrapped\n\n\n"
@@ -171,6 +174,7 @@ MODULE = {
 }
 
 
+@served_by_uv
 def test_a_module_alone_is_overlaid_as_a_package_is(environment: Environment, venv: Venv) -> None:
     archive = write_wheel(environment.folder / "index", "demo", "1.5", MODULE)
     name = overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages="demo.py")
@@ -270,6 +274,7 @@ def test_import_names_and_bills_of_materials_of_a_release_are_kept(environment: 
     environment.ok("verify-wheel", *sorted((environment.folder / "out").iterdir()))
 
 
+@served_by_uv
 def test_no_word_of_a_plugin_that_is_none_of_its_business(built: Path, venv: Venv) -> None:
     venv.install("--no-deps", *sorted(built.glob("*.whl")))
     (venv.site / "verl_npu").mkdir()
@@ -283,6 +288,7 @@ def test_no_word_of_a_plugin_that_is_none_of_its_business(built: Path, venv: Ven
     assert not OURS.search(done.out.replace(str(venv.folder), "")), done.out
 
 
+@served_by_uv
 def test_what_was_compiled_for_another_machine_is_told_where_it_is_installed(
     environment: Environment, venv: Venv
 ) -> None:

@@ -17,6 +17,7 @@ from end_to_end.sample import (
     Sample,
 )
 from porting.moving import Moving, changed_core, kinds, make_moving
+from support.marks import rarely
 from support.overlays import write_layer, write_overlay
 from support.wheels import write_wheel
 
@@ -222,7 +223,7 @@ def test_abort_keeps_the_work_of_others(moving: Moving) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("written", ["inline", "dotted", "among the others"])
+@pytest.mark.parametrize("written", ["inline", "among the others", *rarely("dotted")])
 def test_settings_are_carried_over_however_they_are_written(moving: Moving, written: str) -> None:
     """A text that reads as a setting stays what it is, comments stay, and own licences come along."""
     folder = moving.root / moving.name

@@ -10,6 +10,7 @@ import tomllib
 
 from environments.once import once
 from support.environment import Done, Environment, copy_environment
+from support.marks import rarely
 from support.wheels import write_wheel
 
 CORE = b"def scale(value):\n    return value * 2\n\n\ndef describe(name):\n    return name\n"
@@ -138,7 +139,7 @@ def test_a_release_that_holds_nothing_of_it_is_refused(released: Released) -> No
     assert not (released.environment.folder / "demo@2.0").exists()
 
 
-@pytest.mark.parametrize("name", ["main", "latest", "91393fe"])
+@pytest.mark.parametrize("name", ["main", "91393fe", *rarely("latest")])
 def test_what_is_no_release_is_refused_where_there_is_no_repository(released: Released, name: str) -> None:
     done = released.port("demo@1.0", "--to", name)
     assert done.code == 4
