@@ -245,9 +245,10 @@ def _install(environment: Environment, target: Path, tool: str) -> None:
     )
 
 
-def copy_site(patched: Patched, folder: Path) -> Site:
-    """Return a fresh copy of the installation."""
-    shutil.copytree(patched.folder / "site", folder)
+def copy_site(patched: Patched, folder: Path, *, doctor: bool = True) -> Site:
+    """Return a fresh copy of the installation; without npu-doctor, which is most of it, where that is asked."""
+    others = () if doctor else ("npu_doctor*", "npu_summary", "packaging*")
+    shutil.copytree(patched.folder / "site", folder, ignore=shutil.ignore_patterns(*others))
     return Site(folder=folder, patched=patched)
 
 

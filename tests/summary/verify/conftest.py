@@ -12,4 +12,4 @@ from support.patched import Patched, Site, copy_site
 @pytest.fixture
 def site(patched: Patched, tmp_path: Path) -> Site:
     """Return a fresh installation."""
-    return copy_site(patched, tmp_path / "site")
+    return copy_site(patched, tmp_path / "site", doctor=False)
