@@ -48,7 +48,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench mutate reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals mutate reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -95,6 +95,9 @@ site: $(VENV)/installed-site  ## build the site into site/: the documents, and o
 
 bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the summary, in ratios
 	PYTHONPATH=lab $(RUN)/python bench/run.py $(BENCH)
+
+rivals: $(VENV)/installed-bench  ## measure other ways to the same installed wheel beside ours, write docs/rivals.md and its picture
+	PYTHONPATH=lab:bench $(RUN)/python -m rivals $(if $(OVERLAY),--overlay $(OVERLAY)) $(RIVALS)
 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
@@ -166,6 +169,8 @@ $(RUN)/python:
 	@"$(PYTHON)" -c '$(SUPPORTED)' || { echo "$(PYTHON) is not Python 3.10 to 3.13; name one that is: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	"$(PYTHON)" -m venv --clear $(VENV)
+	@# The one that Python brings takes half as long again to resolve a hundred requirements.
+	$(PIP) install "pip>=25"
 
 # The time of a stamp says when the environment was last made to fit pyproject.toml.
 # pip learned `--python`, which build_tools/try_wheels.py uses, in 22.3; Ubuntu 22.04 brings 22.0.

@@ -1,0 +1,46 @@
+"""Nodes: what each machine pays for patched wheels, beside upstream's: once to install them, and at every start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from timing import Contender, Sample, command, interleaved
+
+from environments.installing import install
+
+OURS, UPSTREAM = "patched", "upstream"
+START, IMPORT = "starting Python", "importing transformers"
+_COMMANDS = {START: ("-c", "pass"), IMPORT: ("-c", "import transformers")}
+
+
+def measure(
+    wheels: dict[str, Path], distribution: str, work: Path, repeats: int, told: Callable[[str], None]
+) -> dict[str, dict[str, list[Sample]]]:
+    """Return the samples of each start, patched and not.
+
+    Args:
+        wheels: folder with our wheels, and that with upstream's, by `OURS` and `UPSTREAM`.
+        distribution: upstream's name.
+        work: a folder for both environments.
+        repeats: counted runs of each.
+        told: called with what is being done.
+    """
+    told("installing what they require")
+    pythons = {name: _environment(folder, work / f"node-{name}") for name, folder in wheels.items()}
+    found = {}
+    for what, arguments in _COMMANDS.items():
+        named = tuple(part.replace("transformers", distribution) for part in arguments)
+        contenders = {name: Contender(run=command(python, *named)) for name, python in pythons.items()}
+        told(what)
+        found[what] = interleaved(contenders, repeats, told=lambda _: None)
+    return found
+
+
+def _environment(wheels: Path, folder: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    install(python, sorted(wheels.glob("*.whl")))
+    return python

@@ -1,0 +1,64 @@
+"""The pages and the picture of `make rivals` say what was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import json
+from rivals.chart import draw
+from rivals.page import Node, Row, Setting, pages
+
+rows = [
+    Row(name="ours", making=2.0, installing=3.0, differing=0),
+    Row(name="theirs", making=5.0, installing=5.0, differing=7),
+    Row(name="unpatched", making=1.0, installing=1.5, differing=None),
+]
+setting = Setting(
+    overlay="one@1", distribution="one", version="1", fromager="9.9", lines=2053, repeats=4, cores=2, python="3.11.7"
+)
+made = {**pages(setting, rows, [Node(what="starting", patched=0.02, upstream=0.01)]), "rivals.svg": draw(rows)}
+print(json.dumps({**made, "again": draw(rows)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    path = os.pathsep.join((str(ROOT / "lab"), str(ROOT / "bench")))
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("page", ["rivals.md", "rivals.zh-CN.md"])
+def test_each_way_stands_beside_the_first(made: dict[str, str], page: str) -> None:
+    text = made[page]
+    assert "| ours | 2.0 s | 1.0 | 5.0 s | 1.0 | 0 |" in text
+    assert "| theirs | 5.0 s | 2.5 | 10.0 s | 2.0 | 7 |" in text
+    assert "| unpatched | 1.0 s | 0.5 | 2.5 s | 0.5 |  |" in text
+    assert "| starting | 0.020 s | 0.010 s | 2.00 |" in text
+    assert "2,053" in text
+    assert "{" not in text
+
+
+def test_the_picture_names_each_way_and_its_seconds_and_does_not_change(made: dict[str, str]) -> None:
+    texts = re.findall(r">([^<>]+)</text>", made["rivals.svg"])
+    assert {"ours", "theirs", "unpatched", "5.0 s", "10.0 s", "2.5 s"} <= set(texts)
+    assert made["rivals.svg"] == made["again"]
+
+
+def test_the_pages_of_the_documents_have_the_same_numbers() -> None:
+    def tables(name: str) -> list[str]:
+        return re.findall(r"^\| .*\d.*\|$", (ROOT / "docs" / name).read_text("utf-8"), flags=re.MULTILINE)
+
+    assert len(tables("rivals.md")) == 8
+    assert tables("rivals.md") == tables("rivals.zh-CN.md")
