@@ -96,6 +96,7 @@ def test_upstream_is_fetched_once(sample: Sample) -> None:
         shutil.copytree(sample.folder / part, sample.folder / "twin" / part)
     twin = sample.folder / "twin" / "overlays" / sample.lib_name
     trace = sample.folder / "trace"
+    shutil.rmtree(sample.environment.cache)
     done = build(sample, sample.lib_name, twin, "--jobs", "2", "--source", "git", GIT_TRACE=str(trace))
     assert done.code == 0, done.err
     assert trace.read_text("utf-8", "replace").count("built-in: git fetch") == 1
