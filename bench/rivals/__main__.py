@@ -27,7 +27,7 @@ _STARTS = 20
 
 
 def main() -> int:
-    """Measure, print a line for each way, write the pages; returns the exit code."""
+    """Measure and write the pages; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--overlay", default="transformers@5.10.4", help="the overlay that is built")
     parser.add_argument("--repeats", type=int, default=5, help="counted runs of each way (default: 5)")

@@ -12,8 +12,6 @@ from timing import Contender, Sample, command, interleaved
 from environments.installing import install
 
 OURS, UPSTREAM = "patched", "upstream"
-START, IMPORT = "starting Python", "importing transformers"
-_COMMANDS = {START: ("-c", "pass"), IMPORT: ("-c", "import transformers")}
 
 
 def measure(
@@ -31,9 +29,8 @@ def measure(
     told("installing what they require")
     pythons = {name: _environment(folder, work / f"node-{name}") for name, folder in wheels.items()}
     found = {}
-    for what, arguments in _COMMANDS.items():
-        named = tuple(part.replace("transformers", distribution) for part in arguments)
-        contenders = {name: Contender(run=command(python, *named)) for name, python in pythons.items()}
+    for what, code in (("starting Python", "pass"), (f"importing {distribution}", f"import {distribution}")):
+        contenders = {name: Contender(run=command(python, "-c", code)) for name, python in pythons.items()}
         told(what)
         found[what] = interleaved(contenders, repeats, told=lambda _: None)
     return found

@@ -25,9 +25,8 @@ the files that it installs are compared with ours.
 
 `npu-overlays` checks upstream against its hash, applies each operation against what the lock says of its target, checks
 the whole tree, and writes the summary, the bill of materials and the statement; `merged before` is a second build of
-what has not changed. Fromager {fromager} builds an sdist first, in an environment that it makes anew; `pip wheel` is
-spared that (`--no-build-isolation`). Both apply a patch by `patch -p1`, which takes lines that have moved, and neither
-notes in the wheel what was patched.
+what has not changed. Fromager {fromager} prepares an environment for each build; `pip wheel` is spared that
+(`--no-build-isolation`). Both apply a patch by `patch -p1`, which takes lines that have moved.
 
 What a node pays for patched wheels, beside upstream's:
 
@@ -53,8 +52,8 @@ _CHINESE = """\
 {rows}
 
 `npu-overlays` 按哈希核对上游，按锁文件核对每个操作的目标，检查整棵树，并写出摘要、物料清单和声明；
-`merged before` 是内容未变时的再次构建。Fromager {fromager} 先在新建的环境里构建 sdist；`pip wheel` 则免去了这一步
-（`--no-build-isolation`）。两者都用 `patch -p1` 打补丁，行有移动也照打，wheel 里也不记录打过什么。
+`merged before` 是内容未变时的再次构建。Fromager {fromager} 每次构建都准备一个环境；`pip wheel` 则免去了这一步
+（`--no-build-isolation`）。两者都用 `patch -p1` 打补丁，行有移动也照打。
 
 节点为打补丁的 wheel 付出多少，与上游相比：
 

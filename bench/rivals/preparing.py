@@ -103,7 +103,8 @@ def _patch(overlay: Overlay, distribution: str, file: Path) -> Path:
     """Write the overlay as a patch of upstream's repository, which the source distribution is laid out like."""
     diff = _run(Path(sys.executable), "-m", "npu_overlays", "diff", overlay.name, "--source", "archive", cwd=ROOT)
     # A release's wheel has the package where the repository has src.
-    file.write_text(re.sub(rf"^(---|\+\+\+|diff --git) ([ab])/({distribution}/)", r"\1 \2/src/\3", diff, flags=re.M))
+    moved = re.sub(rf"^(---|\+\+\+|diff --git) ([ab])/({distribution}/)", r"\1 \2/src/\3", diff, flags=re.MULTILINE)
+    file.write_text(moved, "utf-8")
     return file
 
 
