@@ -1,6 +1,6 @@
 """Trainers on a Ray cluster: what happens once when training starts."""
 
-from verl.utils.npu.start import start_training
+from verl.utils.npu.start import start_driver, start_training
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -29,3 +29,33 @@ def init_workers(self):
 def init_later_workers(self):
     start_training(self.config)
     return upstream(self)
+
+
+@wrapped(
+    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    since="0.7.1",
+    targets=["verl/experimental/separation/ray_trainer.py:SeparateRayPPOTrainer.init_workers"],
+)
+def init_separated_workers(self):
+    start_training(self.config)
+    return upstream(self)
+
+
+@wrapped(
+    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    since="0.7.1",
+    targets=["verl/experimental/fully_async_policy/fully_async_trainer.py:FullyAsyncTrainer.init_workers"],
+)
+async def init_workers_of_the_trainer(self):
+    start_training(self.config)
+    return await upstream(self)
+
+
+@wrapped(
+    why="trainer.deterministic_seed reaches the workers that generate; the summary is logged by the trainer.",
+    since="0.7.1",
+    targets=["verl/experimental/fully_async_policy/fully_async_rollouter.py:FullyAsyncRollouter.init_workers"],
+)
+async def init_workers_of_the_rollouter(self):
+    start_driver(self.config)
+    return await upstream(self)

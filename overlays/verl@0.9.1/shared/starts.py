@@ -1,13 +1,13 @@
 """Trainers: what happens once when training starts."""
 
-from verl.utils.npu.start import start_driver, start_training
+from verl.utils.npu.start import start_training
 
 from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
     why="Rank 0 logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
-    targets=["verl/trainer/sft_trainer.py:run_sft", "verl/trainer/sft_trainer_ray.py:run_sft"],
+    targets=["verl/trainer/sft_trainer.py:run_sft"],
 )
 def run_sft(config):
     start_training(config)
@@ -21,30 +21,3 @@ def run_sft(config):
 def init(self):
     start_training(self.config)
     return upstream(self)
-
-
-@wrapped(
-    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
-    targets=["verl/experimental/separation/ray_trainer.py:SeparateRayPPOTrainer.init_workers"],
-)
-def init_workers(self):
-    start_training(self.config)
-    return upstream(self)
-
-
-@wrapped(
-    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
-    targets=["verl/experimental/fully_async_policy/fully_async_trainer.py:FullyAsyncTrainer.init_workers"],
-)
-async def init_trainers_workers(self):
-    start_training(self.config)
-    return await upstream(self)
-
-
-@wrapped(
-    why="trainer.deterministic_seed reaches the workers that generate; the summary is logged by the trainer.",
-    targets=["verl/experimental/fully_async_policy/fully_async_rollouter.py:FullyAsyncRollouter.init_workers"],
-)
-async def init_rollouters_workers(self):
-    start_driver(self.config)
-    return await upstream(self)
