@@ -59,7 +59,7 @@ def main() -> int:
 
 def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield every figure asked for."""
-    yield from alone(only, work, repeats, told)
+    # First, since what this process holds is the least that the processes it starts seem to have held.
     if {"build", "summary"} & set(only):
         overlay, git = building.choose(OVERLAYS, told)
         if "build" in only:
@@ -68,6 +68,7 @@ def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[F
             yield from all_figures(work, repeats, told)
         if "summary" in only:
             yield from summary_figures(overlay, work, max(repeats, 20), told)
+    yield from alone(only, work, repeats, told)
     if {"models", "audit"} & set(only):
         pythons = models.environments(work, told)
         if isinstance(pythons, str):
