@@ -25,15 +25,16 @@ _SILENT = ("", "1.0", "1.1", "1.2", "2.0", "2.1")
 _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
-def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None) -> SourceTree:
+def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None, *, read: bool = True) -> SourceTree:
     """Return the pinned upstream tree of an overlay; raises `OverlayError` where its packages cannot be shipped.
 
     Args:
         overlay: the overlay.
         mode: which kind of source it is to come from.
         clone: a clone of the user's to take the commit from, or None.
+        read: whether what is shipped is read at once.
     """
-    tree = source.acquire(overlay.pin, mode=mode, local=clone, progress=step)
+    tree = source.acquire(overlay.pin, mode=mode, local=clone, progress=step, read=read)
     # First: a package that is a submodule by now holds no files of the commit either.
     if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"

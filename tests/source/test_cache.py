@@ -183,6 +183,17 @@ def test_what_was_checked_is_what_is_read(upstream: Upstream, tmp_path: Path, ca
         commit.read("pkg/absent.py")
 
 
+def test_what_is_not_read_at_once_is_read_when_it_is_asked_for(upstream: Upstream, cache: Path) -> None:
+    wanted = pin(upstream, upstream.commit(FILES))
+    read = acquire(wanted, cache=cache, read=False)
+    unread = acquire(wanted, cache=cache, read=False)
+    assert {path: read.read(path) for path in read.entries} == FILES
+    shutil.rmtree(cache)
+    assert unread.entries == read.entries
+    with pytest.raises(SourceError, match="the commit in the cache is damaged"):
+        unread.read("pkg/run.py")
+
+
 def test_file_beside_the_packages_that_cannot_be_had_when_it_is_asked_for_is_said(
     upstream: Upstream, cache: Path
 ) -> None:

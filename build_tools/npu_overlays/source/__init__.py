@@ -45,8 +45,14 @@ def _silent(message: str) -> None:
     """Say nothing of `message`."""
 
 
-def acquire(
-    pin: Pin, *, mode: Mode = "auto", local: Path | None = None, cache: Path | None = None, progress: Progress = _silent
+def acquire(  # noqa: PLR0913  # each says another thing of where to look
+    pin: Pin,
+    *,
+    mode: Mode = "auto",
+    local: Path | None = None,
+    cache: Path | None = None,
+    progress: Progress = _silent,
+    read: bool = True,
 ) -> SourceTree:
     """Return the pinned upstream files, from the cache where it has them.
 
@@ -58,6 +64,8 @@ def acquire(
         local: a clone of the user's to take the commit from, instead of any repository or archive.
         cache: the cache folder, instead of `cache_root`.
         progress: told, in one line each, what is being waited for.
+        read: whether what is shipped is read at once; else a commit's files are read when they are asked for, and the
+            cache may have lost them by then.
 
     Raises:
         SourceError: the pin cannot be had; lists what was tried and what to try next.
@@ -71,11 +79,11 @@ def acquire(
         what = f"a local clone ({local}) and release archives are both asked for"
         raise SourceError(Problem(where=commit.where(pin), what=what, fix="drop one of the two"))
     if local is not None:
-        return clones.acquire(pin, local, cache=folder, progress=progress)
+        return clones.acquire(pin, local, cache=folder, progress=progress, read=read)
     if mode == "archive":
         return _from_archives(pin, folder, progress, ())
     try:
-        return commit.acquire(pin, cache=folder, progress=progress, route=_route(pin, mode))
+        return commit.acquire(pin, cache=folder, progress=progress, route=_route(pin, mode), read=read)
     except UnreachableError as error:
         if mode == "git" or not pin.archives:
             raise SourceError((*error.problems, _next(pin))) from error

@@ -21,7 +21,7 @@ from npu_overlays.source.objects import Blobs, DamagedError, Listed, list_commit
 from npu_overlays.tree import FileEntry, Source, SourceTree
 
 
-def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route) -> SourceTree:
+def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route, read: bool = True) -> SourceTree:
     """Return the pinned commit's files from the cache, fetching it first where it is not there.
 
     Args:
@@ -29,6 +29,7 @@ def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route) -> Sourc
         cache: the cache folder.
         progress: told what is being waited for.
         route: how to fetch it.
+        read: whether what is shipped is read at once, so that it is had whatever becomes of the cache.
 
     Raises:
         SourceError: the commit cannot be had (then an `UnreachableError`) or holds what cannot be built from.
@@ -39,13 +40,13 @@ def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route) -> Sourc
         try:
             if not holds(pin, cache):
                 _fetch(pin, cache, route, progress)
-            return _read(pin, cache)
+            return _read(pin, cache, read=read)
         except DamagedError:
             # What an earlier run left is damaged: once more, from where it came.
             caching.discard(cache, kept(cache, pin.commit))
             _fetch(pin, cache, route, progress)
         try:
-            return _read(pin, cache)
+            return _read(pin, cache, read=read)
         except DamagedError as error:
             caching.discard(cache, kept(cache, pin.commit))
             raise _damaged(pin, cache, str(error)) from error
@@ -73,13 +74,13 @@ def _fetch(pin: Pin, cache: Path, route: Route, progress: Progress) -> None:
             fetch(pin, cache=cache, destination=destination, route=route, progress=progress)
 
 
-def _read(pin: Pin, cache: Path) -> SourceTree:
+def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
     repository = kept(cache, pin.commit)
     listed = list_commit(repository, pin.commit)
     _refuse(pin, listed)
     files = {item.path: item for item in listed if item.regular}
     # The packages, and what upstream says of itself beside them.
-    first = [path for path in files if pin.place(path) or "/" not in path]
+    first = [path for path in files if pin.place(path) or "/" not in path] if read else []
     ids = {path: item.blob for path, item in files.items()}
     return SourceTree(
         entries={path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()},

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npu_overlays.tree import SourceTree
 
 
-def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress) -> SourceTree:
+def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress, read: bool = True) -> SourceTree:
     """Return the pinned commit's files from the object database of the clone at `path`.
 
     Args:
@@ -27,6 +27,7 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress) -> SourceT
         path: a clone whose work tree is the pinned commit, or a bare repository that holds it.
         cache: the cache folder.
         progress: told what is being waited for.
+        read: whether what is shipped is read at once.
 
     Raises:
         SourceError: no repository there, the commit not in it, or a work tree that differs from it.
@@ -39,7 +40,7 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress) -> SourceT
         _check_work_tree(pin, top, cache)
     # Version 2 gives out any commit; a partial clone may have to get blobs it lacks while it serves us.
     route = Route(urls=(str(top),), settings=("protocol.version=2",), env={"GIT_NO_LAZY_FETCH": "0"})
-    return commit.acquire(pin, cache=cache, progress=progress, route=route)
+    return commit.acquire(pin, cache=cache, progress=progress, route=route, read=read)
 
 
 def _repository(path: Path) -> tuple[Path, bool]:

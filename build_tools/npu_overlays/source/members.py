@@ -64,6 +64,22 @@ def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
     A cache that cannot be written is no obstacle; one that others can write is an error. Of files that the tree in the
     cache did not have, nothing is returned.
     """
+    found = kept_members(tree, pin)
+    if found is not None:
+        return found
+    cache = caching.cache_root()
+    file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
+    shipped = {entry.blob: path for path, entry in tree.entries.items() if pin.place(path)}
+    members = {blob: deflated(tree.read(path)) for blob, path in sorted(shipped.items())}
+    keep(cache, file, packed(None, members))
+    return members
+
+
+def kept_members(tree: SourceTree, pin: Pin) -> dict[str, Member] | None:
+    """Return the shipped files of an upstream by git's id, as the cache has them; raises `OutputError`.
+
+    None where it has them not, or others than git's ids name. Nothing of the tree is read.
+    """
     cache = caching.cache_root()
     file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
     check(cache, file)
@@ -71,10 +87,7 @@ def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
         members = unpacked(file.read_bytes())[1]
         if all(_holds(blob, member) for blob, member in members.items()):
             return members
-    shipped = {entry.blob: path for path, entry in tree.entries.items() if pin.place(path)}
-    members = {blob: deflated(tree.read(path)) for blob, path in sorted(shipped.items())}
-    keep(cache, file, packed(None, members))
-    return members
+    return None
 
 
 def _holds(blob: str, member: Member) -> bool:

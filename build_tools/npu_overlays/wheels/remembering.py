@@ -34,6 +34,7 @@ from npu_overlays.source.members import (
     deflated,
     forget_older,
     keep,
+    kept_members,
     kept_merged,
     packed,
     unpacked,
@@ -79,13 +80,17 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
     pin = loaded.overlay.pin
     if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):
         return None
-    tree = acquire(loaded.overlay, loaded.mode, loaded.clone)
+    # Which files it holds is enough where the cache has them deflated.
+    tree = acquire(loaded.overlay, loaded.mode, loaded.clone, read=False)
+    theirs = kept_members(tree, pin)
+    if theirs is None:
+        theirs = upstream_members(acquire(loaded.overlay, loaded.mode, loaded.clone), pin)
     file = _file(tree.source, loaded, key)
     check(cache_root(), file)
     with suppress(OSError, ValueError, KeyError):
         said, own = unpacked(file.read_bytes())
         step(f"taking {loaded.overlay.distribution} {said['version']} as it was merged before")
-        members = {**_by_digest(upstream_members(tree, pin)), **own}
+        members = {**_by_digest(theirs), **own}
         wheel, companion = (_kit(one, members) for one in said["wheels"])
         return Pair(wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs)
     return None
