@@ -66,7 +66,8 @@ def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[s
     if not subject.files:
         return
     seen = survey(subject)
+    stale = bytecode.begin(subject, seen)
     yield from leftovers.check(subject, seen)
     yield from files.check(subject, seen)
     yield from platforms.check(subject)
-    yield from bytecode.check(subject, seen)
+    yield from bytecode.check(subject, stale())

@@ -1,0 +1,106 @@
+"""Compiled: bytecode files and their sources → those that are not what Python would compile of the source now.
+
+To compile is most of what a verification costs, and what else it does waits for
+the disk. So many are compared by a second process, which runs this file alone:
+nothing of the installation that is being verified is imported there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import marshal
+import os
+import sys
+import warnings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from subprocess import Popen
+    from types import CodeType
+
+    # Source, bytecode, level of optimization, and whether the code is compared, not only the digest it may hold.
+    Candidate = tuple[str, str, int, bool]
+
+HEADER = 16
+UNCHECKED = 1
+_WORTH_A_PROCESS = 8
+_LONGEST = 600  # seconds
+
+
+def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[str]]:
+    """Begin to compare, and return what gives the stale bytecode files, in order, once it is needed."""
+    process = _start(candidates) if len(candidates) >= _WORTH_A_PROCESS and (os.cpu_count() or 1) > 1 else None
+    return lambda: _ended(process, candidates) if process else stale(candidates)
+
+
+def stale(candidates: Sequence[Candidate]) -> list[str]:
+    """Return the bytecode files that Python believes although they are not of their source."""
+    return [candidate[1] for candidate in candidates if _is_stale(*candidate)]
+
+
+def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
+    """Start a process that compares; None where none can be started, as in a Python that is built into a program."""
+    import subprocess
+
+    if not sys.executable:
+        return None
+    command = [sys.executable, "-I", "-S", __file__]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return None
+    wanted, process.stdin = process.stdin, None
+    if wanted:
+        with contextlib.suppress(OSError), wanted:  # one that has ended by then tells nothing
+            wanted.write(marshal.dumps(list(candidates)))
+    return process
+
+
+def _ended(process: Popen[bytes], candidates: Sequence[Candidate]) -> list[str]:
+    """Return what a process found; what it could not tell is looked at here."""
+    import subprocess
+
+    try:
+        output = process.communicate(timeout=_LONGEST)[0]
+        found = marshal.loads(output) if process.returncode == 0 else None  # noqa: S302  # this file wrote it
+    except (subprocess.TimeoutExpired, ValueError, EOFError, TypeError):
+        process.kill()
+        found = None
+    return found if isinstance(found, list) else stale(candidates)
+
+
+def _is_stale(source: str, compiled: str, optimization: int, compared: bool) -> bool:  # noqa: FBT001  # as marshalled
+    try:
+        with open(compiled, "rb") as file:
+            header, body = file.read(HEADER), file.read()
+        with open(source, "rb") as file:
+            text = file.read()
+    except OSError:
+        return False
+    if int.from_bytes(header[4:8], "little") == UNCHECKED and header[8:] != importlib.util.source_hash(text):
+        return True
+    return compared and not _same(body, text, optimization)
+
+
+def _same(body: bytes, text: bytes, optimization: int) -> bool:
+    try:
+        found: object = marshal.loads(body)  # noqa: S302  # compared and not run; Python itself would run it
+    except (ValueError, EOFError, TypeError):
+        return True  # Python fails on it or compiles again; nothing else runs
+    return found == _code_of(text, optimization)
+
+
+def _code_of(text: bytes, optimization: int) -> CodeType | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return compile(text, "source", "exec", dont_inherit=True, optimize=optimization)
+    except (SyntaxError, ValueError):
+        return None
+
+
+if __name__ == "__main__":
+    wanted = marshal.loads(sys.stdin.buffer.read())  # noqa: S302  # the process that started this one wrote it
+    sys.stdout.buffer.write(marshal.dumps(stale(wanted)))

@@ -1,0 +1,67 @@
+"""Bytecode is compared with its source, by a second process where there is much of it, to the same end."""
+
+from __future__ import annotations
+
+import py_compile
+import sys
+from pathlib import Path
+
+import pytest
+
+from npu_summary.verify import compiled
+
+MANY = 12
+STALE = (1, 7)
+
+
+@pytest.fixture
+def candidates(tmp_path: Path) -> list[compiled.Candidate]:
+    """Modules and their bytecode, some of it of another source, others none that Python would run or take."""
+    made: list[compiled.Candidate] = []
+    for number in range(MANY):
+        source, bytecode = tmp_path / f"m\udc80{number}.py", tmp_path / f"m{number}.pyc"
+        source.write_text(f"VALUE = {number}\n")
+        py_compile.compile(str(source), cfile=str(bytecode), doraise=True)
+        if number in STALE:
+            source.write_text(f"VALUE = -{number}\n")
+        made.append((str(source), str(bytecode), 0, True))
+    Path(made[3][1]).write_bytes(Path(made[3][1]).read_bytes()[:40])
+    Path(made[4][0]).unlink()
+    return made
+
+
+def expected(candidates: list[compiled.Candidate]) -> list[str]:
+    return [candidates[number][1] for number in STALE]
+
+
+def test_a_second_process_finds_what_this_one_finds(
+    candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compiled.stale(candidates) == expected(candidates)
+    monkeypatch.setattr(compiled.os, "cpu_count", lambda: 2)
+    found = compiled.comparison(candidates)
+    monkeypatch.setattr(compiled, "stale", None)
+    assert found() == expected(candidates)
+
+
+@pytest.mark.parametrize("executable", ["", "/absent", "/bin/false", "/bin/echo", "/bin/cat"])
+def test_without_a_python_to_start_it_is_done_here(
+    candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch, executable: str
+) -> None:
+    monkeypatch.setattr(compiled.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sys, "executable", executable)
+    assert compiled.comparison(candidates)() == expected(candidates)
+
+
+@pytest.mark.parametrize(("cores", "number"), [(1, MANY), (2, 3)])
+def test_no_process_is_started_where_it_gains_nothing(
+    candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch, cores: int, number: int
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr(compiled, "_start", begun.append)
+    monkeypatch.setattr(compiled.os, "cpu_count", lambda: cores)
+    compiled.comparison(candidates[:number])()
+    assert not begun
+    monkeypatch.setattr(compiled.os, "cpu_count", lambda: 2)
+    compiled.comparison(candidates)()
+    assert begun
