@@ -22,6 +22,12 @@ STUBS = Path(__file__).parents[2] / "overlays" / "verl" / "cases"
 STEPS, ON_NPU = 12, 4
 # Of each step, relative. Measured: 3e-7; an answer that is drawn otherwise, since a logit differs by that, is 1e-3.
 TOLERANCE = 0.02
+# What transformers-npu and verl-npu have of a Qwen2, each with its backward.
+FUSED = frozenset(
+    f"npu.npu_{name}{way}"
+    for name in ("rms_norm", "swiglu", "rotary_mul", "fusion_attention", "cross_entropy_loss")
+    for way in ("", "_backward")
+)
 SHORT = (f"trainer.total_training_steps={STEPS}", "trainer.save_freq=8", f"trainer.test_freq={STEPS}")
 
 
@@ -95,19 +101,38 @@ def test_it_goes_on_from_its_checkpoint(recipes: Recipes, on_cpu: Path) -> None:
     assert min(second.values) > sum(first.values[:3]) / 3
 
 
-def test_on_two_npus_the_curve_is_the_cpus(recipes: Recipes, on_cpu: Path, tmp_path: Path) -> None:
-    train(
-        recipes,
-        "smoke-grpo",
-        tmp_path,
-        *(f"trainer.total_training_steps={ON_NPU}", "trainer.save_freq=-1", "trainer.test_freq=-1"),
-        *("trainer.device=npu", "~ray_kwargs.ray_init.num_gpus", "+ray_kwargs.ray_init.resources.NPU=2"),
-        EMULATED_NPU="1",
-        EMULATED_NPU_FROM=os.pathsep.join((str(LAB), str(STUBS))),
-        VERL_PLATFORM="huawei",
-    )
+@pytest.fixture(scope="module")
+def on_npus(recipes: Recipes, shared: Path) -> Path:
+    """Return the folder of a run of GRPO on two emulated NPUs, what each process ran below `ran` in it."""
 
+    def make(folder: Path) -> None:
+        (folder / "ran").mkdir()
+        train(
+            recipes,
+            "smoke-grpo",
+            folder,
+            *(f"trainer.total_training_steps={ON_NPU}", "trainer.save_freq=-1", "trainer.test_freq=-1"),
+            *("trainer.device=npu", "~ray_kwargs.ray_init.num_gpus", "+ray_kwargs.ray_init.resources.NPU=2"),
+            EMULATED_NPU="1",
+            EMULATED_NPU_FROM=os.pathsep.join((str(LAB), str(STUBS))),
+            EMULATED_NPU_RAN=str(folder / "ran"),
+            VERL_PLATFORM="huawei",
+        )
+
+    return once(shared, "smoke-grpo-on-npus", make)
+
+
+def test_on_two_npus_the_curve_is_the_cpus(on_cpu: Path, on_npus: Path) -> None:
     for metric in ("critic/rewards/mean", "actor/entropy"):
-        expected, found = values(on_cpu, metric)[:ON_NPU], values(tmp_path, metric)
+        expected, found = values(on_cpu, metric)[:ON_NPU], values(on_npus, metric)
         assert len(found) == ON_NPU
         assert max(abs(one - other) / abs(other) for one, other in zip(found, expected, strict=True)) < TOLERANCE
+
+
+def test_each_npu_ran_every_fused_operator_forwards_and_backwards(on_npus: Path) -> None:
+    ran = [frozenset(file.read_text("utf-8").splitlines()) for file in (on_npus / "ran").iterdir()]
+    trained = [operators for operators in ran if any(name.endswith("_backward") for name in operators)]
+
+    assert len(trained) == 2
+    for operators in trained:
+        assert operators >= FUSED, sorted(operators)

@@ -2,10 +2,28 @@
 
 It comes when transformers or verl is first imported, which ask once whether there is an NPU: most of Ray's processes
 never do that, and torch is much to import.
+
+Each process writes what it ran into a file of its own below EMULATED_NPU_RAN, an operator a line, when it first runs:
+Ray ends its workers without letting them say anything.
 """
 
 import os
 import sys
+from collections import Counter
+from pathlib import Path
+
+# A recording that nobody holds is closed.
+OPEN: list[object] = []
+
+
+class Written(Counter):
+    """Counts, and writes down what is counted for the first time."""
+
+    def __missing__(self, name: str) -> int:
+        """Write a new name into the file of this process."""
+        with Path(os.environ["EMULATED_NPU_RAN"], str(os.getpid())).open("a", encoding="utf-8") as file:
+            file.write(f"{name}\n")
+        return 0
 
 
 def begin() -> None:
@@ -16,6 +34,9 @@ def begin() -> None:
     import emulation  # noqa: PLC0415  # likewise
 
     emulation.install()
+    recording = emulation.recorded()
+    recording.__enter__().operators = Written()
+    OPEN.append(recording)
     stub_vllm.install_profiler()
 
 
