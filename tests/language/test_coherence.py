@@ -29,6 +29,33 @@ LIB = {
         @register
         def hidden(x): return x
         def register(f): return f
+        def again(x): return x
+        try:
+            from fast import again
+        except ImportError:
+            pass
+    """,
+    "src/lib/classes.py": """
+        from dataclasses import dataclass, field
+        from lib.core import Engine, register
+        class Inherits(Engine): pass
+        class Unknown(dict, Engine): pass
+        @register
+        class Registered(Engine):
+            def __init__(self, a): self.a = a
+        class OfRegistered(Registered): pass
+        class Meta(type): pass
+        class WithMeta(metaclass=Meta):
+            def __init__(self, a): self.a = a
+        class OfMeta(WithMeta): pass
+        @dataclass
+        class Options:
+            size: int = 1
+            made: int = field(default=1, init=False)
+        @dataclass(kw_only=True)
+        class More(Options):
+            name: str = ""
+        class Made(More): pass
     """,
     "src/lib/lazy.py": "def __getattr__(name): return NAMES[name]\nNAMES = {'Made': 1}\n",
 }
@@ -102,6 +129,13 @@ def test_a_stack_that_fits_is_told_nothing_of(tmp_path: Path) -> None:
         ("return core.atend(x)", "`core.atend`: `lib.core` of {} has no `atend`"),
         ("return core.attend(x, x, causal=1)", "`core.attend(causal=…)`: `lib.core.attend` of {} takes no `causal`"),
         ("return core.Engine('a', sise=1)", "`core.Engine(sise=…)`: `lib.core.Engine` of {} takes no `sise`"),
+        (
+            "return partial(core.attend, x, causal=1)",
+            "`core.attend(causal=…)`: `lib.core.attend` of {} takes no `causal`",
+        ),
+        ("return classes.Inherits(sise=1)", "`classes.Inherits(sise=…)`: `lib.classes.Inherits` of {} takes no `sise`"),
+        ("return classes.Options(sise=1)", "`classes.Options(sise=…)`: `lib.classes.Options` of {} takes no `sise`"),
+        ("return classes.Made(made=1)", "`classes.Made(made=…)`: `lib.classes.Made` of {} takes no `made`"),
         ("core.Engine.forwards = x", "`core.Engine.forwards = …`: `lib.core.Engine` of {} has no `forwards`"),
         ("core.attends = x", "`core.attends = …`: `lib.core` of {} has no `attends`"),
         (
@@ -116,10 +150,11 @@ def test_a_stack_that_fits_is_told_nothing_of(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_an_overlay_asks_for_and_its_partner_lacks(tmp_path: Path, body: str, message: str) -> None:
-    app = "import importlib\nfrom lib import core\nHOOK = 'lib.core'\n\n\ndef use(x):\n    "
-    app += body.replace("; ", "\n    ") + "\n\n\ndef used(): return importlib, core\n"
+    app = "import importlib\nfrom functools import partial\nfrom lib import classes, core\nHOOK = 'lib.core'\n\n\n"
+    app += "def use(x):\n    "
+    app += body.replace("; ", "\n    ") + "\n\n\ndef used(): return importlib, partial, classes, core\n"
     first, *_ = _told(_together(tmp_path, {"app/own.py": app}))
-    assert first == f"app/own.py:7: {message.format('lib@1111111')}"
+    assert first == f"app/own.py:8: {message.format('lib@1111111')}"
 
 
 @pytest.mark.parametrize(
@@ -133,10 +168,39 @@ def test_what_an_overlay_asks_for_and_its_partner_lacks(tmp_path: Path, body: st
         "from lib.core import attend as find\ndef find(**more): return more\nfind(y=1)",
         "from lib.core import attend\nattend = print\nattend(y=1)",
         "from library import core",
+        "try:\n    from lib.core import attend\nexcept ImportError:\n    from lib.old import attend",
+        "from lib import core\nif hasattr(core, 'attend'):\n    A = core.attend\nelse:\n    A = core.old",
+        "from lib import core\ndef f():\n    if not hasattr(core, 'more'):\n        return 0\n    return core.more(1)",
+        "import lib\nNEW = lib.__version__ > '5'\nBOTH = NEW and True\nif BOTH:\n    from lib.gone import x",
+        "import lib\ndef f(): return lib.__version__ > '5' and lib.gone",
+        "from lib import core\ndef own(**more): return more\ncore.attend = own\ncore.attend(causal=1)",
+        "from lib.core import attend\nmatch {}:\n    case {**attend}:\n        attend(causal=1)",
+        "from lib.core import attend\nmatch []:\n    case [*attend]:\n        attend(causal=1)",
+        "from lib.core import again\nagain(y=1)",
+        "from lib.classes import *",
+        "from lib import classes\nclasses.Inherits('a', size=1), classes.Unknown(more=1), classes.OfRegistered(b=1)",
+        "from lib import classes\nclasses.OfMeta(b=1), classes.Options(size=1), classes.Made(size=1, name='x')",
     ],
 )
 def test_what_counts_with_not_being_there_or_cannot_be_told_is_let_be(tmp_path: Path, body: str) -> None:
     assert _told(_together(tmp_path, {"app/own.py": f"{body}\n"})) == []
+
+
+def test_an_import_is_seen_however_it_is_spaced(tmp_path: Path) -> None:
+    assert _told(_together(tmp_path, {"app/own.py": "import os,lib.kore\n\nX = lib\n"})) == [
+        "app/own.py:1: `import lib.kore`: lib@1111111 has no module `lib.kore`"
+    ]
+
+
+def test_an_object_that_is_asked_for_something_of_its_own_excuses_nothing(tmp_path: Path) -> None:
+    app = """
+        from lib import core
+        def use(self):
+            if hasattr(self, "done"):
+                return None
+            return core.atend(1)
+    """
+    assert _told(_together(tmp_path, {"app/own.py": app})) != []
 
 
 def test_what_an_overlay_takes_away_that_its_partner_needs(tmp_path: Path) -> None:

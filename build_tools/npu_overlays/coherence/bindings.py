@@ -7,13 +7,24 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from npu_overlays.merging.gate.references import guarded_parts
 from npu_overlays.merging.gate.shipped import absolute
-from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
 from npu_overlays.syntax.surface import unevaluated
+
+# What asks whether something is there; `getattr` mostly asks a configuration.
+_ASKING = frozenset({"hasattr", "find_spec"})
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
+_LEAVING = (ast.Return, ast.Raise)
+_FAR = 3
 
 
 def unsure_nodes(tree: ast.Module) -> set[ast.AST]:
     """Return every node that counts with what it needs not being there, is for certain versions, or does not run."""
-    parts = (part for node in ast.walk(tree) for part in _unsure_parts(node))
+    nodes = list(ast.walk(tree))
+    # Each may call another one a condition: `NEW = version > 5`, `BOTH = NEW and OTHER`.
+    conditions: set[str] = set()
+    for _ in range(_FAR):
+        conditions |= {name for node in nodes for name in _conditions(node, conditions)}
+    parts = (part for node in nodes for part in (*guarded_parts(node), *_unsure_parts(node, conditions)))
     return {inner for part in parts for inner in ast.walk(part)} | unevaluated(tree)
 
 
@@ -58,15 +69,57 @@ def _bound(node: ast.AST, module: str, *, package: bool) -> Iterator[tuple[str, 
         yield node.id, ("", "")
     elif isinstance(node, ast.arg):
         yield node.arg, ("", "")
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs)):
+    elif isinstance(
+        node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+    ):
         yield node.name or "", ("", "")
+    elif isinstance(node, ast.MatchMapping):
+        yield node.rest or "", ("", "")
 
 
-def _unsure_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what below a node counts with what it needs not being there, or is for certain versions."""
-    yield from guarded_parts(node)
-    if isinstance(node, (ast.If, ast.IfExp)) and "version" in ast.unparse(node.test).lower():
-        if isinstance(node, ast.If):
-            yield from (*node.body, *node.orelse)
-        else:
-            yield from (node.body, node.orelse)
+def _conditions(node: ast.AST, known: set[str]) -> Iterator[str]:
+    """Yield the names that a statement makes stand for what depends on versions, or on what is there."""
+    if isinstance(node, ast.Assign) and _is_condition(node.value, known):
+        yield from (one.id for one in node.targets if isinstance(one, ast.Name))
+
+
+def _is_condition(test: ast.AST, conditions: set[str]) -> bool:
+    """Return whether a test asks for a version, or whether something is there."""
+    names = {*map(_leaf, ast.walk(test))}
+    if names & conditions or any("version" in name.lower() for name in names):
+        return True
+    return any(
+        isinstance(one, ast.Call) and _leaf(one.func) in _ASKING and not _asks_itself(one) for one in ast.walk(test)
+    )
+
+
+def _asks_itself(call: ast.Call) -> bool:
+    """Return whether an object is asked for something of its own, as ``hasattr(self, …)``, and no distribution is."""
+    return bool(call.args) and ast.unparse(call.args[0]).partition(".")[0] in ("self", "cls")
+
+
+def _unsure_parts(node: ast.AST, conditions: set[str]) -> Iterator[ast.AST]:
+    """Yield what below a node is for another version, or for when something else is not there."""
+    if isinstance(node, ast.ExceptHandler) and node.type and _MISSING & {*map(_leaf, ast.walk(node.type))}:
+        yield from node.body
+    elif isinstance(node, ast.If) and _is_condition(node.test, conditions):
+        yield from (*node.body, *node.orelse)
+    elif isinstance(node, ast.IfExp) and _is_condition(node.test, conditions):
+        yield from (node.body, node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        asking = [number for number, value in enumerate(node.values) if _is_condition(value, conditions)]
+        yield from node.values[asking[0] + 1 :] if asking else ()
+    elif isinstance(node, FUNCTIONS):
+        yield from _after_leaving(node.body, conditions)
+
+
+def _after_leaving(body: Sequence[ast.stmt], conditions: set[str]) -> Sequence[ast.stmt]:
+    """Return what of a function runs only where a test before it has not ended it."""
+    for number, one in enumerate(body, start=1):
+        if isinstance(one, ast.If) and _is_condition(one.test, conditions) and isinstance(one.body[-1], _LEAVING):
+            return body[number:]
+    return ()
+
+
+def _leaf(node: ast.AST) -> str:
+    return str(getattr(node, "id", getattr(node, "attr", "")))

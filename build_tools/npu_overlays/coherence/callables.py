@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.reads import Upstream
+from npu_overlays.coherence.constructors import constructor
+from npu_overlays.coherence.environment import Environment
 from npu_overlays.reads.upstream import Found
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
@@ -15,7 +16,7 @@ _TRANSPARENT = frozenset(
 )
 
 
-def takes(there: Upstream, found: Found, keyword: str) -> bool | None:
+def takes(there: Environment, found: Found, keyword: str) -> bool | None:
     """Return whether what a name stands for takes a keyword; None where that cannot be told.
 
     Args:
@@ -24,18 +25,22 @@ def takes(there: Upstream, found: Found, keyword: str) -> bool | None:
         keyword: the keyword.
     """
     if found.classes:
-        return _constructor_takes(there, found, keyword)
+        return _constructor_takes(there, found, keyword) if len(found.nodes) == 1 else None
     answers = {_function_takes(node, keyword) if isinstance(node, FUNCTIONS) else None for node in found.nodes}
-    return True if True in answers else None if None in answers or not answers else False
+    return True if True in answers else None if None in answers or not answers or _is_imported(there, found) else False
 
 
-def _constructor_takes(there: Upstream, found: Found, keyword: str) -> bool | None:
-    own = there.member(found, "__init__")
-    if own is None or own.home != found.home or there.member(found, "__new__"):
+def _is_imported(there: Environment, found: Found) -> bool:
+    """Return whether a name may stand for what its module imports, too: the other branch of a ``try``."""
+    module = there.modules.module(found.home)
+    return any(one.kind == "import" for one in module.definitions.get(found.symbol, [])) if module else True
+
+
+def _constructor_takes(there: Environment, found: Found, keyword: str) -> bool | None:
+    made = constructor(there.kin, (found.path, found.symbol))
+    if made is None or _is_imported(there, found):
         return None
-    if any(one.decorator_list or one.keywords for one in found.classes):
-        return None
-    return takes(there, own, keyword)
+    return keyword in made if isinstance(made, frozenset) else _function_takes(made, keyword)
 
 
 def _function_takes(node: FunctionNode, keyword: str) -> bool | None:

@@ -80,7 +80,7 @@ class _Pair:
     def _mention(self) -> re.Pattern[bytes]:
         """Finds an import of the other distribution, or a text that begins with its name."""
         tops = "|".join(sorted({re.escape(home.partition(".")[0]) for home in self.asked.homes})).encode()
-        return re.compile(rb"(?:\bfrom|\bimport|,)\s+(?:%s)\b|[\"'](?:%s)[.\"']" % (tops, tops))
+        return re.compile(rb"(?:\bfrom\s|\bimport\s|,)\s*(?:%s)\b|[\"'](?:%s)[.\"']" % (tops, tops))
 
     def _is_missing(self, path: str, need: Need) -> bool:
         answer = need.holds(self.after)

@@ -16,6 +16,8 @@ from npu_overlays.reads import Upstream
 from npu_overlays.reads.upstream import Found
 
 _BY_NAME = "import_module"
+# They pass keywords on to what they are given first.
+_PASSING = frozenset({"partial", "partialmethod"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Need:
         found = _resolved(there.modules, self.module, owner)
         if found is None:
             return None
-        return takes(there.modules, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
+        return takes(there, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
 
 
 def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> Found | None:
@@ -96,6 +98,9 @@ class _Reader:
         own = module_name(path)
         self._imported = imported_names(self.nodes, self.unsure, own, package=shipped.is_package(own))
         self._texts = texts(tree)
+        stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+        # What it exchanges takes what its own function does.
+        self._given = set(map(self._meant, stored))
 
     def of(self, node: ast.AST) -> Iterator[Need]:
         """Yield what one node asks for."""
@@ -111,10 +116,11 @@ class _Reader:
             yield Need(kind="name", module=module, names=(node.attr,), text=ast.unparse(node), node=node)
 
     def _keywords(self, call: ast.Call) -> Iterator[Need]:
-        meant = self._meant(call.func)
-        for name in (one.arg for one in call.keywords) if meant and meant[1] else ():
+        called = _called(call)
+        meant = self._meant(called)
+        for name in (one.arg for one in call.keywords) if meant and meant[1] and meant not in self._given else ():
             if meant and name:
-                text = f"{ast.unparse(call.func)}({name}=…)"
+                text = f"{ast.unparse(called)}({name}=…)"
                 yield Need(kind="keyword", module=meant[0], names=meant[1], keyword=name, text=text, node=call)
 
     def _dynamic(self, node: ast.AST) -> str:
@@ -139,6 +145,12 @@ class _Reader:
         if known is None or not self._is_foreign(known[0]):
             return None
         return known[0], tuple([known[1]] if known[1] else []) + tuple(names)
+
+
+def _called(call: ast.Call) -> ast.expr:
+    """Return what keywords of a call are for: of ``partial(f, …)`` the function."""
+    leaf = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return call.args[0] if leaf in _PASSING and call.args else call.func
 
 
 def _has(there: Environment, owner: Found, name: str) -> bool | None:
