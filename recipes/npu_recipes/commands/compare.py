@@ -135,7 +135,7 @@ def _run(options: Options, console: Console) -> int:
 def _write_page(file: Path, comparison: Comparison, console: Console) -> None:
     from npu_recipes.reporting.page import page  # noqa: PLC0415  # matplotlib takes half a second, for a page alone
 
-    write_whole(file, page(comparison, tell=console.step).encode(), option="--html")
+    write_whole(file, page(comparison, tell=console.step).encode(errors="backslashreplace"), option="--html")
 
 
 COMMAND = Command(

@@ -126,9 +126,10 @@ def _judged(
 def _status(measured: Measure, limit: Limit | None) -> Status:
     if limit is None or limit.value is None:
         return "not judged"
-    if not measured.steps and not measured.broken:
-        return "not comparable"
-    return "beyond" if measured.broken or measured.mean is None or measured.mean > limit.value else "within"
+    if measured.broken or (measured.steps and (measured.mean is None or measured.mean > limit.value)):
+        return "beyond"
+    # The few steps that could be compared say nothing of the many at which the reference is zero and the run is not.
+    return "within" if measured.steps > measured.left_out.zero else "not comparable"
 
 
 def _notes(reference: Curve, run: Curve, aligned: Aligned, measured: Measure, groups: tuple[int, int]) -> Iterator[str]:

@@ -35,6 +35,8 @@ _SETTINGS: dict[Any, Any] = {  # of matplotlib's many names, each with its own t
     "figure.facecolor": "none",
     "axes.facecolor": "none",
 }
+# With numbers that are larger, the distances between them are no numbers any more.
+_LARGEST = 1e300
 # More points than that are not seen on a screen.
 _BUCKETS = 500
 
@@ -68,29 +70,34 @@ def picture(one: Judged) -> str:
 
 def _curve(axes: Axes, curve: Curve, colour: str, label: str) -> None:
     own = _STANDING_FOR[colour]
-    steps, values = thinned(curve.steps, curve.mean)
+    steps, values = thinned(curve.steps, _drawable(curve.mean))
     marker = "." if len(steps) <= _BUCKETS / 10 else "None"
     axes.plot(steps, values, color=own, linewidth=1.3, label=label, marker=marker, markersize=4.0)
     if curve.spread is not None and len(curve.steps) <= 2 * _BUCKETS:
-        axes.fill_between(
-            curve.steps, curve.mean - curve.spread, curve.mean + curve.spread, color=own, alpha=0.18, linewidth=0
-        )
+        mean, spread = _drawable(curve.mean), _drawable(curve.spread)
+        axes.fill_between(curve.steps, mean - spread, mean + spread, color=own, alpha=0.18, linewidth=0)
 
 
 def _errors(axes: Axes, one: Judged) -> None:
-    steps, errors = thinned(one.aligned.steps, np.where(np.isfinite(one.aligned.error), one.aligned.error, np.nan))
+    steps, errors = thinned(one.aligned.steps, _drawable(one.aligned.error))
+    limit = min(one.threshold, _LARGEST)
     axes.plot(steps, errors, color=_STANDING_FOR["run"], linewidth=0.9)
-    axes.axhspan(0, one.threshold, color=_STANDING_FOR["limit"], alpha=0.16, linewidth=0)
-    axes.axhline(one.threshold, color=_STANDING_FOR["limit"], linewidth=1.0, linestyle="--")
+    axes.axhspan(0, limit, color=_STANDING_FOR["limit"], alpha=0.16, linewidth=0)
+    axes.axhline(limit, color=_STANDING_FOR["limit"], linewidth=1.0, linestyle="--")
     for broken in one.aligned.steps[np.isposinf(one.aligned.error)][:_BUCKETS]:
         axes.axvline(broken, color=_STANDING_FOR["limit"], linewidth=0.8)
     # A few steps far away must not hide what the others do.
     usual = errors[np.isfinite(errors)]
-    top = max(2.5 * one.threshold, 1.2 * float(np.quantile(usual, 0.98))) if len(usual) else 1.0
+    top = max(2.5 * limit, 1.2 * float(np.quantile(usual, 0.98))) if len(usual) else 1.0
     axes.set_ylim(0, top or 1.0)
     axes.set_ylabel("relative error")
     axes.set_xlabel("step")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
+
+
+def _drawable(values: Values) -> Values:
+    """Return values with gaps for what is no number, and the largest that can be drawn for what is larger."""
+    return np.clip(np.where(np.isfinite(values), values, np.nan), -_LARGEST, _LARGEST)
 
 
 def thinned(steps: Steps, values: Values) -> tuple[Steps, Values]:

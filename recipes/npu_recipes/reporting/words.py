@@ -34,6 +34,8 @@ def verdict(comparison: Comparison) -> str:
     if comparison.verdict == "unusable":
         return "cannot be told"
     if not beyond:
-        return f"within the limits: {len(judged)} of {len(judged)} metrics"
+        untold = sum(one.status == "not comparable" for one in comparison.metrics)
+        more = f"; {untold} with a limit cannot be compared" if untold else ""
+        return f"within the limits: {len(judged)} of {len(judged)} metrics{more}"
     named = ", ".join(f"{one.metric} ({percent(one.measure.mean)}, limit {percent(one.limit)})" for one in beyond)
     return f"beyond the limit: {named}"

@@ -20,7 +20,7 @@ def read_json(file: Path, collector: Collector) -> tuple[str, list[str]]:
         first = next((line for line in lines if line.strip()), "")
     record = _loaded(first)
     if isinstance(record, dict) and step_of(record.get(step_name(record))) is not None:
-        return _read_lines(file, collector)
+        return read_lines(file, collector)
     whole = _loaded(file.read_text("utf-8-sig", "replace"))
     records = list(_rows(whole))
     name = next(filter(None, (step_name(record) for record in records)), "")
@@ -28,7 +28,8 @@ def read_json(file: Path, collector: Collector) -> tuple[str, list[str]]:
     return (HISTORY if collector else ""), []
 
 
-def _read_lines(file: Path, collector: Collector) -> tuple[str, list[str]]:
+def read_lines(file: Path, collector: Collector) -> tuple[str, list[str]]:
+    """Read a file with a record on each line; returns its form and notes, on lines that are none among them."""
     lost, nulls, form = 0, False, HISTORY
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         for line in filter(str.strip, lines):

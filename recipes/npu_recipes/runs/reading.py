@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs import consolelog, events, tables
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.jsonlog import read_json
+from npu_recipes.runs.jsonlog import read_json, read_lines
 from npu_recipes.runs.series import Run
 
 _FORMS = "verl's console log, the file logger's jsonl, TensorBoard's event files, CSV, or a wandb history (CSV, JSON)"
@@ -37,7 +40,7 @@ def read_groups(*groups: str) -> list[list[Run]]:
 
 def _members(group: str, problems: list[Problem]) -> Iterable[str]:
     """Return the names that a group is written as."""
-    if Path(group).exists():
+    if _is_there(group):
         return [group]
     names = [name for part in group.split(",") if part for name in sorted(glob(part)) or [part]]  # noqa: PTH207  # of any path
     if not names:
@@ -57,12 +60,13 @@ def _attempted(name: str, problems: list[Problem]) -> Run | None:
 
 def read_run(name: str) -> Run:
     """Read what one run logged; raises `RecipeError` where it is of no form that is known, or holds no metrics."""
-    path, _, run = (name, "", "") if Path(name).exists() else name.partition("#")
+    path, _, run = (name, "", "") if _is_there(name) else name.partition("#")
     place = Path(path).expanduser()
-    if not place.exists():
+    if not _is_there(place):
         raise RecipeError(Problem(where=path, what="there is no such file", fix="name what a run has logged"))
     collector = Collector()
-    form, notes = _read(place, collector, run)
+    with _again_and_again(place) as file:
+        form, notes = _read(file, collector, run)
     if run and form != tables.FORM:
         what = f"a {form} holds one run, which has no name"
         raise RecipeError(Problem(where=name, what=what, fix=f"name it as {path}"))
@@ -86,7 +90,28 @@ def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
             return form, notes
     elif tables.read_table(place, collector, run):
         return tables.FORM, []
-    return consolelog.FORM, consolelog.read_console(place, collector)
+    notes = consolelog.read_console(place, collector)
+    # Of a file logger's lines the first may be cut off, or be something that another program said.
+    return (consolelog.FORM, notes) if collector else read_lines(place, collector)
+
+
+def _is_there(name: str | Path) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # longer than a name can be, as that of a group of many files is
+        return False
+
+
+@contextmanager
+def _again_and_again(place: Path) -> Iterator[Path]:
+    """Yield a file that can be read more than once: of a pipe, as a shell's ``<(zcat gpu.log.gz)`` is, a copy."""
+    if not place.is_fifo():
+        yield place
+        return
+    with tempfile.NamedTemporaryFile(prefix="npu-recipes-") as copy, place.open("rb") as pipe:
+        shutil.copyfileobj(pipe, copy)
+        copy.flush()
+        yield Path(copy.name)
 
 
 def _begins_as_json(file: Path) -> bool:

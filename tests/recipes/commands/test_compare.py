@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from pathlib import Path
 
@@ -43,6 +44,15 @@ def test_the_text_says_all_of_it(gpu: Path, tmp_path: Path, capsys: pytest.Captu
     assert "1 more metrics have no limit: --all lists them, --limit gives them one" in lines
     assert "only the run has: only" in lines
     assert lines[-1] == "beyond the limit: train/loss (3.00%, limit 2.00%)"
+
+
+def test_what_cannot_be_compared_is_said_beside_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    zero: Log = [(step, {**data, REWARD: 0.0}) for step, data in log(range(1, 5))]
+    files = [write_console(tmp_path / "a.log", zero), write_console(tmp_path / "b.log", log(range(1, 5)))]
+    assert compare(*files) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "within the limits: 1 of 1 metrics; 1 with a limit cannot be compared"
+    )
 
 
 def test_all_lists_what_has_no_limit(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,6 +138,16 @@ def test_a_page_is_written_whole_and_asks_for_nothing(gpu: Path, tmp_path: Path)
     }
     assert "https:" not in text
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+def test_a_page_is_written_whatever_bytes_a_name_has(gpu: Path, tmp_path: Path) -> None:
+    """As in a file name of GBK, or in a name that was cut in the middle of a character."""
+    name = os.fsdecode(b"\xc4\xe3.jsonl")
+    file = tmp_path / name
+    file.write_text('{"step": 1, "data": {"\\ud800": 1.0, "critic/rewards/mean": 1.1}}\n', "utf-8")
+    page = tmp_path / "page.html"
+    assert compare(gpu, file, "--html", page) == 0
+    assert "\\udcc4\\udce3.jsonl" in page.read_text("utf-8")
 
 
 @pytest.mark.thorough

@@ -61,6 +61,14 @@ def test_a_reference_of_zeros_cannot_be_judged() -> None:
     assert judged([constant(0.0)], [constant(0.0)]).verdict == "within"
 
 
+def test_few_steps_do_not_speak_for_many_at_which_the_reference_is_zero() -> None:
+    sparse = run({REWARD: {**dict.fromkeys(STEPS, 0.0), STEPS[0]: 1.0}})
+    found = judged([sparse], [run({REWARD: {**dict.fromkeys(STEPS, 1000.0), STEPS[0]: 1.0}})])
+    assert (found.verdict, only(found).status) == ("unusable", "not comparable")
+    assert only(found).notes == ("9 steps left out: the reference is zero there and the run is not",)
+    assert judged([sparse], [sparse]).verdict == "within"
+
+
 def test_a_run_that_drifts_away_within_its_limit_is_told_of() -> None:
     reference = run({REWARD: dict.fromkeys(range(100), 1.0)})
     found = judged([reference], [run({REWARD: {step: 1.0 if step < 90 else 1.1 for step in range(100)}})])

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from npu_recipes.comparing import DEFAULTS, Judged, compare
+from npu_recipes.comparing import DEFAULTS, Judged, Limit, compare
 from npu_recipes.reporting.drawing import picture, thinned
 from npu_recipes.runs import Run, Series
 
@@ -45,10 +45,20 @@ def test_a_stretch_without_numbers_is_a_gap() -> None:
     assert np.isnan(kept).all()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300, 1.7e308])
 def test_whatever_the_numbers_a_picture_comes(value: float) -> None:
     picture(judged([value, 1.0, value], [1.0, value, value]))
     picture(judged([value], [value]))
+    picture(judged([value, value], [-value, 1.0]))
+    picture(judged([1e-308, 1.0], [1.65, value]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_whatever_the_limit_a_picture_comes() -> None:
+    limits = [Limit(pattern=REWARD, value=1e308)]
+    (one,) = compare([run([1.0])], [run([2.0])], limits, steps=(None, None)).metrics
+    picture(one)
 
 
 def test_all_colours_are_the_pages() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,6 +138,36 @@ def test_a_json_log_that_is_cut_off_loses_its_last_line(tmp_path: Path) -> None:
     run = read(file)
     assert values(run) == expected(RECORDS[:-1])
     assert run.notes == ("1 lines are no whole JSON and are left out: something was cut off",)
+
+
+@pytest.mark.parametrize("before", ['cut": 1, "data": {}}\n', "WARNING: late\n", '{"config": {}}\n'])
+def test_a_json_log_may_begin_with_something_else(tmp_path: Path, before: str) -> None:
+    file = write_file_log(tmp_path / "run.jsonl", RECORDS)
+    file.write_text(before + file.read_text("utf-8"), "utf-8")
+    run = read(file)
+    assert (run.form, values(run)) == ("file logger (jsonl)", expected(RECORDS))
+
+
+def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
+    """As of a shell's ``<(zcat gpu.log.gz)``, of which nothing can be read twice."""
+    records = log(range(1, 800))
+    content = write_console(tmp_path / "run.log", records).read_bytes()
+    end, beginning = os.pipe()
+    assert os.write(beginning, content) == len(content)
+    os.close(beginning)
+    name = Path(f"/proc/self/fd/{end}")
+    run = read(name)
+    os.close(end)
+    assert (run.name, values(run)) == (str(name), expected(records))
+
+
+def test_a_group_may_be_longer_than_the_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"grpo-qwen3-8b-of-seed-{number}.log" for number in range(12)]
+    for name in names:
+        write_console(Path(name), RECORDS)
+    (runs,) = read_groups(",".join(names))
+    assert [run.name for run in runs] == names
 
 
 def test_groups_are_patterns_lists_and_files(tmp_path: Path) -> None:
