@@ -12,11 +12,12 @@ _COLOURS = ("#0b6e99", "#2a9d5c", "#8a8a8a", "#b07d2b", "#d9a441", "#6a4c93", "#
 _WIDTH, _HEIGHT, _LEFT, _TOP = 920, 300, 46, 10
 _STYLE = """
 :root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: anywhere }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
 table { border-collapse: collapse; width: 100%; font-size: 13px }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #8884 }
-td { overflow-wrap: anywhere } td.n { white-space: nowrap; font-variant-numeric: tabular-nums }
+td.n { white-space: nowrap; font-variant-numeric: tabular-nums }
 svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: currentColor }
 .key { display: inline-block; width: 1.4em; height: .35em; margin-right: .5em; vertical-align: middle }
 """
@@ -44,7 +45,7 @@ of what `npu-overlays port` has an answer to, of what upstream does itself by th
 def page(overlay: str, drift: Drift, listed: list[Curve]) -> str:
     """Return the page of a drift."""
     first, last = drift.commits[0], drift.commits[-1]
-    return _PAGE.format(
+    text = _PAGE.format(
         title=escape(f"Drift of {overlay}"),
         style=_STYLE,
         commits=len(drift.commits),
@@ -54,6 +55,8 @@ def page(overlay: str, drift: Drift, listed: list[Curve]) -> str:
         curves="\n".join(_curve(number, row) for number, row in enumerate(curve_rows(listed))),
         changes="\n".join(_row(row) for row in change_rows(drift)) or '<tr><td colspan="6">Everything does.</tr>',
     )
+    # A commit's message may have bytes that are of no encoding it states.
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _plot(listed: list[Curve], commits: int) -> str:
@@ -75,8 +78,10 @@ def _plot(listed: list[Curve], commits: int) -> str:
 
 
 def _points(curve: Curve) -> str:
-    step = _WIDTH / max(1, len(curve.shares) - 1)
-    return " ".join(f"{_LEFT + number * step:.1f},{_y(value):.1f}" for number, value in enumerate(curve.shares))
+    # Of one commit a line, too: a point is not seen.
+    shares = curve.shares if len(curve.shares) > 1 else 2 * curve.shares
+    step = _WIDTH / max(1, len(shares) - 1)
+    return " ".join(f"{_LEFT + number * step:.1f},{_y(value):.1f}" for number, value in enumerate(shares))
 
 
 def _y(value: float) -> float:

@@ -14,6 +14,7 @@ from ..samples import REWARD, Log, compare, write_console
 pytestmark = pytest.mark.thorough
 
 HOSTILE = "a</svg><script>document.title='taken'</script><img src=x onerror=\"document.title=1\">&amp;$x_1$ 奖励"
+LONG = "x" * 300
 _SEEN = """
   const shown = (query) => [...page.querySelectorAll(query)].filter((one) => one.checkVisibility());
   const colour = (one, what) => view.getComputedStyle(one)[what];
@@ -36,6 +37,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 {
                     REWARD: factor * (1 + step / 20) + 0.05 * math.sin(seed * step),
                     "train/loss": factor * 5 / (1 + step / 10),
+                    LONG: factor,
                     HOSTILE: math.sin(step),
                     "timing_s/step": 1.0,
                 },
@@ -47,7 +49,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_console(tmp_path / f"gpu-{seed}.log", records(1.0, seed))
         write_console(tmp_path / f"npu-{seed}.log", [*records(1.03, 4 + seed)[:60], *records(1.03, 4 + seed)[50:]])
     file = tmp_path / "page.html"
-    assert compare(tmp_path / "gpu-*.log", tmp_path / "npu-*.log", "--html", file) == 1
+    assert compare(tmp_path / "gpu-*.log", tmp_path / "npu-*.log", "--limit", "xxx*=1%", "--html", file) == 1
     return file
 
 
@@ -64,7 +66,7 @@ def test_it_is_whole_and_nothing_is_taken_for_markup(browser: Browser, page: Pat
     assert (seen["title"], seen["images"], seen["scripts"]) == ("Precision: beyond", 0, 0)
     assert HOSTILE in seen["text"]
     assert seen["verdict"].startswith("beyond the limit: train/loss (3.00%, limit 2.00%)")
-    assert (seen["before"], seen["after"]) == (2, 3)
+    assert (seen["before"], seen["after"]) == (3, 4)
     assert all(count > 10 for count in seen["curves"])
 
 
@@ -83,5 +85,10 @@ def test_curves_have_the_colours_of_the_page(browser: Browser, page: Path, dark:
 
 @pytest.mark.parametrize("width", [380, 1300])
 def test_it_fits_its_window(browser: Browser, page: Path, width: int) -> None:
-    script = "return { wide: page.documentElement.scrollWidth - view.innerWidth }"
-    assert browser.look(page, script, width=width)["wide"] <= 0
+    script = """return {
+      wide: page.documentElement.scrollWidth - view.innerWidth,
+      name: Math.max(...[...page.querySelectorAll(".wide td:first-child")].map((one) => one.scrollWidth)),
+    }"""
+    seen = browser.look(page, script, width=width)
+    assert seen["wide"] <= 0
+    assert seen["name"] <= 0.5 * width
