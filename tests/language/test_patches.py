@@ -250,6 +250,13 @@ def test_all_mistakes_of_a_patch_are_reported_at_once() -> None:
         ("From 1234 Mon\nFrom: A <a@b>\nDate: today\nSubject: [PATCH 1/2] three\n---\n x | 1 +\n", "three", "", ""),
         ("Subject: [PATCH] a long\n subject\n\tgoes on\nwhy: short\n", "short", "", ""),
         ("Subject: [PATCH] a long\n subject\n\tgoes on\n\nBody.\n", "a long subject goes on", "", ""),
+        (
+            "Subject: [PATCH] =?UTF-8?q?scale:=20=E4=B8=89=E5=80=8D=E6=89=8D=E5=AF=B9?=\n =?UTF-8?b?77yM5LiJ5YCN?=\n---\n",
+            "scale: 三倍才对，三倍",
+            "",
+            "",
+        ),
+        ("Subject: [PATCH] is =?no?q?charset?=\n---\n", "is =?no?q?charset?=", "", ""),
         ("Just prose.\nMore of it.\n", "Just prose.", "", ""),
         ("From 1234 Mon\nFrom: A <a@b>\nDate: today\n\n---\nProse.\n", "Prose.", "", ""),
         (
@@ -427,6 +434,13 @@ def test_a_reason_with_control_characters_is_refused(environment: Environment) -
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
     with pytest.raises(MergeError, match=r"holds the character U\+001B in its reason"):
         read_patch(_patch(diff, header="Why: \x1b[31mred\n"))
+
+
+def test_a_reason_in_another_encoding_is_refused(environment: Environment) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
+    file = replace(_patch(diff, header=""), content="Why: 你好\n".encode("gbk") + diff)
+    with pytest.raises(MergeError, match=r"gives its reason in another encoding than UTF-8\n    fix: save it as UTF-8"):
+        read_patch(file)
 
 
 @pytest.mark.parametrize("place", ["variables", "parameters", "attributes"])

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from npu_overlays.errors import ConfigError
-from npu_overlays.migrating.ledger import read_ledger
+from npu_overlays.changes.compare import compare_file
+from npu_overlays.commands.options import choice_of
+from npu_overlays.errors import ConfigError, UsageError
+from npu_overlays.migrating.comparing import Done, compare
+from npu_overlays.migrating.layout import PatchSet
+from npu_overlays.migrating.ledger import Ledger, read_ledger
+from npu_overlays.migrating.pinning import pin
+from npu_overlays.starting.request import Request
 
 from .conftest import FILES, Team
 from .test_import import CORE, everything
@@ -113,6 +120,56 @@ def test_what_is_listed_of_patches_and_versions_is_compared_too(team: Team) -> N
     assert len(only) == 2
 
 
+ID = "0123456789" * 4
+
+
+def listed(folder: Path, *lines: str, more: str = "") -> Ledger:
+    """Return a summary of one patch of a team that is nowhere."""
+    text = HEAD.format(commit=ID) + "          - name: core\n            diff:\n"
+    file = folder / "patch_summary.yaml"
+    file.write_text(text + "".join(f"              {line}\n" for line in lines) + more, "utf-8")
+    return read_ledger(file)
+
+
+def of_core(revision: str = ID[:9]) -> PatchSet:
+    return PatchSet(project="lib", revision=revision, folder=Path("patch/lib"), patches=())
+
+
+def test_what_is_listed_in_parts_is_compared_as_a_whole(tmp_path: Path) -> None:
+    """By the version, of which the folder may be written with a slash, or by the patch."""
+    again = f"      - rev: {ID}\n        dir: {ID[:9]}/\n        files:\n"
+    one, other = (
+        "          - name: core.patch\n            diff:\n" + "".join(f"              {line}\n" for line in lines)
+        for lines in (("module_changes:", *RIGHT[6:8]), ("module_changes:", *RIGHT[8:]))
+    )
+    ledger = listed(tmp_path, *RIGHT[:5], more=one + again + other)
+    change = compare_file(CORE, FILES[CORE], CHANGED)
+    assert change
+    found = compare(ledger, [Done(patches=of_core(), changes={"core.patch": (change,)})], whole=True)
+    assert (found.findings, found.right) == ((), 6)
+
+
+@pytest.mark.parametrize(("folder", "refused"), [("abcdef123", True), (ID[:9], False), ("v1.2.3", False)])
+def test_a_commit_that_contradicts_its_folder_is_refused(tmp_path: Path, folder: str, refused: bool) -> None:
+    ledger = listed(tmp_path, *RIGHT)
+    ledger = replace(ledger, versions=tuple(replace(one, folder=folder) for one in ledger.versions))
+    request = Request(
+        name="",
+        repository="https://example.invalid/lib",
+        suffix="npu",
+        label="",
+        packages=(("src/lib", ""),),
+        not_built=(),
+        parent=tmp_path,
+        choice=choice_of(None, {}),
+    )
+    if not refused:
+        assert [one.request.commit for one in pin([of_core(folder)], ledger, request, tmp_path)] == [ID]
+        return
+    with pytest.raises(UsageError, match=f"patch_summary.yaml:5: says that lib/{folder} is for {ID}, another commit"):
+        pin([of_core(folder)], ledger, request, tmp_path)
+
+
 def test_what_another_patch_changes_is_said(team: Team) -> None:
     team.put("notes.patch", team.diff({"src/lib/old.py": b"def old():\n    return 2\n"}))
     _, findings = compared(team, *RIGHT, "  - {action: replaced, kind: method, name: old}")
@@ -182,6 +239,23 @@ def test_a_summary_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_ledger(tmp_path / "nowhere.yaml")
     with pytest.raises(ConfigError, match="cannot be read"):
         read_ledger(tmp_path)
+
+
+def test_what_is_taken_from_elsewhere_is_read_too(tmp_path: Path) -> None:
+    """By an alias, by `<<`, whole or in parts; nothing is taken from a mapping by itself for ever."""
+    text = HEAD.format(commit="0" * 40) + (
+        "          - &a\n            <<: *a\n            name: a\n            diff: &d\n              module_changes:\n"
+        "                - &m {action: added, kind: method, name: f}\n"
+        "                - {<<: *m, name: g}\n"
+        "                - {<<: [{action: deleted}, *m], name: h}\n"
+        "          - {name: b, diff: *d}\n"
+    )
+    file = tmp_path / "patch_summary.yaml"
+    file.write_text(text, "utf-8")
+    (version,) = read_ledger(file).versions
+    listed = [[(one.action, one.kind, one.symbol) for one in each.entries] for each in version.files]
+    assert listed[0] == [("added", "method", "f"), ("added", "method", "g"), ("deleted", "method", "h")]
+    assert listed[1] == listed[0]
 
 
 def test_a_commit_is_no_number(tmp_path: Path) -> None:

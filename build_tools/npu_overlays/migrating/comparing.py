@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from npu_overlays.changes.compare import FileChange
@@ -115,7 +115,7 @@ def _version(ledger: Ledger, version: ListedVersion, done: Done) -> tuple[list[F
     findings: list[Finding] = []
     right = 0
     seen: set[tuple[str, str]] = set()
-    for listed in version.files:
+    for listed in _joined(version.files, done):
         units = _units(listed, done, seen)
         seen |= {(patch, change.path) for patch, change in units}
         where = f"{ledger.file}:{listed.line}"
@@ -131,6 +131,18 @@ def _version(ledger: Ledger, version: ListedVersion, done: Done) -> tuple[list[F
             what = f"the patch {patch} of {done.patches.name}"
             findings.append(Finding(kind="not listed", where=str(done.patches.folder / patch), what=what))
     return findings, right
+
+
+def _joined(files: Iterable[ListedFile], done: Done) -> list[ListedFile]:
+    """Return what is listed, a patch that is listed more than once as one."""
+    found: dict[object, ListedFile] = {}
+    for number, one in enumerate(files):
+        patch = next((name for name in done.changes if one.name in (name, name.removesuffix(".patch"))), None)
+        # What is called after a file may be another one each time.
+        key = number if patch is None else patch
+        known = found.get(key)
+        found[key] = replace(known, entries=(*known.entries, *one.entries)) if known else one
+    return list(found.values())
 
 
 def _units(listed: ListedFile, done: Done, seen: set[tuple[str, str]]) -> list[tuple[str, FileChange]]:

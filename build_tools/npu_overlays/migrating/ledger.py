@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -12,6 +12,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import Node
 
 from npu_overlays.errors import ConfigError, Problem
+
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +70,9 @@ class Ledger:
     current: tuple[tuple[str, str, int], ...]
 
     def version(self, repo: str, folder: str) -> ListedVersion | None:
-        """Return what is listed of a folder of patches."""
-        return next((one for one in self.versions if (one.repo, one.folder) == (repo, folder)), None)
+        """Return what is listed of a folder of patches, wherever it is."""
+        found = [one for one in self.versions if (one.repo, one.folder) == (repo, folder)]
+        return replace(found[0], files=tuple(file for one in found for file in one.files)) if found else None
 
 
 def read_ledger(file: Path) -> Ledger:
@@ -114,7 +117,7 @@ class _Reader:
         return ListedVersion(
             repo=repo,
             revision=self._text(node, "rev"),
-            folder=self._text(node, "dir"),
+            folder=self._text(node, "dir").rstrip("/"),
             line=_line(node),
             files=tuple(self._listed(one) for one in self._items(node, "files", required=True)),
         )
@@ -144,16 +147,36 @@ class _Reader:
         )
 
     def _values(self, node: Node) -> dict[str, Node]:
-        """Return what a mapping says; notes a node that is none, and a key that is there twice."""
+        """Return what a mapping says, what it takes from others by ``<<`` included.
+
+        Notes a node that is no mapping, and a key that is there twice.
+        """
+        found: dict[str, Node] = {}
+        pending, seen = [node], set[int]()
+        while pending:
+            one = pending.pop(0)
+            if id(one) not in seen:
+                seen.add(id(one))
+                own, merged = self._said(one)
+                # What stands here counts, and of several that are merged the first.
+                found = {**own, **found}
+                pending = [*merged, *pending]
+        return found
+
+    def _said(self, node: Node) -> tuple[dict[str, Node], list[Node]]:
+        """Return what a mapping says itself, and the mappings that it takes more from."""
+        found: dict[str, Node] = {}
+        merged: list[Node] = []
         if _kind(node) != "mapping":
             self._wrong(node, "must be keys with values")
-            return {}
-        found: dict[str, Node] = {}
-        for key, value in node.value:
+        for key, value in node.value if _kind(node) == "mapping" else ():
+            if str(key.tag) == _MERGE:
+                merged += value.value if _kind(value) == "sequence" else [value]
+                continue
             if str(key.value) in found:
                 self._wrong(key, f"says `{key.value}` twice")
             found[str(key.value)] = value
-        return found
+        return found, merged
 
     def _items(self, node: Node, key: str, *, required: bool = False) -> list[Node]:
         value = self._values(node).get(key)

@@ -81,6 +81,10 @@ def _for_one_project(sets: Sequence[PatchSet], asked: Request) -> Iterator[Probl
 def _request(one: PatchSet, ledger: Ledger | None, asked: Request, root: Path) -> Request:
     version = ledger.version(one.project, one.revision) if ledger else None
     revision = version.revision if version else one.revision
+    if version and ledger and _contradicts(revision, one.revision):
+        what = f"says that {one.name} is for {revision}, another commit than the folder is called after"
+        where = f"{ledger.file}:{version.line}"
+        raise UsageError(Problem(where=where, what=what, fix="correct the one that is wrong"))
     known = readable(root, one.project)
     same = next((other for other in known if _is_pinned(other, revision)), None)
     base = same or next(iter(known), None)
@@ -97,6 +101,12 @@ def _request(one: PatchSet, ledger: Ledger | None, asked: Request, root: Path) -
     if _SHORT_ID.fullmatch(revision) and not _ID.fullmatch(revision):
         return replace(request, commit=_whole(one, revision, request))
     return _by_name(request, revision)
+
+
+def _contradicts(revision: str, folder: str) -> bool:
+    """Return whether two names are ids of commits, whole or not, and of different ones."""
+    ids = all(_ID.fullmatch(name) or _SHORT_ID.fullmatch(name) for name in (revision, folder))
+    return ids and not (revision.startswith(folder) or folder.startswith(revision))
 
 
 def _is_pinned(overlay: Overlay, revision: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.errors import MessageError
+from email.header import decode_header, make_header
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
@@ -123,6 +125,8 @@ def _reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
     for text in (reason.why, reason.forwarded, reason.drop_when):
         if found := unwritable(text):
             yield f"holds {found} in its reason", "write plain text"
+        if "\N{REPLACEMENT CHARACTER}" in text:
+            yield "gives its reason in another encoding than UTF-8", "save it as UTF-8"
     if meant := fault(reason.drop_when):
         yield meant
 
@@ -134,6 +138,15 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
     # A long subject goes on in lines that begin with white space.
     subject = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+(?:\n[ \t].+)*)", header, re.MULTILINE)
     prose = [line.strip() for line in header.splitlines() if line.strip() and not _NO_PROSE.match(line)]
-    why = fields.get("why") or fields.get("description") or (subject.group(1) if subject else "") or "".join(prose[:1])
+    title = _decoded(subject.group(1)) if subject else ""
+    why = fields.get("why") or fields.get("description") or title or "".join(prose[:1])
     drop_when = fields.get("drop-when") or bounds.drop_when
     return Reason(why=" ".join(why.split()), forwarded=fields.get("forwarded", ""), drop_when=drop_when)
+
+
+def _decoded(subject: str) -> str:
+    """Return the subject of a mail, in which git and others write in ASCII what is not."""
+    try:
+        return str(make_header(decode_header(subject))) if "=?" in subject else subject
+    except (LookupError, ValueError, MessageError):  # it only looks so
+        return subject
