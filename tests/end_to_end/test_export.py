@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.checkout.messages import message
+from npu_overlays.checkout.units import Unit
+from npu_overlays.overlay.operations import Reason
+from support.environment import Environment
 from support.overlays import edit
+from support.upstreams import make_upstream
 
 from .sample import Sample
 from .test_checkout import checked_out, files, git
@@ -56,6 +61,43 @@ def test_the_same_overlay_gives_the_same_patches(locked: Sample, tmp_path: Path)
     )
     second = sorted((tmp_path / "two").iterdir())
     assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
+
+
+LONG = "is what stands at the beginning of a reason that is too long for the subject of a message"
+
+
+def says(why: str, target: str) -> str:
+    unit = Unit(action="edited", targets=(target,), paths=(), file="a.py", layer="", reason=Reason(why=why), items=())
+    return message([unit])
+
+
+def test_whatever_a_reason_or_a_name_is_like_a_mail_keeps_it(environment: Environment, tmp_path: Path) -> None:
+    """Git takes headers from the body of a mail, and what looks like a reply or a tag from its subject."""
+    starts = ("From: A <a@b>", "Subject: x", "Date: Mon, 1 Jan 2001 00:00:00 +0000", "[PATCH] x", ">From me", "diff -u")
+    messages = [says(f"{start} {LONG}", "a.py:f") for start in starts]
+    messages += [says("三倍才对", name) for name in ("a/b.py:re", "a/[id].yaml")]
+    upstream, base = make_upstream(tmp_path / "upstream", environment, {"a": b""})
+    environment.succeed("git", "clone", "--quiet", upstream.path, tmp_path / "clone")
+    for number, text in enumerate(messages):
+        (upstream.path / "a").write_text(str(number), "utf-8")
+        (tmp_path / "message").write_text(text, "utf-8")
+        upstream.git("commit", "--quiet", "--all", "--file", str(tmp_path / "message"))
+    upstream.git("format-patch", "--quiet", f"--output-directory={tmp_path / 'mails'}", f"{base}..")
+    mails = sorted(map(str, (tmp_path / "mails").iterdir()))
+    environment.succeed("git", "-C", tmp_path / "clone", "am", "--quiet", *mails)
+    logs = [
+        environment.succeed("git", "-C", folder, "log", "--format=%an %ad %B", f"{base}..").out
+        for folder in (upstream.path, tmp_path / "clone")
+    ]
+    assert logs[0] == logs[1]
+
+
+def test_a_reason_without_spaces_is_seen_in_the_subject() -> None:
+    subject, _, body = says("这里三倍才对，" * 20, "a.py:scale").partition("\n")
+    assert subject.startswith("scale: 这里三倍才对，这里三倍才对，")
+    assert len(subject) <= 72
+    assert "这里三倍才对，" * 20 in body
+    assert says("w", f"a.py:{'x' * 100}").startswith("x" * 70 + " …\n")
 
 
 @pytest.mark.parametrize("name", ["Engine.start", "src/lib/core.py:Engine.start"])

@@ -14,6 +14,12 @@ OPERATION = "Overlay-Operation"
 TARGET = "Overlay-Target"
 FILE = "Overlay-File"
 _WIDTH = 72
+_MORE = " …"
+# What `git am` takes from the beginning of a subject.
+_DROPPED = re.compile(r"re:|\[|:", re.IGNORECASE)
+# In a mail, a line of the body that looks like the beginning of a diff would end the message, and one that looks like a
+# header would be one.
+_READ = re.compile(r"^(?=---|diff |Index: |>?From |(?:From|Subject|Date):|\[PATCH\])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +43,22 @@ def message(units: Sequence[Unit]) -> str:
     """Return the message of a commit: the reason, and in trailers what was done to what, and which file says so."""
     first = units[0]
     subject = f"{_leaf(first)}: {_line(first.reason.why)}"
-    short = textwrap.shorten(subject, _WIDTH, placeholder=" …")
+    short = _shortened(subject)
     body = [_wrapped(one.reason.why) for one in units] if len(units) > 1 or short != subject else []
     return "\n\n".join([short, *dict.fromkeys(body), "\n".join(_trailers(units))]) + "\n"
 
 
 def _leaf(unit: Unit) -> str:
-    """Return the symbol, or the name of the file, without what is around it."""
+    """Return the symbol, or the name of the file, without what is around it unless `git am` would take it away."""
     name = unit.name
-    return name.rpartition(":")[2] if ":" in name and not name.endswith(":*") else name.rpartition("/")[2]
+    leaf = name.rpartition(":")[2] if ":" in name and not name.endswith(":*") else name.rpartition("/")[2]
+    return name if _DROPPED.match(f"{leaf}:") else leaf
+
+
+def _shortened(subject: str) -> str:
+    short = textwrap.shorten(subject, _WIDTH, placeholder=_MORE)
+    # Not everybody puts spaces between words.
+    return short if len(short) > _WIDTH // 2 or short == subject else subject[: _WIDTH - len(_MORE)].rstrip() + _MORE
 
 
 def _line(text: str) -> str:
@@ -54,8 +67,7 @@ def _line(text: str) -> str:
 
 def _wrapped(text: str) -> str:
     lines = textwrap.wrap(_line(text), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    # A line of the body that looks like the beginning of a diff would end the message in a mail.
-    return "\n".join(re.sub(r"^(?=---|diff |Index: |From )", " ", line) for line in lines)
+    return "\n".join(_READ.sub(" ", line) for line in lines)
 
 
 def _trailers(units: Sequence[Unit]) -> Iterator[str]:
