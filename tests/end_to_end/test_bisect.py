@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_overlays.checkout.reducing import smallest
+from npu_overlays.checkout.workplace import Workplace
+from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
 from support.overlays import edit
 
@@ -75,6 +79,74 @@ def test_a_command_that_is_not_there_is_refused(locked: Sample) -> None:
     done = bisected(locked, "no-such-command")
     assert done.code == 2
     assert "no-such-command: cannot be run: No such file or directory" in done.err
+
+
+@pytest.mark.thorough
+def test_a_command_that_ends_now_so_and_now_so_is_refused(locked: Sample) -> None:
+    """It fails at the first run, and then at every third: at that with the one operation that it seems to fail with."""
+    count = locked.folder / "count"
+    count.write_text("0", "utf-8")
+    script = f'n=$(cat "{count}"); n=$((n + 1)); echo $n > "{count}"; test $n -ne 1 && test $((n % 3)) -ne 0'
+    done = bisected(locked, "sh", "-c", script)
+    assert done.code == 2
+    assert "and does not when it is run again" in " ".join(done.err.split())
+
+
+@pytest.mark.thorough
+def test_what_a_command_writes_changes_nothing_and_a_signal_is_named(locked: Sample) -> None:
+    script = 'r=0; grep -q "value \\* 3" src/lib/core.py && r=9; sed -i s/value/v/ src/lib/core.py; kill -$r $$'
+    done = bisected(locked, "sh", "-c", script)
+    assert done.code == 0, done.err
+    assert "fails with 1 operation alone" in done.out
+    assert "it then is ended by signal 9" in done.out
+
+
+def tree(**changed: bytes | None) -> PatchedTree:
+    content = {"a": b"a", "b/c": b"c", "b/d": b"d"}
+    source = Source(kind="git", repository="", commit="")
+    entries = {path: FileEntry(blob="", executable=path == "b/d") for path in content}
+    return PatchedTree(upstream=SourceTree(entries=entries, content=content, source=source), changed=changed)
+
+
+def held(folder: Path) -> dict[str, tuple[bytes, bool] | None]:
+    """Return every file below a folder, and None for every folder."""
+    return {
+        path.relative_to(folder).as_posix(): (path.read_bytes(), path.lstat().st_mode & 0o777 == 0o755)
+        if path.is_file()
+        else None
+        for path in folder.rglob("*")
+    }
+
+
+MESSES = {
+    "changed": "echo longer > a",
+    "changed to as much, at the same time": "touch -r a ../then; printf x > a; touch -r ../then a",
+    "executable": "chmod +x a",
+    "new": "mkdir -p new/er; touch new/er/x b/y",
+    "deleted": "rm a",
+    "all": 'rm -r "$PWD"',
+    "a folder": "rm a; mkdir a; touch a/x",
+    "a file": "rm -r b; touch b",
+    "a link": "ln -sf ../outside a",
+    "a link to a folder": "rm -r b; ln -s ../beside b",
+    "a link in place of all": 'rm -r "$PWD"; ln -s beside "$PWD"',
+    "unwritable": "chmod a-rwx b",
+}
+
+
+@pytest.mark.parametrize("mess", MESSES.values(), ids=MESSES)
+def test_whatever_was_done_in_a_folder_it_holds_a_tree_and_nothing_else(tmp_path: Path, mess: str) -> None:
+    (tmp_path / "outside").write_bytes(b"stays")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "c").write_bytes(b"stays")
+    folder = tmp_path / "folder"
+    place = Workplace(folder)
+    for after in (tree(), tree(), tree(a=b"other", e=b"e"), tree(a=None), tree()):
+        place.hold(after)
+        expected = {path: (after.after(path), path == "b/d") for path in after.paths()}
+        assert held(folder) == {**expected, "b": None}
+        subprocess.run(["sh", "-c", mess], cwd=folder, check=False, stderr=subprocess.DEVNULL)
+    assert (tmp_path / "outside").read_bytes() == (tmp_path / "beside" / "c").read_bytes() == b"stays"
 
 
 @given(st.integers(1, 40), st.data())

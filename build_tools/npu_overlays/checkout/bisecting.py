@@ -12,11 +12,11 @@ from pathlib import Path
 from npu_overlays.checkout.needing import needed
 from npu_overlays.checkout.reducing import smallest
 from npu_overlays.checkout.units import Unit, only, units_of
-from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.checkout.workplace import Workplace
+from npu_overlays.errors import MergeError, Problem, UsageError, listing
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
-from npu_overlays.tree import PatchedTree
 
 FOLDER = "NPU_OVERLAYS_CHECKOUT"
 # As `git bisect run` reads exit codes.
@@ -57,20 +57,16 @@ class Trial:
         self._command = list(command)
         self._units = units_of(subject.content)
         self._needed = needed(self._units, subject.content.overlay.pin)
-        self._state = PatchedTree(upstream=subject.tree)
+        self._place = Workplace(folder)
         self._known: dict[frozenset[int], int | None] = {}
         self.outputs: dict[frozenset[int], str] = {}
-        subject.tree.unpack(folder)
+        # How often the command was run.
+        self.runs = 0
 
     @property
     def units(self) -> tuple[Unit, ...]:
         """Everything the overlay says."""
         return self._units
-
-    @property
-    def runs(self) -> int:
-        """How often the command was run."""
-        return len(self.outputs)
 
     def whole(self, numbers: Iterable[int]) -> frozenset[int]:
         """Return units with those they need."""
@@ -83,6 +79,10 @@ class Trial:
             self._known[chosen] = self._tried(chosen)
         return self._known[chosen]
 
+    def fails_again(self, numbers: Iterable[int]) -> bool:
+        """Return whether the command fails with some units and what they need when it is run once more."""
+        return bool(self._tried(self.whole(numbers)))
+
     def _tried(self, chosen: frozenset[int]) -> int | None:
         step(f"{len(chosen)} of {len(self._units)}, run {self.runs + 1}")
         units = [self._units[number] for number in sorted(chosen)]
@@ -90,23 +90,11 @@ class Trial:
             applied = apply_overlay(only(self._subject.content, units), self._subject.tree, absent=self._subject.absent)
         except MergeError:
             return None
-        self._write(applied.tree)
+        self._place.hold(applied.tree)
         code, output = self._run()
+        self.runs += 1
         self.outputs[chosen] = output
         return None if code == _CANNOT_TELL else code
-
-    def _write(self, tree: PatchedTree) -> None:
-        """Make the folder what a tree is; only what differs is written."""
-        for path in sorted({*self._state.changed, *tree.changed}):
-            content, file = tree.after(path), self._folder / path
-            if content is None:
-                file.unlink(missing_ok=True)
-            elif content != self._state.after(path) or not file.is_file():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-            if content is not None:
-                file.chmod(0o755 if tree.is_executable(path) else 0o644)
-        self._state = tree
 
     def _run(self) -> tuple[int, str]:
         roots = dict.fromkeys(path[: -len(home)] for path, home in self._subject.content.overlay.pin.homes)
@@ -146,13 +134,15 @@ def bisect(subject: Subject, command: Sequence[str]) -> Bisected:
         command: what to run, in a folder that holds upstream with some of the operations.
 
     Raises:
-        UsageError: the command cannot be run, does not fail with all of them, or fails without any.
+        UsageError: the command cannot be run, does not fail with all of them, fails without any, or ends otherwise when
+            it is run again.
     """
     with tempfile.TemporaryDirectory(prefix="npu-overlays-bisect-") as place:
         trial = Trial(Path(place), subject, command)
         everything = range(len(trial.units))
         _check(trial, everything)
         found = trial.whole(smallest(everything, lambda part: bool(trial.code(part))))
+        _check_again(trial, found)
         return Bisected(
             units=tuple(trial.units[number] for number in sorted(found)),
             runs=trial.runs,
@@ -171,3 +161,16 @@ def _check(trial: Trial, everything: Iterable[int]) -> None:
         what, fix = "fails on upstream itself, without any operation", "see that it finds all it needs there"
         said = trial.outputs.get(frozenset(), "").strip().splitlines()[-1:]
         raise UsageError(Problem(where="the command", what=": ".join([what, *said]), fix=fix))
+
+
+def _check_again(trial: Trial, found: frozenset[int]) -> None:
+    """Refuse a command that ends now so and now so: what was found with it says nothing."""
+    named = listing(target for number in sorted(found) for target in trial.units[number].targets)
+    if not trial.fails_again(found):
+        what = f"failed with {named}, and does not when it is run again"
+    elif trial.fails_again(()):
+        what = f"was found to fail with {named}; run again on upstream itself, without any operation, it fails too"
+    else:
+        return
+    fix = "see that it depends on nothing else: chance, time, or what it left elsewhere"
+    raise UsageError(Problem(where="the command", what=what, fix=fix))

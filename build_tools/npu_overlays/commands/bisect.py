@@ -26,9 +26,12 @@ upstream with a part applied, as a checkout does: as its working folder, in
 $NPU_OVERLAYS_CHECKOUT, and first in PYTHONPATH.
 
 Exit codes are read as `git bisect run` does: 0 passes, 125 cannot tell, 126 and
-127 end it, any other fails. The command has to fail with the whole overlay, and
-to pass on upstream itself. A part that could not run is not tried, and whatever
-an operation needs is applied with it and named with it.
+127 end it, any other fails, as does being ended by a signal. The command has to
+fail with the whole overlay, and to pass on upstream itself. A part that could
+not run is not tried, and whatever an operation needs is applied with it and
+named with it. Each run begins in a folder that holds the part and nothing else,
+whatever was written there before, and what was found is run again: a command
+that then ends otherwise is refused.
 
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol.py
@@ -73,9 +76,13 @@ def _run(options: Options, console: Console) -> int:
     for unit in found.units:
         console.line(f"  {unit.action:<9} {', '.join(unit.targets)}  [{unit.file}]")
         console.line(f"            {' '.join(unit.reason.why.split())}", style="dim")
-    console.line(f"it then exits with {found.code}, and says:")
+    console.line(f"it then {_ended(found.code)}, and says:")
     console.raw(found.output.rstrip("\n") + "\n")
     return 0
+
+
+def _ended(code: int) -> str:
+    return f"exits with {code}" if code >= 0 else f"is ended by signal {-code}"
 
 
 def _as_json(name: str, found: Bisected, options: Options) -> dict[str, object]:
