@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -28,8 +30,40 @@ def event_folder(place: Path) -> Path | None:
     return folders[0] if folders else None
 
 
-def read_events(place: Path, collector: Collector) -> None:
-    """Read an event file, or all of a folder; raises `RecipeError` where TensorBoard's package is not installed."""
+class _Losses(logging.Handler):
+    """Counts the files that TensorBoard cannot read to their end, which it says to its log alone."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.files: set[object] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take what is said of a file."""
+        if record.msg.startswith("Truncated record"):
+            self.files.add(record.args[0] if isinstance(record.args, tuple) else None)
+
+
+@contextmanager
+def _listening() -> Iterator[_Losses]:
+    log, losses = logging.getLogger("tensorboard"), _Losses()
+    before = log.level, log.propagate
+    log.addHandler(losses)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    try:
+        yield losses
+    finally:
+        log.removeHandler(losses)
+        log.setLevel(before[0])
+        log.propagate = before[1]
+
+
+def read_events(place: Path, collector: Collector) -> list[str]:
+    """Read an event file, or all of a folder; returns notes on what was cut off.
+
+    Raises:
+        RecipeError: TensorBoard's package is not installed.
+    """
     try:
         # It takes a second, and is needed for this form alone.
         from tensorboard.backend.event_processing import event_accumulator as reading  # noqa: PLC0415
@@ -37,10 +71,10 @@ def read_events(place: Path, collector: Collector) -> None:
         what = f"is read by the package tensorboard, which cannot be imported: {error}"
         fix = "pip install 'npu-recipes[tensorboard]'"
         raise RecipeError(Problem(where=str(place), what=what, fix=fix)) from error
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)
     # By itself it keeps a sample of the values, and drops in silence what a resumed run has logged again.
     events = reading.EventAccumulator(str(place), size_guidance={reading.SCALARS: 0}, purge_orphaned_data=False)
-    events.Reload()
+    with _listening() as losses:
+        events.Reload()
     found = [
         (event.wall_time, event.step, tag, event.value)
         for tag in events.Tags()[reading.SCALARS]
@@ -49,3 +83,7 @@ def read_events(place: Path, collector: Collector) -> None:
     for _, step, tag, value in sorted(found, key=lambda one: one[0]):
         collector.record(step)
         collector.add(tag, value)
+    lost = len(losses.files)
+    return (
+        [f"{lost} event files cannot be read to their end: cut off or damaged, and the rest left out"] if lost else []
+    )

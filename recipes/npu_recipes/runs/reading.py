@@ -79,8 +79,7 @@ def read_run(name: str) -> Run:
 def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
     """Read a file by the first form that fits; returns that form and notes."""
     if folder := events.event_folder(place):
-        events.read_events(folder, collector)
-        return events.FORM, []
+        return events.FORM, events.read_events(folder, collector)
     if place.is_dir():
         what = "is a folder without event files of TensorBoard"
         raise RecipeError(Problem(where=str(place), what=what, fix="name a file in it"))

@@ -44,6 +44,18 @@ def test_a_folder_and_its_file_give_the_numbers(tmp_path: Path) -> None:
         assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
 
 
+@pytest.mark.parametrize("damage", ["cut off", "damaged"])
+def test_a_file_that_is_cut_off_is_told_of(tmp_path: Path, damage: str) -> None:
+    (file,) = write_events(tmp_path, RECORDS).iterdir()
+    content = bytearray(file.read_bytes())
+    content[-20:] = b"" if damage == "cut off" else b"x" * 20
+    file.write_bytes(content)
+    run = read(tmp_path)
+    assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
+    assert len(run.metrics["train/loss"].steps) == len(RECORDS) - 1
+    assert run.notes == ("1 event files cannot be read to their end: cut off or damaged, and the rest left out",)
+
+
 @pytest.mark.parametrize("purge", [None, 5])
 def test_a_resumed_run_has_two_files_in_its_folder(tmp_path: Path, purge: int | None) -> None:
     write_events(tmp_path, log(range(1, 9)), start=1.7e9)
