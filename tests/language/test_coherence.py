@@ -192,14 +192,15 @@ def test_an_import_is_seen_however_it_is_spaced(tmp_path: Path) -> None:
     ]
 
 
-def test_an_object_that_is_asked_for_something_of_its_own_excuses_nothing(tmp_path: Path) -> None:
-    app = """
-        from lib import core
-        def use(self):
-            if hasattr(self, "done"):
-                return None
-            return core.atend(1)
-    """
+@pytest.mark.parametrize(
+    "body",
+    [
+        'if hasattr(self, "done"): return None; return core.atend(1)',
+        "model = use(lib.__version__); return core.atend(1) if model else None",
+    ],
+)
+def test_what_asks_the_other_distribution_nothing_excuses_nothing(tmp_path: Path, body: str) -> None:
+    app = "import lib\nfrom lib import core\n\n\ndef use(self):\n    " + body.replace("; ", "\n    ") + "\n"
     assert _told(_together(tmp_path, {"app/own.py": app})) != []
 
 

@@ -114,6 +114,13 @@ def test_a_patch_that_is_upstream_already_is_refused(environment: Environment) -
     assert _refused(diff, after) == ["is already upstream; delete it"]
 
 
+def test_a_patch_that_another_one_made_needless_is_refused(environment: Environment) -> None:
+    after = {"pkg/a.py": b"x = 1\n"}
+    patch = read_patch(_patch(git_diff(environment, UPSTREAM, after)))
+    with pytest.raises(MergeError, match=r"is done already, by what comes before it\n    fix: delete it"):
+        apply_patch(patch, patched(UPSTREAM, after), absent=frozenset())
+
+
 def test_a_patch_of_what_is_not_there_is_refused(environment: Environment) -> None:
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
     (message,) = _refused(diff, {"pkg/b.yaml": b""})

@@ -79,8 +79,15 @@ def _bound(node: ast.AST, module: str, *, package: bool) -> Iterator[tuple[str, 
 
 def _conditions(node: ast.AST, known: set[str]) -> Iterator[str]:
     """Yield the names that a statement makes stand for what depends on versions, or on what is there."""
-    if isinstance(node, ast.Assign) and _is_condition(node.value, known):
+    if isinstance(node, ast.Assign) and _is_answer(node.value) and _is_condition(node.value, known):
         yield from (one.id for one in node.targets if isinstance(one, ast.Name))
+
+
+def _is_answer(value: ast.expr) -> bool:
+    """Return whether a value may be the answer to such a question, and is not only made with one."""
+    if isinstance(value, ast.Call):
+        return _leaf(value.func) in _ASKING or "version" in _leaf(value.func).lower()
+    return isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name))
 
 
 def _is_condition(test: ast.AST, conditions: set[str]) -> bool:

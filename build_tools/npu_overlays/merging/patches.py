@@ -58,7 +58,7 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
                 (root / path).write_bytes(content)
                 (root / path).chmod(0o755 if tree.is_executable(path) else 0o644)
         excluded = [f"--exclude={path}" for path in patch.paths if path in absent]
-        _git_apply(patch, root, excluded, before)
+        _git_apply(patch, root, excluded, tree)
         after = {path: (root / path).read_bytes() if (root / path).is_file() else None for path in paths}
         modes = {path: (root / path).stat().st_mode for path, content in after.items() if content is not None}
     changed = {path: content for path, content in after.items() if content != before[path]}
@@ -98,7 +98,7 @@ def _places(hunk: Hunk, lines: list[bytes]) -> list[int]:
     ]
 
 
-def _git_apply(patch: PatchFile, root: Path, excluded: list[str], before: Mapping[str, bytes | None]) -> None:
+def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedTree) -> None:
     content, options = patch.source.content, (f"-p{patch.strip}", *excluded)
     try:
         git.apply(content, root, *options)
@@ -109,8 +109,9 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], before: Mappin
         except ProcessError:
             pass
         else:
-            what, fix = "is already upstream", "delete it"
-        if other := _other_line_ends(patch, before):
+            ours = tree.changed.keys() & set(patch.paths)
+            what, fix = "is done already, by what comes before it" if ours else "is already upstream", "delete it"
+        if other := _other_line_ends(patch, {path: tree.after(path) for path in patch.paths}):
             fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
         elif _fits_with_fuzz(content, root, options):
             fix = f"only with fuzz, passing over lines around it, it would fit: see where it belongs, and {fix}"
