@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import write_whole
 from npu_recipes.reporting.data import as_data
 from npu_recipes.reporting.text import report
-from npu_recipes.runs import read_groups
+from npu_recipes.runs import Run, read_groups
 
 _DESCRIPTION = """\
 Compare what two runs logged: align them by step and give, for every metric,
@@ -121,6 +121,8 @@ def _steps(text: str, problems: list[Problem]) -> tuple[int | None, int | None]:
 def _run(options: Options, console: Console) -> int:
     console.step("reading")
     reference, run = read_groups(options.reference, options.run)
+    if options.html:
+        _refuse_overwriting(options.html, [*reference, *run])
     comparison = compare(reference, run, options.limits, steps=options.steps)
     if options.html:
         _write_page(options.html, comparison, console)
@@ -130,6 +132,13 @@ def _run(options: Options, console: Console) -> int:
         report(comparison, console, everything=options.all)
         console.problems(comparison.problems)
     return _CODES[comparison.verdict]
+
+
+def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:
+    """Refuse a page that would take the place of a run, as where an option swallowed its name."""
+    places = [Path(name) for run in runs for name in (run.name, run.name.partition("#")[0])]
+    if file.is_file() and any(place.is_file() and place.samefile(file) for place in places):
+        raise RecipeError(Problem(where=f"--html {file}", what="is one of the runs", fix="name another file"))
 
 
 def _write_page(file: Path, comparison: Comparison, console: Console) -> None:

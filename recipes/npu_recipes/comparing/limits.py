@@ -7,7 +7,7 @@ of reinforcement learning. The loss of a policy is no such loss: it is a small n
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,14 +67,15 @@ def read_limit(text: str) -> Limit:
 def read_limits(file: Path) -> list[Limit]:
     """Read a YAML file that maps patterns to limits; raises `RecipeError` with all that is wrong in it."""
     try:
-        stated = yaml.safe_load(file.read_text("utf-8"))
+        text = file.read_text("utf-8")
+        stated = yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RecipeError(Problem(where=str(file), what=f"cannot be read: {' '.join(str(error).split())}")) from error
     if not isinstance(stated, dict):
         fix = "write a line `NAME: 4%` for each metric"
         raise RecipeError(Problem(where=str(file), what="is no mapping of metrics to limits", fix=fix))
     limits: list[Limit] = []
-    problems: list[Problem] = []
+    problems = list(_twice(file, text))
     for pattern, value in stated.items():
         try:
             limits.append(_limit(str(pattern), _NONE if value is None else str(value), f"{file}: {pattern}"))
@@ -83,6 +84,14 @@ def read_limits(file: Path) -> list[Limit]:
     if problems:
         raise RecipeError(problems)
     return limits
+
+
+def _twice(file: Path, text: str) -> Iterator[Problem]:
+    """Yield what is stated more than once, of which YAML gives the last."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    keys = [key.value for key, _ in root.value] if root else []
+    for name in dict.fromkeys(key for key in keys if keys.count(key) > 1):
+        yield Problem(where=f"{file}: {name}", what="has more than one limit", fix="leave one of them")
 
 
 def unused(limits: Sequence[Limit], metrics: Iterable[str]) -> list[Limit]:

@@ -95,8 +95,9 @@ def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
 
 
 def _is_there(name: str | Path) -> bool:
+    """Return whether a name is that of a file or folder, which one that is empty is not."""
     try:
-        return Path(name).exists()
+        return bool(name) and Path(name).exists()
     except OSError:  # longer than a name can be, as that of a group of many files is
         return False
 

@@ -140,6 +140,13 @@ def test_a_page_is_written_whole_and_asks_for_nothing(gpu: Path, tmp_path: Path)
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
+def test_a_page_takes_no_runs_place(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = gpu.read_bytes()
+    assert compare(gpu, npu(tmp_path), "--html", tmp_path / "." / gpu.name) == 2
+    assert "is one of the runs" in capsys.readouterr().err
+    assert gpu.read_bytes() == before
+
+
 def test_a_page_is_written_whatever_bytes_a_name_has(gpu: Path, tmp_path: Path) -> None:
     """As in a file name of GBK, or in a name that was cut in the middle of a character."""
     name = os.fsdecode(b"\xc4\xe3.jsonl")

@@ -61,10 +61,10 @@ def test_a_file_of_limits(tmp_path: Path) -> None:
 
 def test_all_that_is_wrong_in_a_file_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "limits.yaml"
-    file.write_text("a: much\nb: 4%\nc: -1\n", "utf-8")
+    file.write_text("a: much\nb: 4%\nc: -1\nb: 40%\n", "utf-8")
     with pytest.raises(RecipeError) as caught:
         read_limits(file)
-    assert [problem.where.rpartition(": ")[2] for problem in caught.value.problems] == ["a", "c"]
+    assert [problem.where.rpartition(": ")[2] for problem in caught.value.problems] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize("content", ["- a", "a: [", "4%", "\x00"])

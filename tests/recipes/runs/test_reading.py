@@ -170,6 +170,12 @@ def test_a_group_may_be_longer_than_the_name_of_a_file(tmp_path: Path, monkeypat
     assert [run.name for run in runs] == names
 
 
+def test_an_empty_name_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecipeError, match="'': names no file"):
+        read_groups("")
+
+
 def test_groups_are_patterns_lists_and_files(tmp_path: Path) -> None:
     for name in ("a-1.log", "a-2.log", "b,1.log"):
         write_console(tmp_path / name, RECORDS)
