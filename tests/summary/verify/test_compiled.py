@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import py_compile
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ def test_a_second_process_finds_what_this_one_finds(
     candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert compiled.stale(candidates) == expected(candidates)
-    monkeypatch.setattr(compiled.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     found = compiled.comparison(candidates)
     monkeypatch.setattr(compiled, "stale", None)
     assert found() == expected(candidates)
@@ -48,7 +49,7 @@ def test_a_second_process_finds_what_this_one_finds(
 def test_without_a_python_to_start_it_is_done_here(
     candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch, executable: str
 ) -> None:
-    monkeypatch.setattr(compiled.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(sys, "executable", executable)
     assert compiled.comparison(candidates)() == expected(candidates)
 
@@ -59,9 +60,9 @@ def test_no_process_is_started_where_it_gains_nothing(
 ) -> None:
     begun: list[object] = []
     monkeypatch.setattr(compiled, "_start", begun.append)
-    monkeypatch.setattr(compiled.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
     compiled.comparison(candidates[:number])()
     assert not begun
-    monkeypatch.setattr(compiled.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     compiled.comparison(candidates)()
     assert begun
