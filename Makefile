@@ -48,7 +48,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals mutate reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals mutate sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -101,6 +101,9 @@ rivals: $(VENV)/installed-bench  ## measure other ways to the same installed whe
 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
+
+sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its history, and run upstream's own tests there; SAMPLED="--commits ID" tries one
+	PYTHONPATH=lab $(RUN)/python -m sampled $(SAMPLED)
 
 reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not matter, write docs/reproducibility.md
 	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))

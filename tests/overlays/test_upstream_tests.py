@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.upstream_tests import Side, Suite, compare
+from upstream_tests import Side, Suite, compare
 
 pytestmark = pytest.mark.slow
 

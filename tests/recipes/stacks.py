@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Torch, Unavailable
-from support.verl_stacks import Stack
+from verl_stacks import Stack
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Torch, Unavailable
-from support.upstream_tests import Side, Suite, compare
+from upstream_tests import Side, Suite, compare
 
 # Overlays, and the commit whose tests are run where it is not the overlay's own.
 OVERLAYS = {"transformers@8365f70": "", "transformers@91393fe": "155fd926d25bcc556bb53550ad853fc7f4e24d73"}

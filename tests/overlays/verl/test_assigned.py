@@ -21,7 +21,7 @@ import pytest
 from environments import Installations, Unavailable
 from npu_overlays.syntax.parsing import parsed
 from npu_summary.changes import Changes
-from support.verl_stacks import STACKS, Stack
+from verl_stacks import STACKS, Stack
 
 pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
 

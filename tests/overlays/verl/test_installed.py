@@ -17,8 +17,8 @@ import pytest
 
 from environments import Installations, Torch, Unavailable
 from environments.once import once
-from support.upstream_tests import passed, read_outcomes, read_skipped
-from support.verl_stacks import STACKS, Stack
+from upstream_tests import passed, read_outcomes, read_skipped
+from verl_stacks import STACKS, Stack
 
 CASES = Path(__file__).parent / "cases"
 # What one process runs: files of cases that have the same stand-ins for packages, and whether it has an NPU.

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Unavailable, torch_environment
-from support.upstream_tests import Side, Suite, compare
-from support.verl_stacks import STACKS, Stack
+from upstream_tests import Side, Suite, compare
+from verl_stacks import STACKS, Stack
 
 # What verl's tests need beside what verl needs.
 REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")

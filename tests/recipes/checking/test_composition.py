@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from npu_recipes.catalogue import load, names
-from support.verl_stacks import STACKS, Stack
+from verl_stacks import STACKS, Stack
 
 from ..stacks import Recipes, installed
 

@@ -10,7 +10,7 @@ import pytest
 
 from environments.once import once
 from npu_recipes.launching.curve import read_curve
-from support.verl_stacks import STACKS
+from verl_stacks import STACKS
 
 from ..stacks import Recipes, installed
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 # One that hangs ends like any other that fails; a run that does not end at all is an error.
 SECONDS_PER_TEST, SECONDS_PER_RUN = 600, 3000
 # A file that cannot be imported is one more outcome to compare, and no reason to leave out the others.
-OPTIONS = ("-q", "--continue-on-collection-errors", "-p", "no:cacheprovider", "--timeout", str(SECONDS_PER_TEST))
+OPTIONS = ("-q", "--continue-on-collection-errors", "-p", "no:cacheprovider")
 _OWN = ("PYTEST_", "COV_", "PYTHON", "HF_")
 
 
@@ -40,16 +40,19 @@ class Suite:
         checkout: folder with the tests and whatever else of upstream's repository they read.
         arguments: pytest's: which tests, and further options; pytest-timeout must be installed.
         variables: environment variables they are run with.
+        seconds_per_test: how long each may take.
     """
 
     checkout: Path
     arguments: Sequence[str]
     variables: Mapping[str, str] | None = None
+    seconds_per_test: int = SECONDS_PER_TEST
 
     def outcomes(self, side: Side, folder: Path) -> dict[str, str]:
         """Return how each test ends: passed or skipped, or failure or error with the first word of what went wrong.
 
-        They are run from a new folder as if it were upstream's repository.
+        They are run from a new folder as if it were upstream's repository; raises `RuntimeError` where pytest ends
+        without a report, and `TimeoutExpired` where it does not end.
         """
         # Under names of its own, which some look for from where they lie, without another copy of the bytes.
         shutil.copytree(self.checkout, folder, copy_function=os.link)
@@ -57,7 +60,8 @@ class Suite:
             (folder / name).symlink_to(installed)
         self._run(side, folder)
         report = folder / "report.xml"
-        assert report.is_file(), (folder / "log").read_text("utf-8", "replace")[-10000:]
+        if not report.is_file():
+            raise RuntimeError((folder / "log").read_text("utf-8", "replace")[-10000:])
         return read_outcomes(report)
 
     def of(self, tests: Sequence[str]) -> Suite:
@@ -78,9 +82,10 @@ class Suite:
         }
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
         # A file and no pipe: what a killed test leaves running would keep a pipe open.
+        options = (*OPTIONS, "--timeout", str(self.seconds_per_test), "--junitxml=report.xml")
         with (folder / "log").open("w") as log:
             subprocess.run(
-                [str(side.python), "-m", "pytest", *OPTIONS, "--junitxml=report.xml", *self.arguments],
+                [str(side.python), "-m", "pytest", *options, *self.arguments],
                 cwd=folder,
                 env={**kept, **own, **(self.variables or {})},
                 stdout=log,

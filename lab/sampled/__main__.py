@@ -1,0 +1,112 @@
+"""Sampled commits of upstream → a table of what `port` made of an overlay there, and of what upstream's tests say.
+
+Each overlay is ported to commits out of the range after it, with every proposal of `npu-overlays port` accepted,
+and what is left to a person left out. Upstream's own tests for CPU, as they are at that commit, are then run over
+upstream and over the patched tree: each has to end the same. What ends otherwise is tried a second time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from environments import ROOT, Unavailable
+from npu_overlays.choice import Choice, choice_from
+from npu_overlays.console import Console
+from npu_overlays.errors import OverlayError
+from npu_overlays.progress import about, step, told_to
+from sampled.porting import port
+from sampled.sampling import RANGES, Range, Sample, samples
+from sampled.table import HEADINGS, WIDTHS, Tried, as_json, cells
+from sampled.trying import Laboratory
+
+_EPILOG = """\
+exit codes: 0 nothing ends otherwise; 1 something does, or a port cannot be locked; 2 no repository or no package index
+answers, or what was asked for is wrong
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try all samples, print what came of them; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    console = Console(json_output=options.json)
+    with console, told_to(console.step), tempfile.TemporaryDirectory(prefix="npu-overlays-sampled-") as scratch:
+        try:
+            found = []
+            for one in _tried(options, (options.keep or Path(scratch)).absolute()):
+                found.append(one)
+                if not options.json:
+                    _tell(console, one, first=len(found) == 1)
+        except (OverlayError, Unavailable) as error:
+            console.notice(str(error))
+            return 2
+    if options.json:
+        console.json(as_json(found))
+    else:
+        console.line(f"{len(found)} commits, {sum(not one.is_right for one in found)} of them not as they should be")
+    return int(not all(one.is_right for one in found))
+
+
+def _tell(console: Console, one: Tried, *, first: bool) -> None:
+    for row in (*((HEADINGS,) if first else ()), cells(one)):
+        console.line("  ".join(cell.ljust(width) for cell, width in zip(row, WIDTHS, strict=True)).rstrip())
+    for line in (*one.ported.problems, *one.differences):
+        console.line(f"    {line}", style="red")
+
+
+def _tried(options: argparse.Namespace, work: Path) -> Iterator[Tried]:
+    root, ranges = options.overlays.absolute(), options.range or RANGES
+    listed, choice = samples(root, ranges, choice_from(os.environ), every=options.every, named=options.commits or ())
+    laboratory = Laboratory(folder=work / "environments", python=options.python, clusters=options.clusters)
+    laboratory.check(sorted({one.range.stack for one in listed}))
+    for number, sample in enumerate(listed, 1):
+        with about(f"{number} of {len(listed)}, {sample.commit.id[:9]}"):
+            yield _one(sample, root, choice, laboratory, work / f"{sample.range.name}-{sample.commit.id[:9]}")
+
+
+def _one(sample: Sample, root: Path, choice: Choice, laboratory: Laboratory, folder: Path) -> Tried:
+    shutil.rmtree(folder, ignore_errors=True)
+    # A port is written beside the overlay it is of.
+    shutil.copytree(root, folder / "overlays")
+    ported = port(folder / "overlays", sample.range.overlay, sample.commit.id, choice, folder)
+    if ported.problems:
+        return Tried(sample=sample, ported=ported)
+    step("running upstream's tests twice")
+    passed, differences = laboratory.tried(sample.range.stack, folder)
+    return Tried(sample=sample, ported=ported, passed=passed, differences=differences)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sampled", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--commits", nargs="+", metavar="ID", help="try these commits alone")
+    parser.add_argument("--every", type=int, default=0, metavar="N", help="try every Nth commit, not a few of a range")
+    parser.add_argument("--range", action="append", type=_range, metavar="OVERLAY=A..B", help="instead of verl's")
+    parser.add_argument("--overlays", type=Path, default=ROOT / "overlays", metavar="DIR", help="where they lie")
+    parser.add_argument("--clusters", action="store_true", help="also run the tests that start clusters of Ray")
+    parser.add_argument("--python", type=Path, help="an interpreter with what upstream's tests need")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave ports, trees and logs of the tests there")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _range(text: str) -> Range:
+    overlay, _, span = text.partition("=")
+    first, dots, last = span.partition("..")
+    if not (overlay and first and dots and last):
+        msg = f"`{text}` is not OVERLAY=A..B"
+        raise argparse.ArgumentTypeError(msg)
+    known = next((one for one in RANGES if one.overlay == overlay), None)
+    made = Range(name=overlay, overlay=overlay, first=first, last=last)
+    return replace(made, stack=known.stack) if known else made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

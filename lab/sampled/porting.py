@@ -1,0 +1,97 @@
+"""Porting: an overlay and a commit → the overlay there with every proposal accepted, and both trees in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.choice import Choice
+from npu_overlays.loading import Loader
+from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.pipeline import prepare
+from npu_overlays.porting.beginning import start
+from npu_overlays.porting.deciding import decide
+from npu_overlays.porting.decisions import Decisions
+from npu_overlays.porting.port import Port, evaluate
+from npu_overlays.porting.rows import Row
+
+# What is absorbed has to be accepted by its name.
+_EVERYTHING = ("all", "absorbed")
+_LEFT_OUT = "Left to a person."
+UPSTREAM, PATCHED, BESIDE = "upstream", "patched", "beside"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ported:
+    """What became of an overlay's parts on a commit.
+
+    Args:
+        fitting: how many apply as they stand, and nothing is proposed for them.
+        accepted: those of which a proposal was carried out, each with what it was.
+        left: those that are left to a person, which are left out.
+        problems: why it cannot be locked though nothing is open; empty where it is.
+    """
+
+    fitting: int
+    accepted: tuple[str, ...]
+    left: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Ported:
+    """Port an overlay and write upstream's packages, the patched ones and upstream's tests into a new folder.
+
+    Args:
+        root: a folder of overlays, into which the new one is written.
+        name: the overlay that is ported.
+        commit: what it is ported to.
+        choice: where upstream is to come from.
+        folder: where the trees go.
+
+    Raises:
+        OverlayError: upstream cannot be had, or a decision cannot be carried out.
+    """
+    begun = start(find_overlay(root, name), commit, choice)
+    first = evaluate(begun.overlay.folder, choice, begun)
+    left = [row for row in first.open if not row.verdict.proposal]
+    decide(first, Decisions(accept=_EVERYTHING, drop={row.name: _LEFT_OUT for row in left}))
+    last = evaluate(begun.overlay.folder, choice, begun, first)
+    if last.is_finished:
+        _write(last.new, choice, folder)
+    return _ported(first, last, left)
+
+
+def _ported(first: Port, last: Port, left: Iterable[Row]) -> Ported:
+    accepted = [row for row in first.rows if row.verdict.proposal]
+    still = (f"{row.name}: {row.verdict.kind} even then: {row.verdict.evidence}" for row in last.open)
+    return Ported(
+        fitting=sum(row.verdict.applies and not row.verdict.proposal for row in first.rows),
+        accepted=tuple(f"{row.name}: {row.verdict.kind}: {_done(row)}" for row in accepted),
+        left=tuple(f"{row.name}: {row.verdict.kind}: {row.verdict.evidence}" for row in left),
+        problems=(*still, *map(str, last.problems)),
+    )
+
+
+def _done(row: Row) -> str:
+    return f"{row.verdict.proposal} {row.verdict.to or row.verdict.lead}".strip()
+
+
+def _write(overlay: Overlay, choice: Choice, folder: Path) -> None:
+    tree = prepare(Loader([overlay], choice).load(overlay)).tree
+    place = overlay.pin.place
+    _put(folder / UPSTREAM, tree.upstream.entries, place, tree.before)
+    _put(folder / PATCHED, tree.paths(), place, tree.after)
+    # All else of the repository: its tests, and what they read.
+    _put(folder / BESIDE, tree.upstream.entries, lambda path: "" if place(path) else path, tree.before)
+
+
+def _put(
+    folder: Path, paths: Iterable[str], place: Callable[[str], str | None], read: Callable[[str], bytes | None]
+) -> None:
+    for path in paths:
+        placed, content = place(path), read(path)
+        if placed and content is not None:
+            (folder / placed).parent.mkdir(parents=True, exist_ok=True)
+            (folder / placed).write_bytes(content)

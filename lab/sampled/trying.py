@@ -1,0 +1,78 @@
+"""Trying: both trees of a port → how many of upstream's own tests pass, and which end otherwise when patched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from environments import Installations, Unavailable, torch_environment
+from sampled.porting import BESIDE, PATCHED, UPSTREAM
+from upstream_tests import Side, Suite, compare
+from verl_stacks import STACKS
+
+# What verl's tests need beside what verl needs.
+REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
+# As verl's own CI runs them.
+OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
+VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
+# They start clusters of Ray, for most of the time of all tests together, and of what overlays change they reach what
+# starts a worker.
+CLUSTERS = ("tests/single_controller",)
+_SECONDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laboratory:
+    """Where upstream's tests are run.
+
+    Args:
+        folder: for what is installed.
+        python: an interpreter with what they need, instead of those of the stacks; None for these.
+        clusters: whether those that start clusters are run as well.
+    """
+
+    folder: Path
+    python: Path | None
+    clusters: bool
+
+    def check(self, stacks: Sequence[str]) -> None:
+        """Make the environments of these stacks, where they are not there; raises `Unavailable`."""
+        for stack in stacks:
+            self._environment(stack)
+
+    def tried(self, stack: str, trees: Path) -> tuple[int, tuple[str, ...]]:
+        """Return how many tests pass over upstream, and a line for each that ends otherwise over the patched tree.
+
+        Args:
+            stack: the verl of the stack in whose environment they are run.
+            trees: what `porting.port` wrote.
+        """
+        python, extra = self._environment(stack)
+        ignored = [f"--ignore={path}" for path in CLUSTERS if not self.clusters]
+        suite = Suite(
+            checkout=trees / BESIDE, arguments=(*ignored, *OPTIONS), variables=VARIABLES, seconds_per_test=_SECONDS
+        )
+        before, after = (_side(python, extra, trees / name) for name in (UPSTREAM, PATCHED))
+        count, delta = compare(suite, before, after, trees / "runs")
+        return count, tuple(delta.splitlines())
+
+    def _environment(self, stack: str) -> tuple[Path, list[Path]]:
+        return (self.python, []) if self.python else _made(stack, self.folder)
+
+
+@cache
+def _made(name: str, folder: Path) -> tuple[Path, list[Path]]:
+    stack = next((one for one in STACKS if one.verl == name), None)
+    if stack is None:
+        reason = f"there is no environment for {name or 'this range'}: --python with what upstream's tests need"
+        raise Unavailable(reason)
+    extra = Installations(folder).packages(torch_environment(), "of-upstreams-tests", REQUIREMENTS)
+    return stack.environment().python, [extra]
+
+
+def _side(python: Path, extra: Sequence[Path], packages: Path) -> Side:
+    # They read configuration from the folder they are run in.
+    links = {path.name: path for path in sorted(packages.iterdir())}
+    return Side(python=python, links=links, packages=[packages, *extra])
