@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,12 +32,14 @@ class Ported:
         accepted: those of which a proposal was carried out, each with what it was.
         left: those that are left to a person, which are left out.
         problems: why it cannot be locked though nothing is open; empty where it is.
+        changed: the modules of upstream's that are changed, by their names.
     """
 
     fitting: int
     accepted: tuple[str, ...]
     left: tuple[str, ...]
     problems: tuple[str, ...]
+    changed: tuple[str, ...]
 
 
 def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Ported:
@@ -58,12 +60,11 @@ def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Po
     left = [row for row in first.open if not row.verdict.proposal]
     decide(first, Decisions(accept=_EVERYTHING, drop={row.name: _LEFT_OUT for row in left}))
     last = evaluate(begun.overlay.folder, choice, begun, first)
-    if last.is_finished:
-        _write(last.new, choice, folder)
-    return _ported(first, last, left)
+    changed = _written(last.new, choice, folder) if last.is_finished else ()
+    return _ported(first, last, left, changed)
 
 
-def _ported(first: Port, last: Port, left: Iterable[Row]) -> Ported:
+def _ported(first: Port, last: Port, left: Iterable[Row], changed: Iterable[str]) -> Ported:
     accepted = [row for row in first.rows if row.verdict.proposal]
     still = (f"{row.name}: {row.verdict.kind} even then: {row.verdict.evidence}" for row in last.open)
     return Ported(
@@ -71,6 +72,7 @@ def _ported(first: Port, last: Port, left: Iterable[Row]) -> Ported:
         accepted=tuple(f"{row.name}: {row.verdict.kind}: {_done(row)}" for row in accepted),
         left=tuple(f"{row.name}: {row.verdict.kind}: {row.verdict.evidence}" for row in left),
         problems=(*still, *map(str, last.problems)),
+        changed=tuple(changed),
     )
 
 
@@ -78,18 +80,20 @@ def _done(row: Row) -> str:
     return f"{row.verdict.proposal} {row.verdict.to or row.verdict.lead}".strip()
 
 
-def _write(overlay: Overlay, choice: Choice, folder: Path) -> None:
+def _written(overlay: Overlay, choice: Choice, folder: Path) -> Iterator[str]:
+    """Write both trees and yield the modules that both have and that differ."""
     tree = prepare(Loader([overlay], choice).load(overlay)).tree
     place = overlay.pin.place
     _put(folder / UPSTREAM, tree.upstream.entries, place, tree.before)
     _put(folder / PATCHED, tree.paths(), place, tree.after)
     # All else of the repository: its tests, and what they read.
     _put(folder / BESIDE, tree.upstream.entries, lambda path: "" if place(path) else path, tree.before)
+    for path, content in sorted(tree.changed.items()):
+        if content is not None and path in tree.upstream and place(path).endswith(".py"):
+            yield place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _put(
-    folder: Path, paths: Iterable[str], place: Callable[[str], str | None], read: Callable[[str], bytes | None]
-) -> None:
+def _put(folder: Path, paths: Iterable[str], place: Callable[[str], str], read: Callable[[str], bytes | None]) -> None:
     for path in paths:
         placed, content = place(path), read(path)
         if placed and content is not None:

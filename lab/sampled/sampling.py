@@ -26,7 +26,8 @@ class Range:
         overlay: the nearest overlay that is older.
         first: the commit after which it begins.
         last: its last commit.
-        stack: the verl of the stack whose environment holds what upstream's tests need there.
+        stack: the verl of the stack whose environment holds what upstream's tests need there: of the nearest one at
+            which most of them pass.
         samples: how many commits are taken out of it, evenly spaced; the last one is among them.
     """
 
@@ -41,7 +42,7 @@ class Range:
 # The commit in the middle of the last two is the one that release 0.7.1 was branched from.
 RANGES = (
     Range(name="A", overlay="verl@796871d", first="796871d7d092", last="v0.6.0", stack="verl@796871d"),
-    Range(name="B", overlay="verl@d62da49", first="v0.6.1", last="v0.7.0", stack="verl@d62da49"),
+    Range(name="B", overlay="verl@d62da49", first="v0.6.1", last="v0.7.0", stack="verl@bec9ef7"),
     Range(name="C", overlay="verl@d62da49", first="v0.7.0", last="efc48d5369d2", stack="verl@bec9ef7", samples=3),
     Range(name="D", overlay="verl@bec9ef7", first="efc48d5369d2", last="v0.9.0", stack="verl@0.9.1", samples=4),
 )

@@ -8,9 +8,10 @@ from typing import Any
 
 from sampled.porting import Ported
 from sampled.sampling import Sample
+from sampled.trying import Verdict
 
-HEADINGS = ("", "commit", "date", "ported from", "fit", "proposed", "left", "passed", "otherwise")
-WIDTHS = (1, 9, 10, 12, 3, 8, 4, 6, 9)
+HEADINGS = ("", "commit", "date", "ported from", "fit", "proposed", "left", "passed", "imported", "otherwise")
+WIDTHS = (1, 9, 10, 12, 3, 8, 4, 6, 8, 9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,26 +21,31 @@ class Tried:
     Args:
         sample: the sample.
         ported: what became of the overlay there.
-        passed: how many of upstream's tests pass over upstream.
-        differences: a line for each that ends otherwise over the patched tree.
+        verdict: what upstream's tests say; None where it cannot be locked.
     """
 
     sample: Sample
     ported: Ported
-    passed: int = 0
-    differences: tuple[str, ...] = ()
+    verdict: Verdict | None = None
 
     @property
     def is_right(self) -> bool:
         """Whether it could be locked, tests were run, and nothing ends otherwise."""
-        return bool(self.passed) and not self.ported.problems and not self.differences
+        return self.verdict is not None and bool(self.verdict.passed) and not self.verdict.differences
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """What is wrong, line by line."""
+        return (*self.ported.problems, *(self.verdict.differences if self.verdict else ()))
 
 
 def cells(one: Tried) -> tuple[str, ...]:
     """Return its row of the table."""
     commit, ported = one.sample.commit, one.ported
-    counts = (ported.fitting, len(ported.accepted), len(ported.left), one.passed, len(one.differences))
-    return one.sample.range.name, commit.id[:9], commit.date, one.sample.range.overlay, *map(str, counts)
+    counts = (ported.fitting, len(ported.accepted), len(ported.left))
+    said = one.verdict
+    tried = (said.passed, f"{said.imported}/{len(ported.changed)}", len(said.differences)) if said else ("", "", "")
+    return one.sample.range.name, commit.id[:9], commit.date, one.sample.range.overlay, *map(str, (*counts, *tried))
 
 
 def as_json(found: Iterable[Tried]) -> list[dict[str, Any]]:
@@ -54,8 +60,10 @@ def as_json(found: Iterable[Tried]) -> list[dict[str, Any]]:
             "accepted": list(one.ported.accepted),
             "left": list(one.ported.left),
             "problems": list(one.ported.problems),
-            "passed": one.passed,
-            "differences": list(one.differences),
+            "changed": list(one.ported.changed),
+            "passed": one.verdict.passed if one.verdict else None,
+            "imported": one.verdict.imported if one.verdict else None,
+            "differences": list(one.verdict.differences) if one.verdict else None,
             "right": one.is_right,
         }
         for one in found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from environments import Installations, Unavailable, torch_environment
 from sampled.porting import BESIDE, PATCHED, UPSTREAM
-from upstream_tests import Side, Suite, compare
+from upstream_tests import Side, Suite, compare, passed
 from verl_stacks import STACKS
 
 # What verl's tests need beside what verl needs.
@@ -17,10 +17,37 @@ REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
 # As verl's own CI runs them.
 OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
 VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
+# They wait for a clock or for a sandbox, and reach nothing that overlays change.
+WAITING = ("tests/experimental/reward", "tests/utils/reward_score")
 # They start clusters of Ray, for most of the time of all tests together, and of what overlays change they reach what
 # starts a worker.
 CLUSTERS = ("tests/single_controller",)
 _SECONDS = 60
+# Run after all others, since it imports what those leave alone.
+_IMPORTS = "tests/zz_every_changed_module_on_cpu.py"
+_IMPORTING = """\
+import importlib
+import pytest
+
+@pytest.mark.parametrize("name", {})
+def test_imports(name):
+    importlib.import_module(name)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What upstream's tests say.
+
+    Args:
+        passed: how many of them pass over upstream.
+        imported: how many of the changed modules can be imported there, which is tried beside them.
+        differences: a line for each test, or import, that ends otherwise over the patched tree.
+    """
+
+    passed: int
+    imported: int
+    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +69,26 @@ class Laboratory:
         for stack in stacks:
             self._environment(stack)
 
-    def tried(self, stack: str, trees: Path) -> tuple[int, tuple[str, ...]]:
-        """Return how many tests pass over upstream, and a line for each that ends otherwise over the patched tree.
+    def tried(self, stack: str, trees: Path, changed: Sequence[str]) -> Verdict:
+        """Return what upstream's tests say of a patched tree.
 
         Args:
             stack: the verl of the stack in whose environment they are run.
             trees: what `porting.port` wrote.
+            changed: the modules that differ.
         """
         python, extra = self._environment(stack)
-        ignored = [f"--ignore={path}" for path in CLUSTERS if not self.clusters]
+        (trees / BESIDE / _IMPORTS).write_text(_IMPORTING.format(list(changed)), "utf-8")
+        ignored = [f"--ignore={path}" for path in (*WAITING, *(() if self.clusters else CLUSTERS))]
         suite = Suite(
             checkout=trees / BESIDE, arguments=(*ignored, *OPTIONS), variables=VARIABLES, seconds_per_test=_SECONDS
         )
         before, after = (_side(python, extra, trees / name) for name in (UPSTREAM, PATCHED))
-        count, delta = compare(suite, before, after, trees / "runs")
-        return count, tuple(delta.splitlines())
+        outcomes, delta = compare(suite, before, after, trees / "runs")
+        own = {test: ending for test, ending in outcomes.items() if Path(_IMPORTS).stem in test}
+        return Verdict(
+            passed=passed(outcomes) - passed(own), imported=passed(own), differences=tuple(delta.splitlines())
+        )
 
     def _environment(self, stack: str) -> tuple[Path, list[Path]]:
         return (self.python, []) if self.python else _made(stack, self.folder)

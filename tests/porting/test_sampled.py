@@ -32,9 +32,9 @@ def moving(shared: Path, tmp_path: Path) -> Moving:
 
 
 def sampled(moving: Moving, *arguments: str) -> Done:
-    environment = moving.sample.environment
-    variables = {"PYTHONPATH": str(ROOT / "lab"), "LIB_PATH": str(moving.clone)}
-    return environment.run(sys.executable, "-m", "sampled", "--overlays", moving.root, *arguments, **variables)
+    command = (sys.executable, "-m", "sampled", "--overlays", moving.root, "--python", sys.executable)
+    lab, clone = str(ROOT / "lab"), str(moving.clone)
+    return moving.sample.environment.run(*command, *arguments, PYTHONPATH=lab, LIB_PATH=clone)
 
 
 # Two ports, and upstream's tests six times.
@@ -47,7 +47,7 @@ def test_a_proposal_that_is_wrong_is_told_from_one_that_is_right(moving: Moving)
     first = moving.commit("tests", {"tests/conftest.py": CONFTEST, "tests/test_core_on_cpu.py": TESTS})
     right = moving.commit("rename stop", {"src/lib/core.py": CORE.replace(b"def stop", b"def halt")})
     wrong = moving.commit("tell what it does", {"src/lib/core.py": CORE.replace(b"def stop", b"def status")})
-    done = sampled(moving, "--range", f"{moving.name}={first}..{wrong}", "--python", sys.executable, "--json")
+    done = sampled(moving, "--range", f"{moving.name}={first}..{wrong}", "--json")
     assert done.code == 1, done.out + done.err
     found = done.json()
     assert [(one["commit"], one["passed"], one["right"]) for one in found] == [(right, 2, True), (wrong, 2, False)]
@@ -60,6 +60,6 @@ def test_a_proposal_that_is_wrong_is_told_from_one_that_is_right(moving: Moving)
 
 def test_where_no_repository_answers_it_says_so(moving: Moving) -> None:
     moving.clone.rename(moving.clone.with_name("elsewhere"))
-    done = sampled(moving, "--range", f"{moving.name}={'1' * 40}..{'2' * 40}", "--python", sys.executable)
+    done = sampled(moving, "--range", f"{moving.name}={'1' * 40}..{'2' * 40}")
     assert done.code == 2
     assert f"not found in {moving.clone}" in done.err
