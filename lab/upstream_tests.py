@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -95,8 +95,12 @@ class Suite:
             )
 
 
-def compare(suite: Suite, before: Side, after: Side, folder: Path) -> tuple[dict[str, str], str]:
+def compare(
+    suite: Suite, before: Side, after: Side, folder: Path, excused: Callable[[str, str], bool] = lambda _, __: False
+) -> tuple[dict[str, str], str]:
     """Return how each test ends before, and a line for each that ends otherwise after, twice in a row.
+
+    `excused` is asked of a test and of how it ends before and after, and says where that is no difference.
 
     Some of upstream's wait for a clock or a port, and end otherwise now and then by themselves: where there are
     differences, the files that hold them are run again on both sides, and what differs each time counts.
@@ -107,7 +111,7 @@ def compare(suite: Suite, before: Side, after: Side, folder: Path) -> tuple[dict
         return [suite.outcomes(side, folder / f"{name}{attempt}") for name, side in sides.items()]
 
     first = outcomes(suite, "")
-    delta = differences(*first)
+    delta = {test: change for test, change in differences(*first).items() if not excused(test, change)}
     if delta:
         again = differences(*outcomes(suite.of(list(delta)), "-again"))
         delta = {test: f"{change}; again {again[test]}" for test, change in delta.items() if test in again}
