@@ -62,7 +62,8 @@ class Suite:
         report = folder / "report.xml"
         if not report.is_file():
             raise RuntimeError((folder / "log").read_text("utf-8", "replace")[-10000:])
-        return read_outcomes(report)
+        # Some are named by where their home is.
+        return {test.replace(str(folder), ""): ending for test, ending in read_outcomes(report).items()}
 
     def of(self, tests: Sequence[str]) -> Suite:
         """Return the files of this suite that hold these tests, named as outcomes name them."""

@@ -19,7 +19,7 @@ OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
 VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
 # They wait for a clock or for a sandbox, and reach nothing that overlays change; or they start another Python, for
 # half of the time of all others, to print a configuration that others compare with what it was.
-LONG = ("tests/experimental/reward", "tests/utils/reward_score")
+LONG = ("tests/experimental/reward*", "tests/utils/reward_score")
 PRINTING = "tests/utils/test_config_on_cpu.py::TestPrintCfgCommand"
 # They start clusters of Ray, for most of the time of all tests together, and of what overlays change they reach what
 # starts a worker.
@@ -81,7 +81,7 @@ class Laboratory:
         """
         python, extra = self._environment(stack)
         (trees / BESIDE / _IMPORTS).write_text(_IMPORTING.format(list(changed)), "utf-8")
-        ignored = [f"--ignore={path}" for path in (*LONG, *(() if self.clusters else CLUSTERS))]
+        ignored = [f"--ignore-glob={path}" for path in (*LONG, *(() if self.clusters else CLUSTERS))]
         suite = Suite(
             checkout=trees / BESIDE,
             arguments=(*ignored, f"--deselect={PRINTING}", *OPTIONS),

@@ -12,7 +12,7 @@ from upstream_tests import Side, Suite, compare, passed
 pytestmark = pytest.mark.slow
 
 TESTS = """
-import os, pathlib
+import os, pathlib, pytest
 import thing
 
 def test_holds():
@@ -21,6 +21,10 @@ def test_holds():
 class TestPatched:
     def test_upstreams_value(self):
         assert thing.VALUE == 1
+
+@pytest.mark.parametrize("home", [os.environ["HOME"]])
+def test_named_by_its_home(home):
+    pass
 
 def test_of_luck():
     ran = pathlib.Path(os.environ["RAN"])
@@ -52,7 +56,7 @@ def test_only_what_differs_twice_counts(suite: Suite, tmp_path: Path) -> None:
     outcomes, delta = compare(suite, side(tmp_path / "old", 1), side(tmp_path / "new", 2), tmp_path)
 
     failure = "passed -> failure assert"
-    assert passed(outcomes) == 4
+    assert passed(outcomes) == 5
     assert delta == f"tests.test_thing.TestPatched.test_upstreams_value: {failure}; again {failure}"
 
 
@@ -66,5 +70,5 @@ def test_only_the_files_that_differ_are_run_again(suite: Suite, tmp_path: Path) 
 def test_nothing_is_run_again_where_nothing_differs(suite: Suite, tmp_path: Path) -> None:
     outcomes, delta = compare(suite, side(tmp_path / "old", 1), side(tmp_path / "new", 1), tmp_path)
 
-    assert (passed(outcomes), delta) == (4, "")
+    assert (passed(outcomes), delta) == (5, "")
     assert not (tmp_path / "patched-again").exists()

@@ -59,6 +59,16 @@ def test_what_fits_everywhere_is_ported_at_once(moving: Moving) -> None:
     moving.sample.environment.ok("check", folder.name, "--upstream", f"lib={moving.clone}")
 
 
+@pytest.mark.thorough
+def test_a_commit_with_a_mark_in_a_name_that_nobody_sees(moving: Moving) -> None:
+    """As verl had for three months: it is ported to, built, and what is built is verified."""
+    commit = moving.commit("script", {"src/lib/run.sh\u200e": b"true\n"})
+    name = Path(moving.ported("--to", commit)["folder"]).name
+    wheels = moving.sample.folder / "wheels"
+    moving.sample.environment.ok("build", name, "--upstream", f"lib={moving.clone}", "--out", wheels)
+    moving.sample.environment.ok("verify-wheel", *sorted(wheels.glob("*.whl")))
+
+
 def test_proposals_are_made_and_not_carried_out_unasked(moving: Moving) -> None:
     first = moving.commit("rename stop (#7)", {"src/lib/core.py": CORE.replace(b"def stop", b"def halt")})
     commit = moving.commit("much (#8)", {"src/lib/core.py": changed_core()})

@@ -183,6 +183,8 @@ def test_a_submodule_is_listed_and_no_file(upstream: Upstream, cache: Path) -> N
         (b"..", r"leads out of the tree"),
         (b".git", r"'.git' component"),
         (b".GIT", r"'.git' component"),
+        (".g\u200dit".encode(), r"'.git' component"),
+        ("\u200e".encode(), "an empty"),
         (b"/etc", "is absolute"),
         (b"a\\b", "backslash"),
         (b"a\nb", "not printable"),
@@ -194,6 +196,11 @@ def test_unsafe_path_is_refused(upstream: Upstream, cache: Path, name: bytes, re
     commit = upstream.commit_tree(b"100644 " + name + b"\0" + bytes.fromhex(blob))
     with pytest.raises(SourceError, match=reason):
         acquire(pin(upstream, commit), cache=cache)
+
+
+def test_a_mark_that_nobody_sees_is_upstreams(upstream: Upstream, cache: Path) -> None:
+    path = "pkg/run.sh\u200e"
+    assert acquire(pin(upstream, upstream.commit({**FILES, path: b"x"})), cache=cache).read(path) == b"x"
 
 
 def test_short_commit_is_refused(upstream: Upstream, cache: Path) -> None:
