@@ -58,17 +58,20 @@ def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Po
     begun = start(find_overlay(root, name), commit, choice)
     first = evaluate(begun.overlay.folder, choice, begun)
     left = [row for row in first.open if not row.verdict.proposal]
-    decide(first, Decisions(accept=_EVERYTHING, drop={row.name: _LEFT_OUT for row in left}))
-    last = evaluate(begun.overlay.folder, choice, begun, first)
+    last = first
+    # Of one that is finished at once nothing is asked, and nothing can be decided.
+    if not first.is_finished:
+        decide(first, Decisions(accept=_EVERYTHING, drop={row.name: _LEFT_OUT for row in left}))
+        last = evaluate(begun.overlay.folder, choice, begun, first)
     changed = _written(last.new, choice, folder) if last.is_finished else ()
     return _ported(first, last, left, changed)
 
 
 def _ported(first: Port, last: Port, left: Iterable[Row], changed: Iterable[str]) -> Ported:
-    accepted = [row for row in first.rows if row.verdict.proposal]
+    accepted = [row for row in first.rows if row.verdict.proposal and last is not first]
     still = (f"{row.name}: {row.verdict.kind} even then: {row.verdict.evidence}" for row in last.open)
     return Ported(
-        fitting=sum(row.verdict.applies and not row.verdict.proposal for row in first.rows),
+        fitting=len(first.rows) - len(accepted) - sum(not row.verdict.resolved for row in first.rows),
         accepted=tuple(f"{row.name}: {row.verdict.kind}: {_done(row)}" for row in accepted),
         left=tuple(f"{row.name}: {row.verdict.kind}: {row.verdict.evidence}" for row in left),
         problems=(*still, *map(str, last.problems)),

@@ -37,24 +37,27 @@ def sampled(moving: Moving, *arguments: str) -> Done:
     return moving.sample.environment.run(*command, *arguments, PYTHONPATH=lab, LIB_PATH=clone)
 
 
-# Two ports, and upstream's tests six times.
+# Three ports, and upstream's tests eight times.
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_a_proposal_that_is_wrong_is_told_from_one_that_is_right(moving: Moving) -> None:
-    """What was `stop` is `halt`, and then it is gone, and what is like it is something else."""
+    """What was `stop` is still there, then it is `halt`, and then gone, and what is like it is something else."""
     assert b"def stop" in CORE
     assert b"def stop" in b"".join(LIB_OVERLAY.values())
     first = moving.commit("tests", {"tests/conftest.py": CONFTEST, "tests/test_core_on_cpu.py": TESTS})
+    none = moving.commit("notes", {"README.md": b"# lib\n\nMore.\n"})
     right = moving.commit("rename stop", {"src/lib/core.py": CORE.replace(b"def stop", b"def halt")})
     wrong = moving.commit("tell what it does", {"src/lib/core.py": CORE.replace(b"def stop", b"def status")})
     done = sampled(moving, "--range", f"{moving.name}={first}..{wrong}", "--json")
     assert done.code == 1, done.out + done.err
     found = done.json()
-    assert [(one["commit"], one["passed"], one["right"]) for one in found] == [(right, 2, True), (wrong, 2, False)]
-    assert [one["accepted"] for one in found] == [
+    verdicts = [(none, 2, True), (right, 2, True), (wrong, 2, False)]
+    assert [(one["commit"], one["passed"], one["right"]) for one in found] == verdicts
+    assert [one["accepted"] for one in found[1:]] == [
         [f"src/lib/core.py:Engine.stop: renamed: retarget src/lib/core.py:Engine.{name}"] for name in ("halt", "status")
     ]
-    (difference,) = found[1]["differences"]
+    assert found[0]["accepted"] == []
+    (difference,) = found[2]["differences"]
     assert difference.startswith("tests.test_core_on_cpu.test_what_the_engine_says: passed -> failure")
 
 
