@@ -23,7 +23,7 @@ LONG = ("tests/experimental/reward*", "tests/utils/reward_score")
 PRINTING = "tests/utils/test_config_on_cpu.py::TestPrintCfgCommand"
 # They start clusters of Ray, for most of the time of all tests together, and of what overlays change they reach what
 # starts a worker.
-CLUSTERS = ("tests/single_controller",)
+CLUSTERS = ("tests/single_controller", "tests/trainer/ppo/v1")
 _SECONDS = 60
 # Run after all others, since it imports what those leave alone.
 _IMPORTS = "tests/zz_every_changed_module_on_cpu.py"
