@@ -14,6 +14,7 @@ from environments import ROOT
 from environments.installing import install
 from environments.pythons import find_python
 from npu_overlays import source
+from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.project import Overlay
 
 if sys.version_info >= (3, 11):
@@ -54,9 +55,11 @@ def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> Prepar
     """Return what contenders begin with, fetched into a folder.
 
     Raises:
+        npu_overlays.errors.ConfigError: there is no Python for Fromager.
         npu_overlays.errors.SourceError: upstream cannot be had.
         subprocess.CalledProcessError: something else cannot; its `stderr` says why.
     """
+    python = fromager_python()
     told("fetching upstream")
     source.acquire(overlay.pin, mode="archive", progress=told)
     archive = overlay.pin.archives[0]
@@ -68,7 +71,6 @@ def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> Prepar
     builder = _environment(sys.executable, work / "builder")
     _run(builder, "-m", "pip", "install", "--quiet", *needed)
     told("installing Fromager")
-    python = next(found for version in _FROMAGER_PYTHONS if (found := find_python(version)))
     fromager = _environment(python, work / "fromager")
     install(fromager, ["fromager"])
     asked = "from importlib.metadata import version; print(version('fromager'))"
@@ -82,6 +84,15 @@ def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> Prepar
         fromager=fromager,
         fromager_version=_run(fromager, "-c", asked).strip(),
     )
+
+
+def fromager_python() -> str:
+    """Return a Python that Fromager runs on; raises `ConfigError` where there is none."""
+    for version in _FROMAGER_PYTHONS:
+        if python := find_python(version):
+            return python
+    what = f"Fromager asks for one of Python {', '.join(sorted(_FROMAGER_PYTHONS))}, and none of them is here"
+    raise ConfigError(Problem(where="PATH", what=what, fix="install one, as python3.12 on PATH or with pyenv"))
 
 
 def _sdist(requirement: str, folder: Path) -> Path:

@@ -62,3 +62,24 @@ def test_the_pages_of_the_documents_have_the_same_numbers() -> None:
 
     assert len(tables("rivals.md")) == 8
     assert tables("rivals.md") == tables("rivals.zh-CN.md")
+
+
+WITHOUT = """
+import sys
+from rivals import preparing
+from rivals.__main__ import main
+
+preparing.find_python = lambda version: None
+sys.exit(main())
+"""
+
+
+def test_without_a_python_for_fromager_nothing_is_begun(tmp_path: Path) -> None:
+    path = os.pathsep.join((str(ROOT / "lab"), str(ROOT / "bench")))
+    variables = {**os.environ, "PYTHONPATH": path, "NPU_OVERLAYS_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", WITHOUT], env=variables, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "Fromager asks for one of Python 3.11, 3.12, 3.13, and none of them is here" in done.stderr
+    assert "fix: install one" in done.stderr
+    assert not (tmp_path / "cache").exists()
