@@ -26,10 +26,11 @@ from .surveys import survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from .findings import Finding
     from .subjects import Subject
+    from .surveys import Survey
 
 
 def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> Verification:
@@ -46,7 +47,10 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     chosen, unknown = installed.select(places, names)
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
-    findings = [finding for subject in subjects_ for finding in _check(subject, places, path)]
+    # All are begun before one is waited for.
+    seen = [_look(subject) for subject in subjects_]
+    checked = zip(subjects_, seen, strict=True)
+    findings = [finding for subject, looked in checked for finding in _check(subject, looked, places, path)]
     findings += [finding for subject in subjects_ for finding in contradictions.shadows(subject)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
@@ -56,17 +60,29 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     )
 
 
-def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
+def _look(subject: Subject) -> tuple[Survey, Callable[[], list[str]]] | None:
+    """Return what lies there, and what gives the stale bytecode; None where nothing tells what was built."""
+    if not subject.files:
+        return None
+    seen = survey(subject)
+    return seen, bytecode.begin(subject, seen)
+
+
+def _check(
+    subject: Subject,
+    looked: tuple[Survey, Callable[[], list[str]]] | None,
+    places: Sequence[installed.Place],
+    path: Sequence[str] | None,
+) -> Iterator[Finding]:
     """Yield every finding of one distribution, the likeliest root cause first."""
     yield from companions.check(subject)
     yield from ownership.check(subject)
     yield from pairs.check(subject, places)
     yield from origins.check(subject, path)
     yield from contradictions.check(subject)
-    if not subject.files:
+    if looked is None:
         return
-    seen = survey(subject)
-    stale = bytecode.begin(subject, seen)
+    seen, stale = looked
     yield from leftovers.check(subject, seen)
     yield from files.check(subject, seen)
     yield from platforms.check(subject)
