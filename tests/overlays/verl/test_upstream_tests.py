@@ -1,4 +1,4 @@
-"""verl's own tests for CPU, `tests/**/*_on_cpu.py`: the same outcomes with both patched wheels as without.
+"""verl's own tests for CPU, `tests/**/*_on_cpu.py`: the same outcomes with both patched wheels as without, or mended.
 
 Those that need models of the hub, a sandbox's server or pyext, which no Python from 3.11 on can install, end the same
 way twice without having tested anything; all others run.
@@ -19,6 +19,19 @@ REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
 # As verl's own CI runs them.
 OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
 VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
+# What an overlay mends on CPU, and nothing else: verl@bec9ef7 unpads there with flash_attn, which is for CUDA alone.
+WITHOUT_FLASH_ATTN = "failure ModuleNotFoundError: -> passed"
+MENDED = {
+    "verl@bec9ef7": {
+        f"tests.utils.test_padding_on_cpu.test_{name}"
+        for name in (
+            "no_padding_2_padding_varying_lengths",
+            "padding_conversion_with_log_probs",
+            "padding_conversion_without_log_probs",
+            "padding_roundtrip",
+        )
+    }
+}
 
 
 @pytest.mark.slow
@@ -41,7 +54,16 @@ def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: P
         Side(python=environment.python, links={"verl": side / "verl"}, packages=[side, extra])
         for side in (upstream, installed)
     )
-    outcomes, delta = compare(suite, before, after, tmp_path)
+    expected, mended = MENDED.get(stack.verl, set()), set()
+
+    def excused(test: str, change: str) -> bool:
+        if test not in expected or change != WITHOUT_FLASH_ATTN:
+            return False
+        mended.add(test)
+        return True
+
+    outcomes, delta = compare(suite, before, after, tmp_path, excused)
 
     assert passed(outcomes) > 150
     assert not delta, delta
+    assert mended == expected
