@@ -4,47 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from end_to_end.sample import CORE, LIB_FILES, Sample, make_sample, open_sample
-from environments.once import once
+from end_to_end.sample import CORE, LIB_FILES, Sample
+
+from .past import history_of, moved_on
 
 
 @pytest.fixture
 def sample(shared: Path, tmp_path: Path) -> Sample:
-    """The sample, whose lib has moved on by four commits in this copy."""
-    copy = open_sample(once(shared, "sample", make_sample)).copy(tmp_path)
-    upstream = tmp_path / "clone"
-    shutil.copytree(copy.lib.path, upstream)
-    return copy
-
-
-def history_of(sample: Sample) -> tuple[Path, list[str]]:
-    """Return a clone of lib with four commits more, and these."""
-    clone = sample.folder / "clone"
-
-    def git(*arguments: str) -> str:
-        return sample.environment.succeed("git", "-C", clone, *arguments).out.strip()
-
-    def commit(message: str, core: bytes) -> str:
-        (clone / "src/lib/core.py").write_bytes(core)
-        git("commit", "--quiet", "--all", "--message", message)
-        return git("rev-parse", "HEAD")
-
-    harmless = CORE.replace(b"# untouched comment", b"# another comment")
-    renamed = harmless.replace(b"def stop", b"def halt")
-    absorbed = renamed.replace(b"value * 2", b"value * 3")
-    gone = absorbed.replace(b'    def obsolete(self) -> None:\n        """Not wanted."""\n', b"")
-    steps = [
-        ("comments (#1)", harmless),
-        ("rename (#2)", renamed),
-        ("scale by three (#3)", absorbed),
-        ("tidy (#4)", gone),
-    ]
-    return clone, [commit(message, core) for message, core in steps]
+    return moved_on(shared, tmp_path)
 
 
 def test_shares_first_break_and_fate(sample: Sample) -> None:

@@ -400,6 +400,21 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
 
 
+def test_what_is_added_is_looked_at_with_what_uses_it(moving: Moving) -> None:
+    """It fits wherever its name is free, and may be for a parameter that is another now."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    text = overlay.read_text().replace('return "npu+" + upstream(self, times)', "return helped(upstream(self, times))")
+    helpers = "".join(
+        f'\n\n@added(why="For start.")\ndef {name}(text):\n    return text\n' for name in ("helped", "alone")
+    )
+    overlay.write_text(text + helpers)
+    moving.sample.environment.ok("lock", moving.name)
+    commit = moving.commit("above", {"src/lib/core.py": CORE.replace(b'return "upstream"', b'return "above"')})
+    found = kinds(moving.ported("--to", commit))
+    assert (found["Engine.start"], found["helped"]) == ("body changed", "user changed")
+    assert "alone" not in found
+
+
 def test_the_commit_of_what_landed_is_that_by_which_it_came(moving: Moving) -> None:
     """Others may have changed its file before, and after."""
     overlay = moving.root / "lib/tree/src/lib/core.py"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select, select_readable
 from npu_overlays.console import Console
+from npu_overlays.crew.cores import cores
 from npu_overlays.interrupts import undisguised
 from npu_overlays.wheels.results import Built, Failed, Outcome
 
@@ -72,8 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _jobs(text: str) -> int:
     """Return how many are to be built at once."""
     if text == "auto":
-        affinity = getattr(os, "sched_getaffinity", None)  # of a container's cores, those that are ours
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
+        return cores()
     if not text.isdecimal() or not int(text):
         msg = f"`{text}` is neither a number from 1 on nor auto"
         raise argparse.ArgumentTypeError(msg)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.choice import Choice, clone_variable
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.loading import Loaded, Loader
+from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.content import load_content
-from npu_overlays.pipeline import Prepared, prepare
-from npu_overlays.porting.drift import Drift, Walk, drift
+from npu_overlays.pipeline import Subject, subject
+from npu_overlays.porting.drift import Drift, Walk
 from npu_overlays.porting.history import Blobs, History
 from npu_overlays.porting.landed import Commit
 from npu_overlays.porting.linepatches import LinePatches, try_patches
 from npu_overlays.porting.page import page
 from npu_overlays.porting.report import Curve, as_json, change_rows, curve_rows, curves
+from npu_overlays.porting.walking import walked
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.source import cache_root
@@ -120,11 +123,12 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     past = History(repository=repository)
     commits = _every(past.commits(ids[first], ids[options.last]), options.step)
     # The history holds the pin, whatever a clone of the user's has checked out.
-    changed = _changed(prepare(replace(loaded, clone=repository, mode="auto"))) if options.patches else {}
+    clones = {clone_variable(pin.project): repository}
+    changed = _changed(subject(loaded.overlay, Choice(clones=clones))) if options.patches else {}
     step(f"walking {len(commits)} commits")
     walk = Walk(history=past, base=pin.commit, commits=commits, files=tuple(changed))
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
-    found = drift(load_content(loaded.overlay, loaded.lock.metadata.version), loaded.lock.contracts, walk)
+    found = walked(load_content(loaded.overlay, loaded.lock.metadata.version), loaded.lock.contracts, walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
 
 
@@ -134,9 +138,11 @@ def _every(commits: list[Commit], number: int) -> list[Commit]:
     return chosen if chosen[-1] is commits[-1] else [*chosen, commits[-1]]
 
 
-def _changed(prepared: Prepared) -> dict[str, tuple[bytes, bytes]]:
+def _changed(asked: Subject) -> dict[str, tuple[bytes, bytes]]:
     """Return the files that upstream has and the overlay changes, before and after."""
-    pairs = ((path, prepared.tree.before(path), prepared.tree.after(path)) for path in sorted(prepared.tree.changed))
+    step("making line patches of the same changes")
+    tree = apply_part(asked.content, asked.tree, absent=asked.absent)
+    pairs = ((path, tree.before(path), tree.after(path)) for path in sorted(tree.changed))
     return {path: (before, after) for path, before, after in pairs if before is not None and after is not None}
 
 

@@ -162,9 +162,10 @@ class _Told:
 
     def __init__(self, walk: Walk) -> None:
         self._left = walk.history.graph(walk.base, walk.commits[-1].id)
+        self._order = {id_: number for number, id_ in enumerate(self._left)}
 
     def until(self, commit: Commit) -> list[Commit]:
-        """Return the commits that lead to one and were not told yet, oldest first."""
+        """Return the commits that lead to one and were not told yet, each behind its parents."""
         found: list[Commit] = []
         pending = [commit.id]
         while pending:
@@ -172,4 +173,4 @@ class _Told:
             if known is not None:
                 found.append(known[0])
                 pending += known[1]
-        return found[::-1]
+        return sorted(found, key=lambda one: self._order[one.id], reverse=True)

@@ -83,8 +83,8 @@ class History:
         return [*self._log("--no-walk", first), *between]
 
     def graph(self, first: str, last: str) -> dict[str, tuple[Commit, tuple[str, ...]]]:
-        """Return every commit that the last one has and the first one has not, by id, each with its parents."""
-        output = self._git("log", "--format=%H%x00%P%x00%cs%x00%s", "-z", last, f"^{first}")
+        """Return every commit that the last one has and the first one has not, by id, each before its parents."""
+        output = self._git("log", "--topo-order", "--format=%H%x00%P%x00%cs%x00%s", "-z", last, f"^{first}")
         fields = iter(output.removesuffix("\0").split("\0") if output else [])
         return {
             id_: (Commit(id=id_, date=date, subject=subject), tuple(parents.split()))

@@ -24,7 +24,7 @@ from npu_overlays.porting.folder import State, finish, read_state
 from npu_overlays.porting.history import History
 from npu_overlays.porting.landed import Landed
 from npu_overlays.porting.revision import Names, revision_of
-from npu_overlays.porting.rows import Blame, Row, rows, with_reads
+from npu_overlays.porting.rows import Blame, Row, rows, with_reads, with_users
 from npu_overlays.progress import step
 from npu_overlays.reads import Upstream, changed_reads
 from npu_overlays.source import cache_root
@@ -139,7 +139,7 @@ def _rows(port: Port, past: History | None) -> list[Row]:
     said = load_content(port.old, lock.metadata.version).operations
     classifier = Classifier(content, still_held(lock.contracts, said, content.operations), base)
     read = changed_reads(lock.reads, Upstream(port.new.pin, port.now), content)
-    found = list(with_reads(rows(content, classifier, now, landed), read))
+    found = list(with_users(with_reads(rows(content, classifier, now, landed), read)))
     if past is None:
         return found
     blame = Blame(history=past, first=first, last=last)

@@ -105,6 +105,29 @@ def with_reads(found: Iterable[Row], changed: Iterable[ChangedRead]) -> Iterator
         yield replace(row, verdict=replace(row.verdict, kind=kind, evidence=evidence))
 
 
+def with_users(found: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows with what became of the operations that use what is added.
+
+    An added function fits wherever its name is free. What it was written for is what those do that call it: where their
+    definition upstream is another one, it may be the one to follow.
+    """
+    listed = list(found)
+    users = [row for row in listed if row.verdict.kind != "fits" and row.verdict.proposal != "drop"]
+    for row in listed:
+        said = row.said
+        if not isinstance(said, Operation) or said.action != "added" or row.verdict.kind != "fits":
+            yield row
+            continue
+        by = [one.said for one in users if isinstance(one.said, Operation) and _uses(one.said, said)]
+        evidence = ", ".join(f"`{one.symbol}`" for one in by)
+        verdict = replace(row.verdict, kind="user changed", evidence=f"{evidence} uses it") if by else row.verdict
+        yield replace(row, verdict=verdict)
+
+
+def _uses(user: Operation, added: Operation) -> bool:
+    return user.path == added.path and added.symbol in user.uses
+
+
 def _operation(one: Operation, verdict: Verdict) -> Row:
     return Row(said=one, action=one.action, name=f"{one.path}:{one.symbol}", where=one.where, verdict=verdict)
 
@@ -130,7 +153,7 @@ class Blame:
         blobs = Blobs(self.history.repository)
         for row in found:
             path = getattr(row.said, "path", "")
-            if row.verdict.kind in ("fits", "reads changed") or row.action in ("patch", "file"):
+            if row.verdict.kind in ("fits", "reads changed", "user changed") or row.action in ("patch", "file"):
                 yield row
                 continue
             if row.verdict.landed is not None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
@@ -23,6 +24,9 @@ from npu_overlays.wheels.freshness import fresh_wheels
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.making import Task, attempt
 from npu_overlays.wheels.results import Built, Failed, Outcome
+
+if TYPE_CHECKING:
+    from npu_overlays.crew.together import Died
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,13 +130,23 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
             found[task.loaded.overlay.folder] = outcome
 
     if (jobs := min(manner.jobs, len(stale))) > 1:
-        from npu_overlays.wheels.crew import together  # noqa: PLC0415  # takes time, which a single wheel need not take
+        # Takes time, which a single wheel need not take.
+        from npu_overlays.crew.together import Died, Work, together  # noqa: PLC0415
 
-        together(tasks(), len(stale), jobs, take)
+        def hear(task: Task, outcome: Outcome | Died | None) -> None:
+            take(task, _died(task, outcome) if isinstance(outcome, Died) else outcome)
+
+        together(Work(do=attempt, tasks=tasks(), number=len(stale), jobs=jobs), hear)
     else:
         for task in tasks():
             take(task, attempt(task))
     return found
+
+
+def _died(task: Task, died: Died) -> Failed:
+    what = f"the process that built it ended before it was done: {died.how}"
+    fix = "build with fewer --jobs: memory may have run out"
+    return Failed(overlay=task.loaded.name, error=OverlayError(Problem(where=task.loaded.name, what=what, fix=fix)))
 
 
 def _failed(found: Mapping[Path, Outcome]) -> list[Failed]:

@@ -1,4 +1,4 @@
-"""Worker: the other side of a crew, a process that builds what it is handed until it is handed nothing more.
+"""Worker: the other side of a crew, a process that does what it is handed until it is handed nothing more.
 
 It ends as soon as the process that started it is gone, however that ended, and leaves nothing then.
 """
@@ -16,55 +16,54 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from npu_overlays.interrupts import Interrupted, interruptible, undisguised
 from npu_overlays.progress import told_to
-from npu_overlays.wheels.making import Task, attempt
-from npu_overlays.wheels.results import Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crash:
-    """What went wrong and is nobody's mistake but ours, or the machine's: the error, and where it was raised."""
+    """What went wrong and is not what came of a task: the error, and where it was raised."""
 
     error: Exception
     traceback: str
 
 
 # What a worker says: a step it takes, or what came of its task.
-Word: TypeAlias = tuple[Literal["step"], str] | tuple[Literal["done"], Outcome | Crash | None]
+Word: TypeAlias = tuple[Literal["step"], str] | tuple[Literal["done"], Any]
+# What it is handed when nothing more comes; else a function and what to call it with, pickled.
+END = b"."
 
 
 def main(descriptor: int, threshold: int) -> int:
-    """Build what comes, and say what came of it; returns the exit code.
+    """Do what comes, and say what came of it; returns the exit code.
 
     Args:
         descriptor: of the pipe to who started this.
         threshold: how seldom Python is to look for reference cycles.
     """
     gc.set_threshold(threshold)
-    crew: Connection[Word, Task | None] = Connection(descriptor)
+    crew: Connection[Word, bytes] = Connection(descriptor)
     try:
         with interruptible(), undisguised(), suppress(BrokenPipeError):  # nobody is left who could be told
             tasks = _listen(crew)
-            while task := tasks.get():
+            while (task := tasks.get()) != END:
                 crew.send(("done", _attempt(task, crew.send)))
-                del task  # and the tree of an upstream with it
     except Interrupted as error:
         return error.exit_code
     return 0
 
 
-def _listen(crew: Connection[Word, Task | None]) -> queue.SimpleQueue[Task | None]:
+def _listen(crew: Connection[Word, bytes]) -> queue.SimpleQueue[bytes]:
     """Return a queue of what comes; where nothing can come any more, this process is asked to end."""
-    tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
         try:
-            while task := crew.recv():
+            while (task := crew.recv_bytes()) != END:
                 tasks.put(task)
-            tasks.put(None)
+            tasks.put(END)
         except (EOFError, OSError):
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -72,10 +71,11 @@ def _listen(crew: Connection[Word, Task | None]) -> queue.SimpleQueue[Task | Non
     return tasks
 
 
-def _attempt(task: Task, tell: Callable[[Word], None]) -> Outcome | Crash | None:
+def _attempt(task: bytes, tell: Callable[[Word], None]) -> Any:  # whatever the function gives
     try:
         with told_to(lambda message: tell(("step", message))):
-            return attempt(task)
+            do, what = pickle.loads(task)  # noqa: S301  # from the process that started this one
+            return do(what)
     except Exception as error:  # who started this decides what to say of it
         return _crash(error)
 

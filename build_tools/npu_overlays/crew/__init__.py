@@ -1,0 +1,1 @@
+"""A crew: what one process would take too long for → the same, done by several."""
