@@ -122,7 +122,7 @@ def _no_name(pin: Pin, to: str) -> Problem:
 
 def _differing(bare: Pin, release: Pin, repository: Path | None) -> list[str]:
     """Return the shipped files that a commit and a release both hold and that are not the same."""
-    commit = source.acquire(bare, local=repository, progress=step)
+    commit = source.acquire(bare, local=repository, progress=step, read=False)
     archive = source.acquire(release, mode="archive", progress=step)
     return sorted(_unequal(bare, commit, archive))
 

@@ -8,7 +8,18 @@ from typing import Any, Literal, NamedTuple
 
 from npu_overlays.syntax.scopes import Binding, How, Load, Scope, Scopes
 
-_NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+# Fields that hold no node, or one without names: contexts and operators.
+_NAMELESS = {"attr", "conversion", "ctx", "id", "kind", "level", "module", "op", "ops", "type_comment"}
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each type of node in which there may be names."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        return self.setdefault(kind, tuple(name for name in kind._fields if name not in _NAMELESS))
+
+
+_FIELDS = _Fields()
 
 
 class Place(NamedTuple):
@@ -62,13 +73,15 @@ class ScopeWalk:
 
     def _children(self, node: ast.AST, place: Place, *, but: tuple[str, ...] = ()) -> None:
         """Visit what is inside a node; statements inside another statement are not the module's own."""
-        inner = place._replace(direct=False, how="definition") if isinstance(node, ast.stmt) else place
-        for name in node._fields:
+        inner, pending = place, self._pending
+        if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
+            inner = place._replace(direct=False, how="definition")
+        for name in _FIELDS[type(node)]:
             value = getattr(node, name, None) if name not in but else None
-            if isinstance(value, list):
-                self._pending += [(one, inner) for one in reversed(value) if isinstance(one, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, _NAMELESS):
-                self._pending.append((value, inner))
+            if isinstance(value, ast.AST):
+                pending.append((value, inner))
+            elif isinstance(value, list):
+                pending += [(one, inner) for one in reversed(value) if isinstance(one, ast.AST)]
 
     def _scope(
         self,
