@@ -16,6 +16,8 @@ from support.pythons import some_python
 
 from .conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CELL = f"demo@0123456-py{RUNNING}"
 MAKEFILE = """\

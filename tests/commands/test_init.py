@@ -23,6 +23,8 @@ from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DEMO = {
     "space/core/__init__.py": b"from space.core.tools import answer\n",
@@ -95,7 +97,6 @@ def write_sdist(
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("venv", [*rarely("pip"), "uv"], indirect=True)
 def test_what_it_writes_builds_at_once_and_the_change_in_the_comment_applies(
     environment: Environment, venv: Venv
@@ -441,7 +442,6 @@ def run_documented(environment: Environment, name: str, here: Path, **more: str 
         assert done.code == 0, f"{line}\n{done.err}"
 
 
-@pytest.mark.slow
 @pytest.mark.index
 @pytest.mark.parametrize("venv", ["pip", *rarely("uv")], indirect=True)
 def test_the_documented_way_to_an_overlay_of_ones_own(environment: Environment, venv: Venv) -> None:
@@ -467,7 +467,6 @@ def test_the_documented_way_to_an_overlay_of_ones_own(environment: Environment, 
     assert venv.python("-m", "more_itertools_acme_summary", "--verify").code == 0
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.index
 def test_the_documented_way_to_a_layer_of_ones_own(environment: Environment) -> None:

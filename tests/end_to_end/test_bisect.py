@@ -18,6 +18,8 @@ from support.overlays import edit
 
 from .sample import Sample
 
+pytestmark = pytest.mark.slow
+
 CORE = "src/lib/core.py"
 
 

@@ -17,6 +17,8 @@ from support.wheelhouse import PROJECT
 
 from .choices import ARRANGEMENTS, ASKED, REQUIREMENTS, Case, cases, choose, fill_market, row, told
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [PROJECT / "docs" / name for name in ("package-index.md", "package-index.zh-CN.md")]
 COLUMNS = [*product((False, True), INSTALLERS)]
 # A hundred and twenty-eight times pip: minutes.
@@ -79,7 +81,6 @@ def test_with_constraints_upstreams_code_is_never_taken() -> None:
         assert {cell for cells in named for cell in cells} <= {"ours", "refused"}
 
 
-@pytest.mark.slow
 def test_with_constraints_pip_takes_the_pair_though_a_newer_upstream_is_there(chooser: Chooser) -> None:
     key = ("lib-npu consumer", "consumer", "merged")
     assert chooser("newest pip", Case.of(key, constrained=True, before=True)) == "ours"

@@ -15,6 +15,8 @@ from support.rights import bound_by_permissions, read_only
 from .cell import INTACT, Cell
 from .shelf import NEWER
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def target(empty: Cell, tmp_path: Path) -> Path:

@@ -19,6 +19,8 @@ from support.overlays import edit
 from .sample import Sample
 from .test_checkout import checked_out, files, git
 
+pytestmark = pytest.mark.slow
+
 CORE = "src/lib/core.py"
 
 

@@ -16,6 +16,8 @@ from support.overlays import edit
 from .sample import Sample
 from .test_commands import wheel_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def strange(wheels: Path, tmp_path: Path) -> Path:

@@ -15,6 +15,8 @@ from support.pythons import SUPPORTED, some_python
 
 from .sample import Sample
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = 'umask "$1"; shift; exec "$@"'
 
@@ -74,7 +76,6 @@ def test_files_python_and_editors_leave_behind_do_not_matter(sample: Sample, whe
 
 
 @pytest.mark.index
-@pytest.mark.slow
 @pytest.mark.parametrize("version", [SUPPORTED[0], *rarely(*SUPPORTED[1:-1]), SUPPORTED[-1]])
 def test_the_version_of_python_does_not_matter(sample: Sample, wheels: Path, tool_site: Path, version: str) -> None:
     built = build(sample, python=some_python(version), PYTHONPATH=str(tool_site))

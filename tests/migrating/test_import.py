@@ -12,6 +12,8 @@ from support.overlays import write_layer
 
 from .conftest import FILES, REPEATED, Team, files
 
+pytestmark = pytest.mark.slow
+
 CORE = "src/lib/core.py"
 STOP = ('return "stopped"', 'return "stopped at once"')
 SCALE = ("value * 2", "value * 3")

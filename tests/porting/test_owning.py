@@ -13,6 +13,8 @@ from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERL
 from porting.moving import Moving, changed_core, kinds, make_moving
 from support.overlays import write_layer, write_overlay
 
+pytestmark = pytest.mark.slow
+
 _CORE = "tree/src/lib/core.py"
 _SHARED = b'''\
 """What several files need."""

@@ -21,6 +21,8 @@ from support.marks import rarely
 from support.overlays import write_layer, write_overlay
 from support.wheels import write_wheel
 
+pytestmark = pytest.mark.slow
+
 
 def say(sample: Sample, commit: str) -> Path:
     """Write an overlay of which all stands in a layer, and return its folder."""

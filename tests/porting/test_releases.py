@@ -13,6 +13,8 @@ from support.environment import Done, Environment, copy_environment
 from support.marks import rarely
 from support.wheels import write_wheel
 
+pytestmark = pytest.mark.slow
+
 CORE = b"def scale(value):\n    return value * 2\n\n\ndef describe(name):\n    return name\n"
 OPERATIONS = """\
 from npu_overlays.markers import edited, upstream, wrapped

@@ -17,6 +17,8 @@ from support.upstreams import Upstream
 from .conftest import FILES, Said, configure, make_wheel, pin
 from .servers import silent
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -56,7 +58,6 @@ def test_mirror_that_answers_serves_although_the_repository_is_silent(upstream: 
         assert acquire(wanted, cache=cache).entries.keys() == FILES.keys()
 
 
-@pytest.mark.slow
 def test_silence_is_remembered_for_minutes_and_no_longer_than_one_wants(
     upstream: Upstream, tmp_path: Path, cache: Path
 ) -> None:
