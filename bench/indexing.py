@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from figures import Figure
 from timing import Contender, Sample, interleaved, seconds
 
+from npu_overlays.commands.running import collect_seldom
 from npu_overlays.index.updating import Request, update
 
 FEW, MANY = 500, 5000
@@ -20,8 +20,9 @@ _ABOUT = "Wheel-Version: 1.0\nGenerator: bench\nRoot-Is-Purelib: true\nTag: py3-
 
 def measure(work: Path, repeats: int, told: Callable[[str], None]) -> Iterator[Figure]:
     """Yield what an index costs for few wheels and for many, and one wheel more."""
+    collect_seldom()  # as the command does
     shops = {count: _Shop(work / str(count), count) for count in (FEW, MANY)}
-    whole = {f"index of {count}": Contender(run=shop.run, before=shop.empty) for count, shop in shops.items()}
+    whole = {f"index of {count}": Contender(run=shop.run, before=shop.anew) for count, shop in shops.items()}
     more = Contender(run=shops[MANY].run, before=shops[MANY].one_more)
     samples = interleaved({**whole, "one more": more}, repeats, told=told)
     few, many, one = (seconds(taken) for taken in samples.values())
@@ -40,8 +41,8 @@ class _Shop:
     """A folder of wheels and the index of it."""
 
     def __init__(self, folder: Path, count: int) -> None:
-        self._wheels, self._out = folder / "wheels", folder / "index"
-        self._count = 0
+        self._wheels, self._out = folder / "wheels", folder / "index-0"
+        self._count = self._indexes = 0
         self._wheels.mkdir(parents=True)
         for _ in range(count):
             self.one_more()
@@ -58,9 +59,13 @@ class _Shop:
             archive.writestr(f"{info}/WHEEL", _ABOUT)
             archive.writestr(f"{info}/RECORD", "")
 
-    def empty(self) -> None:
-        """Remove the index."""
-        shutil.rmtree(self._out, ignore_errors=True)
+    def anew(self) -> None:
+        """Let the next index be a new one.
+
+        The old ones stay: where thousands of files were just deleted, ext4 takes seconds to find numbers for new ones.
+        """
+        self._indexes += 1
+        self._out = self._out.with_name(f"index-{self._indexes}")
 
     def run(self) -> Sample:
         """Bring the index up to date, and return what that cost."""

@@ -61,15 +61,15 @@ def candidates(folders: Sequence[Path], problems: list[Problem]) -> list[Candida
 
 def _listed(folder: Path, problems: list[Problem]) -> list[Path]:
     try:
-        found = sorted(file for file in folder.iterdir() if file.name.endswith(_SUFFIXES))
+        files = [file for file in folder.iterdir() if file.name.endswith(_SUFFIXES)]
     except OSError as error:
         fix = "name a folder of wheels or source distributions"
         problems.append(Problem(where=str(folder), what=f"cannot be listed: {error.strerror}", fix=fix))
         return []
-    if not found:
+    if not files:
         what, fix = "holds no wheel and no source distribution", "name the folder they were built into"
         problems.append(Problem(where=str(folder), what=what, fix=fix))
-    return found
+    return sorted(files, key=lambda file: file.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,13 @@ class Distribution:
     metadata: bytes
 
 
-def read(file: Path, candidate: Candidate) -> Distribution:
+def read(file: Path, candidate: Candidate, sha256: str) -> Distribution:
     """Read a distribution.
 
     Args:
         file: what is read, which may be a copy under the same name.
         candidate: where the user has it.
+        sha256: of the file, hex.
 
     Raises:
         OutputError: it is broken, or its metadata do not fit its name; names the user's file.
@@ -106,7 +107,7 @@ def read(file: Path, candidate: Candidate) -> Distribution:
     link = Link(
         filename=file.name,
         url=quote(file.name),
-        hashes={"sha256": digest(file)},
+        hashes={"sha256": sha256},
         size=file.stat().st_size,
         requires_python=said.get("requires_python", ""),
         core_metadata={"sha256": hashlib.sha256(metadata).hexdigest()} if wheel else False,

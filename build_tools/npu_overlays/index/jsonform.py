@@ -15,13 +15,22 @@ _OF_PAGE = {"meta", "name", "versions", "files"}
 
 def render(page: Page) -> bytes:
     """Return the page of a project."""
+    return canonical_json(_value(page))
+
+
+def says(text: str, page: Page) -> bool:
+    """Return whether a text that was understood is the page of a project, however it is laid out."""
+    return bool(json.loads(text) == _value(page))
+
+
+def _value(page: Page) -> dict[str, Any]:
     value = {
         **page.more,
         "meta": {**page.meta, "api-version": page.api_version},
         "name": page.project,
         "files": [_file(link) for link in page.ordered],
     }
-    return canonical_json({**value, "versions": list(page.versions)} if page.api_version != "1.0" else value)
+    return {**value, "versions": list(page.versions)} if page.api_version != "1.0" else value
 
 
 def _file(link: Link) -> dict[str, Any]:

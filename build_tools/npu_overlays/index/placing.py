@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,23 +18,39 @@ from npu_overlays.progress import step
 
 _LOCK = ".npu-overlays-index.lock"
 _WAIT = 2
+_CHUNK = 1 << 20
 
 
-def unchanged(source: Path, copy: Path, page: Path) -> bool:
-    """Return whether a file is the one that was copied, and then listed.
+def listed_at(place: Path) -> int:
+    """Return when the page of a folder was changed, in nanoseconds; 0 where there is none.
 
     Nobody can set the time of a change (of a name, too), as opposed to the time of writing.
     """
     try:
-        ours, theirs, then = source.stat(), copy.stat(), page.stat().st_ctime_ns
+        return (place / HTML).stat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+def unchanged(source: Path, copy: Path, listed: int) -> bool:
+    """Return whether a file is the one that was copied, and then listed by a page that was changed at that time."""
+    try:
+        ours, theirs = source.stat(), copy.stat()
     except OSError:
         return False
     same = (ours.st_size, ours.st_mtime_ns) == (theirs.st_size, theirs.st_mtime_ns)
-    return same and ours.st_ctime_ns <= theirs.st_ctime_ns <= then
+    return same and ours.st_ctime_ns <= theirs.st_ctime_ns <= listed
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy a file with its time, which says later that it is the same; raises `OutputError` where it cannot be read."""
+def copy(source: Path, target: Path) -> str:
+    """Copy a file with its time, which says later that it is the same.
+
+    Returns:
+        The sha256 of what was written, hex.
+
+    Raises:
+        OutputError: it cannot be read.
+    """
     target.parent.mkdir(exist_ok=True)
     try:
         before = source.stat()
@@ -42,20 +58,26 @@ def copy(source: Path, target: Path) -> None:
     except OSError as error:
         what, fix = f"cannot be read: {error.strerror}", "see that this user may read it"
         raise OutputError(Problem(where=str(source), what=what, fix=fix)) from error
+    written = hashlib.sha256()
     with stream, target.open("wb") as copy:
-        shutil.copyfileobj(stream, copy, 1 << 20)
+        while piece := stream.read(_CHUNK):
+            copy.write(piece)
+            written.update(piece)
     os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+    return written.hexdigest()
 
 
 def move(folder: Path, out: Path) -> None:
     """Move everything to its place: files before the pages that list them, and the page of all projects last."""
-    staged = [path for path in folder.rglob("*") if path.is_file()]
+    homes = {path: out / path.name for path in sorted(folder.iterdir()) if path.is_dir()}
+    homes[folder] = out
+    staged = [(path, home) for place, home in homes.items() for path in place.iterdir() if path not in homes]
     with held(f"the index in {out} is up to date"):
-        for path in sorted(staged, key=lambda path: (_is_page(path), path.parent == folder, str(path))):
-            target = out / path.relative_to(folder)
-            target.parent.mkdir(exist_ok=True)
+        for home in homes.values():
+            home.mkdir(exist_ok=True)
+        for path, home in sorted(staged, key=lambda one: _is_page(one[0])):  # else in this order
             path.chmod(0o644)
-            path.replace(target)
+            path.replace(home / path.name)
 
 
 def _is_page(path: Path) -> bool:

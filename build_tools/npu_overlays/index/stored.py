@@ -18,6 +18,19 @@ ReadT = TypeVar("ReadT")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stored:
+    """The page of a project, as it lies there.
+
+    Args:
+        page: what it says.
+        settled: whether each form says all of that, so that neither need be written while it stays so.
+    """
+
+    page: Page
+    settled: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Root:
     """The page of all projects.
 
@@ -52,18 +65,22 @@ def files_of(page: Page) -> dict[str, bytes]:
     return {HTML: htmlform.render(page), JSON: jsonform.render(page)}
 
 
-def read_page(folder: Path) -> Page:
+def read_page(folder: Path) -> Stored:
     """Return what is said of a project, in whichever form; raises `OutputError` where that cannot be understood.
 
     A mark that a person set in one form alone counts in both.
     """
     page = Page(project=folder.name)
-    if text := _text(folder / JSON):
-        page = _understood(folder / JSON, lambda: jsonform.parse(text, folder.name))
-    if text := _text(folder / HTML):
-        said, shown = page.by_name, htmlform.parse(text, folder.name).links
-        page = page.having(*(_both(said.get(one.filename), one) for one in shown))
-    return page
+    said, shown = _text(folder / JSON), _text(folder / HTML)
+    if said:
+        page = _understood(folder / JSON, lambda: jsonform.parse(said, folder.name))
+        page = page.having()  # a file once
+    if said and shown.encode() == htmlform.render(page):  # to read it would take three times as long, and tell nothing
+        return Stored(page=page, settled=jsonform.says(said, page))
+    if shown:
+        known, links = page.by_name, htmlform.parse(shown, folder.name).links
+        page = page.having(*(_both(known.get(one.filename), one) for one in links))
+    return Stored(page=page)
 
 
 def _both(said: Link | None, shown: Link) -> Link:

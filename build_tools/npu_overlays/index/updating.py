@@ -13,8 +13,8 @@ from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.index.distributions import Candidate, candidates, digest, read
 from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
-from npu_overlays.index.placing import copy, locked, move, unchanged
-from npu_overlays.index.stored import HTML, Root, files_of, read_page, read_root
+from npu_overlays.index.placing import copy, listed_at, locked, move, unchanged
+from npu_overlays.index.stored import Root, Stored, files_of, read_page, read_root
 from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
@@ -64,13 +64,17 @@ class _Project:
     """A project as it is brought up to date.
 
     Args:
-        page: as it was.
+        place: where it lies.
+        stored: its page as it was.
+        at: when that was changed.
         listed: its files by their names.
         yanked: versions none of whose files is to be chosen, and why.
         new: what comes onto it.
     """
 
-    page: Page
+    place: Path
+    stored: Stored
+    at: int
     listed: dict[str, Link]
     yanked: dict[Version, str]
     new: list[Link] = field(default_factory=list)
@@ -126,10 +130,11 @@ def update(request: Request) -> Updated:
 def _open_pages(made: _Update, projects: set[str]) -> None:
     """Read the page of all projects, and those of some."""
     for project in sorted(projects):
-        page = Page(project=project)
+        place, stored = made.out / project, Stored(page=Page(project=project))
         with _noting(made.problems):
-            page = read_page(made.out / project)
-        made.projects[project] = _Project(page=page, listed=page.by_name, yanked=yanked_versions(page))
+            stored = read_page(place)
+        listed, yanked = stored.page.by_name, yanked_versions(stored.page)
+        made.projects[project] = _Project(place=place, stored=stored, at=listed_at(place), listed=listed, yanked=yanked)
     with _noting(made.problems):
         made.root = read_root(made.out)
 
@@ -144,17 +149,16 @@ def _noting(problems: list[Problem]) -> Iterator[None]:
 
 def _add(made: _Update, one: Candidate) -> None:
     """Put a file on the page of its project, unless it is there as it is."""
-    project, place = made.projects[one.project], made.out / one.project
-    listed = project.listed.get(one.name)
-    if listed and listed.beside and unchanged(one.file, place / one.name, place / HTML):
+    project = made.projects[one.project]
+    listed, place = project.listed.get(one.name), project.place / one.name
+    if listed and listed.beside and unchanged(one.file, place, project.at):
         return
     step(f"reading {one.name}")
     staged = made.folder / one.project / one.name
     with _noting(made.problems):
-        copy(one.file, staged)
-        found = read(staged, one)
-        sha256 = found.link.hashes["sha256"]
-        if _given_out(listed, place / one.name) not in {"", sha256} and not made.request.replace:
+        sha256 = copy(one.file, staged)
+        found = read(staged, one, sha256)
+        if _given_out(listed, place) not in {"", sha256} and not made.request.replace:
             raise OutputError(_other_bytes(one, made.out))
         if listed and not listed.beside and listed.hashes.get("sha256") == sha256:
             staged.unlink()  # it is given out from elsewhere, and stays so
@@ -187,8 +191,9 @@ def _other_bytes(one: Candidate, out: Path) -> Problem:
 
 def _page(made: _Update, name: str) -> Page:
     """Return the new page of a project, without what is listed as lying beside it and does not any more."""
-    page = made.projects[name].page.having(*made.projects[name].new)
-    places = (made.out / name, made.folder / name)
+    project = made.projects[name]
+    page = project.stored.page.having(*project.new)
+    places = (project.place, made.folder / name)
     there = {file.name for place in places if place.is_dir() for file in place.iterdir()}
     gone = {link.filename for link in page.links if link.beside and link.filename not in there}
     made.dropped += sorted(gone)
@@ -198,7 +203,9 @@ def _page(made: _Update, name: str) -> Page:
 def _stage_pages(made: _Update, pages: Mapping[str, Page]) -> None:
     """Write the pages of which something changed: also where only a file did, so that none is younger than its page."""
     for page in pages.values():
-        changed = (made.folder / page.project).is_dir()
+        stored, changed = made.projects[page.project].stored, (made.folder / page.project).is_dir()
+        if stored.settled and page == stored.page and not changed:
+            continue
         for name, content in files_of(page).items():
             _stage(made, f"{page.project}/{name}", content, changed=changed)
     for name, content in made.root.listing(set(pages)).files.items():
@@ -214,8 +221,15 @@ def _stage(made: _Update, path: str, content: bytes, *, changed: bool = False) -
 
 def _stage_beside(made: _Update, found: Sequence[Candidate]) -> None:
     """Copy the statements of wheels beside them, and the constraints of stacks beside the page of all projects."""
-    statements = ((one.file.with_suffix(_STATEMENT), f"{one.project}/") for one in found if one.file.suffix == ".whl")
-    constraints = ((file, "") for folder in made.request.folders for file in sorted(folder.glob(_CONSTRAINTS)))
-    for file, place in (*statements, *constraints):
-        if file.is_file() and not unchanged(file, made.out / place / file.name, made.out / place / HTML):
-            copy(file, made.folder / place / file.name)
+    projects = {one.file: made.projects[one.project] for one in found}
+    for folder in made.request.folders:
+        for file in folder.glob(f"*{_STATEMENT}"):
+            if project := projects.get(folder / f"{file.name.removesuffix(_STATEMENT)}.whl"):
+                _copy_beside(made, file, project.place, project.at)
+        for file in folder.glob(_CONSTRAINTS):
+            _copy_beside(made, file, made.out, listed_at(made.out))
+
+
+def _copy_beside(made: _Update, file: Path, place: Path, listed: int) -> None:
+    if file.is_file() and not unchanged(file, place / file.name, listed):
+        copy(file, made.folder / place.relative_to(made.out) / file.name)
