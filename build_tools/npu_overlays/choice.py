@@ -11,7 +11,7 @@ from typing import get_args
 
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.project import Overlay, source_kind
-from npu_overlays.source import Mode
+from npu_overlays.tree import Mode
 
 SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.lock.lockfile import Lock
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.lock.metadata import required_names
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.source import sources_of
 
@@ -67,9 +65,3 @@ def _pair(partner: Overlay, upstream: str) -> Pair:
         # Of the wheel from the commit, and of one from each archive.
         builds=tuple(partner.version(upstream, source) for source in sources_of(partner.pin)),
     )
-
-
-def required_names(metadata: UpstreamMetadata) -> set[str]:
-    """Return the distributions that upstream requires; a requirement begins with the name."""
-    names = (re.match(r"\s*([\w.-]+)", text, re.ASCII) for text in metadata.requires)
-    return {canonicalize_name(name[1]) for name in names if name}

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 SourceKind = Literal["git", "archive"]
+# What may be asked for: one of them, or whichever can be had.
+Mode = Literal["auto", "git", "archive"]
 
 # What build backends take for licence files where nothing is said.
 _LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from ruamel.yaml import YAML
-
 from npu_overlays.cells.cell import Cell
 
 _HEAD = "# Made by `npu-overlays matrix --format gitlab`, for a job with `trigger: include: artifact`. Do not edit.\n"
@@ -24,6 +22,8 @@ _NOTHING = {"script": ["echo 'no overlay is touched by this change'"]}
 
 def as_gitlab(cells: Sequence[Cell]) -> str:
     """Return the pipeline: a job for each cell, under its name and in its order."""
+    from ruamel.yaml import YAML  # noqa: PLC0415  # takes time, and no other format needs it
+
     jobs = {cell["name"]: _job(cell) for cell in cells}
     pipeline = {"variables": {_IMAGE: "python"}, ".cell": _TEMPLATE, **jobs} if jobs else {"nothing to do": _NOTHING}
     text = io.StringIO()

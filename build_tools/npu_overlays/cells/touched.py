@@ -11,10 +11,10 @@ from pathlib import Path
 
 from npu_overlays.cells.ground import Ground
 from npu_overlays.cells.repository import Change
+from npu_overlays.lock.metadata import required_names
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks
-from npu_overlays.pairing import required_names
 
 # No wheel and no test of a cell follows from what lies there, or ends so.
 _DOCUMENTS = "docs"

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from, clone_variable
 from npu_overlays.commands.completion import offer, overlays, stacks
-from npu_overlays.source import Mode
+from npu_overlays.tree import Mode
 
 
 @dataclass(frozen=True, kw_only=True)

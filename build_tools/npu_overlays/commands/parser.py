@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from npu_overlays import __version__
+from npu_overlays import version
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.completion import answer
 from npu_overlays.commands.options import folder
@@ -102,6 +103,14 @@ class _Parser(argparse.ArgumentParser):
         super().error(f"{message}; did you mean {nearest[0]}?" if nearest else message)
 
 
+class _Version(argparse.Action):
+    """Says which version this is; argparse's own has to be told when the parser is made."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        sys.stdout.write(f"npu-overlays {version()}\n")
+        parser.exit()
+
+
 def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser; `command` of what it parses is the `Command` to call.
 
@@ -115,7 +124,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    root.add_argument("--version", action="version", version=f"npu-overlays {__version__}")
+    root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     common = _common()
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _commands(arguments):

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.pins import is_folder_name
@@ -27,6 +26,9 @@ from npu_overlays.overlay.settings import (
     read_repository,
 )
 from npu_overlays.overlay.tables import Table, read_bytes, toml_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 # In an sdist, the layers lie below this folder, each in one that is numbered.
 BUNDLED_LAYERS = "layers"
@@ -107,6 +109,8 @@ def _folder(folder: Path, entry: object, table: Table) -> Iterator[Path]:
 
 def _installed(name: str, table: Table) -> Iterator[Path]:
     """Yield the one layer that an installed distribution holds."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # takes time, and few ask for one
+
     try:
         files = _layer_files(distribution(name))
     except (PackageNotFoundError, ValueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
@@ -20,7 +20,7 @@ from npu_overlays.source import local as clones
 from npu_overlays.source.cache import Progress, cache_root
 from npu_overlays.source.fetch import Route, UnreachableError
 from npu_overlays.source.patience import forget
-from npu_overlays.tree import Source
+from npu_overlays.tree import Mode, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,6 @@ __all__ = [
     "kept_commit",
     "sources_of",
 ]
-
-Mode = Literal["auto", "git", "archive"]
 
 
 def _silent(message: str) -> None:
