@@ -175,7 +175,7 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
     written = "would be written" if options.dry_run else "written"
     console.line(f"{one.overlay.folder}: {written}, from {number} of {one.patches.name}", style="green")
     for kind in KINDS:
-        console.line(f"  as {kind:<11} {_told(one, kind)}{' (kept)' if kind == options.kind else ''}")
+        console.line(f"  as {kind:<11} {_proof_line(one, kind)}{' (kept)' if kind == options.kind else ''}")
     if problems := unsound(one, options.kind):
         for problem in problems:
             for line in str(problem).splitlines():
@@ -185,7 +185,7 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
-def _told(one: Migrated, kind: Kind) -> str:
+def _proof_line(one: Migrated, kind: Kind) -> str:
     """Return what was seen of a form of a set of patches."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):

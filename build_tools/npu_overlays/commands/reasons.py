@@ -32,14 +32,14 @@ def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[t
     if why or not new:
         return dict.fromkeys(new, why)
     names = [f"{action} {target}" for action, target in new]
-    answers = _asked(names) if ask and sys.stdin is not None and sys.stdin.isatty() else {}
+    answers = _reasons_from_editor(names) if ask and sys.stdin is not None and sys.stdin.isatty() else {}
     if missing := [name for name in names if not answers.get(name)]:
         fix = 'say why: --why "one sentence for a user of the wheel"'
         raise UsageError([Problem(where=name, what="is new and has no reason", fix=fix) for name in missing])
     return {one: answers[name] for one, name in zip(new, names, strict=True)}
 
 
-def _asked(names: Sequence[str]) -> dict[str, str]:
+def _reasons_from_editor(names: Sequence[str]) -> dict[str, str]:
     """Return the reasons that a person writes in their editor, by what they are asked for."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="npu-overlays-why-") as place:

@@ -109,7 +109,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _said(done: Refreshed) -> list[dict[str, str]]:
+def _outcomes(done: Refreshed) -> list[dict[str, str]]:
     """Return what becomes of each thing the overlay says."""
     plan = done.plan
     rows = [
@@ -139,7 +139,7 @@ def _report(console: Console, done: Refreshed, options: Options, name: str) -> N
     if not done.files:
         console.line(f"{name}: nothing to bring back from {done.checkout.folder}", style="green")
         return
-    for row in _said(done):
+    for row in _outcomes(done):
         verb = {True: "new", False: "changed" if row["after"] else "gone"}[not row["before"]]
         console.line(f"  {verb:<8} {row['after'] or row['before']:<9} {row['target']}")
     for file in done.files:
@@ -161,7 +161,7 @@ def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
         "overlay": done.checkout.overlay,
         "folder": str(done.checkout.folder),
         "written": bool(done.files) and not options.dry_run,
-        "changes": _said(done),
+        "changes": _outcomes(done),
         "files": [
             {"path": str(file.layer.folder / file.path), "layer": file.layer.name, "deleted": file.content is None}
             for file in done.files

@@ -115,13 +115,13 @@ def _idle(looked: list[Looked], shared: Container[str]) -> Iterator[Problem]:
 def _of(piece: Piece) -> Iterator[Danger]:
     accepted = {one.kind: one for one in piece.accept}
     shown: dict[str, tuple[str, str]] = {}
-    for kind, text, where in _shown(piece):
+    for kind, text, where in _witnessed_kinds(piece):
         shown.setdefault(kind, (text, where))
     for kind, (text, where) in sorted(shown.items()):
         yield Danger(kind=kind, piece=piece, where=where, shown=text, accepted=accepted.get(kind))
 
 
-def _shown(piece: Piece) -> Iterator[tuple[str, str, str]]:
+def _witnessed_kinds(piece: Piece) -> Iterator[tuple[str, str, str]]:
     """Yield each kind of danger with what shows it and where, the best witness first."""
     added = {key: one for one in piece.added for key in _witnesses(one, piece)}
     removed = {key: one for one in piece.removed for key in _witnesses(one, piece)}

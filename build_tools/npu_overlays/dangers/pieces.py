@@ -120,7 +120,7 @@ def _of_operation(operation: Operation, code: Code | None, modules: _Modules) ->
     written = code is not None and operation.action not in ("edited", "deleted")
     new = code.tree.body if code and written else _nodes(modules.after(path), symbol)
     if operation.kind == "attribute" and written:
-        new = [_named(one, symbol) for one in new]
+        new = [_with_name(one, symbol) for one in new]
     added, removed = difference(old, [*_imported(operation), *new])
     return Piece(
         layer=operation.layer,
@@ -139,7 +139,7 @@ def _of_operation(operation: Operation, code: Code | None, modules: _Modules) ->
     )
 
 
-def _named(node: ast.stmt, symbol: str) -> ast.stmt:
+def _with_name(node: ast.stmt, symbol: str) -> ast.stmt:
     """Return what gives a value to a nameless target with the name that it has."""
     if not isinstance(node, ast.Assign):
         return node

@@ -51,12 +51,12 @@ def carried_over(
     """
     first = not (content.overlay.folder / LOCK_FILE).is_file()
     written = written_for(content.overlay, lock, before, lock_of, first=first)
-    return [*written.notices, *_told(content, lock, upstream, written)]
+    return [*written.notices, *_notices_of(content, lock, upstream, written)]
 
 
 def standing(content: Content, lock: Lock, upstream: Upstream) -> list[str]:
     """Return what `carried_over` tells each time: not of a pin changed in place or locked for the first time."""
-    return [*map(lasting, _told(content, lock, upstream, written_for(content.overlay, lock, None)))]
+    return [*map(lasting, _notices_of(content, lock, upstream, written_for(content.overlay, lock, None)))]
 
 
 def lasting(notice: str) -> str:
@@ -64,7 +64,7 @@ def lasting(notice: str) -> str:
     return _LINE.sub("", notice)
 
 
-def _told(content: Content, lock: Lock, upstream: Upstream, written: Written) -> list[str]:
+def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Written) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
     authors = _authors(content)
     notices: list[str] = []

@@ -141,12 +141,12 @@ class Former:
 
     def _operations(self, why: Why) -> Iterator[Written]:
         subject = self._subject()
-        writer = Writer(subject, layer_named(subject, ""), lambda action, target: self._said(action, target, why))
+        writer = Writer(subject, layer_named(subject, ""), lambda action, target: self._grounds(action, target, why))
         for file in writer.write(self.plan, self._upstream):
             if file.content is not None:
                 yield Written(path=file.path, content=file.content, executable=file.executable)
 
-    def _said(self, action: str, target: str, why: Why) -> Grounds:
+    def _grounds(self, action: str, target: str, why: Why) -> Grounds:
         """Return what is said of something: by the patches that do it, or where they give no reason, by a person."""
         said = self._stated.of(target)
         if said.reason.why or action == "file":

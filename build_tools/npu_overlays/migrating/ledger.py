@@ -157,13 +157,13 @@ class _Reader:
             one = pending.pop(0)
             if id(one) not in seen:
                 seen.add(id(one))
-                own, merged = self._said(one)
+                own, merged = self._own_entries(one)
                 # What stands here counts, and of several that are merged the first.
                 found = {**own, **found}
                 pending = [*merged, *pending]
         return found
 
-    def _said(self, node: Node) -> tuple[dict[str, Node], list[Node]]:
+    def _own_entries(self, node: Node) -> tuple[dict[str, Node], list[Node]]:
         """Return what a mapping says itself, and the mappings that it takes more from."""
         found: dict[str, Node] = {}
         merged: list[Node] = []

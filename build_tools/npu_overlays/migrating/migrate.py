@@ -96,7 +96,7 @@ def migrate(asked: Asked) -> Outcome:
         news = _all(pinned, lambda one: _begun(stack, one, parent, asked.request.parent))
         _refuse_twins([new.overlay.folder for _, new in news], asked.request.elsewhere)
         works = _all(list(zip(news, read, strict=True)), lambda one: _tried(*one, asked.kind))
-        reasons = asked.explain([_named(work, *one) for work in works for one in work.former.unexplained(asked.kind)])
+        reasons = asked.explain([_label(work, *one) for work in works for one in work.former.unexplained(asked.kind)])
         migrated = _all(works, lambda work: _written(work, asked.kind, reasons))
     comparison = compare(ledger, [_done(work) for work in works], whole=not asked.only) if ledger else None
     return Outcome(migrated=tuple(migrated), passed_over=layout.passed_over, comparison=comparison)
@@ -195,13 +195,13 @@ def _proven(former: Former, kind: Kind) -> Proven | OverlayError:
         return error
 
 
-def _named(work: _Work, action: str, target: str) -> tuple[str, str]:
+def _label(work: _Work, action: str, target: str) -> tuple[str, str]:
     """Return what has no reason yet, so that it is told from the same of another set."""
     return action, f"{work.patches.name}/{target}"
 
 
 def _written(work: _Work, kind: Kind, reasons: Mapping[tuple[str, str], str]) -> Migrated:
-    files = work.former.files(kind, lambda action, target: reasons[_named(work, action, target)])
+    files = work.former.files(kind, lambda action, target: reasons[_label(work, action, target)])
     write(work.new.stage, files, work.new)
     usable = not isinstance(work.proven["operations"], OverlayError)
     return Migrated(

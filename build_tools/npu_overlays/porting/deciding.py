@@ -34,7 +34,7 @@ def decide(port: Port, decisions: Decisions) -> tuple[str, ...] | None:
     everything = decided(port, decisions)
     below, own = everything.of(port, own=False), everything.of(port, own=True)
     there = [move for _, move in everything.moves if _is_there(port, move)]
-    said = _said(own, there)
+    said = _own_parts(own, there)
     files, problems = own_files(said, port.new, port.now)
     if problems := [*_obstacles(port, everything.moves, there), *problems]:
         raise UsageError(problems)
@@ -43,7 +43,7 @@ def decide(port: Port, decisions: Decisions) -> tuple[str, ...] | None:
     files = {**texts, **{path: content for path, content in files.items() if path not in texts}}
     dropped = _dropped(port, below)
     carry_out(port.new.folder, files, dropped, _kept_edits(port, dropped, below.longer))
-    return tuple(_told(port, own)) if files or dropped else None
+    return tuple(_notes(port, own)) if files or dropped else None
 
 
 def _is_there(port: Port, move: Move) -> bool:
@@ -51,7 +51,7 @@ def _is_there(port: Port, move: Move) -> bool:
     return any(is_own(port, row) and row.verdict.applies and is_stated(move, row.said) for row in port.rows)
 
 
-def _said(own: Decided, there: Sequence[Move]) -> Own:
+def _own_parts(own: Decided, there: Sequence[Move]) -> Own:
     moves = [move for _, move in own.moves]
     return Own(
         gone=[*(row.said for row, _ in own.gone), *(move.operation for move in moves if move in there)],
@@ -85,7 +85,7 @@ def _top(row: Row) -> str:
     return f"{row.name.partition('/')[0]}/"
 
 
-def _told(port: Port, own: Decided) -> Iterator[str]:
+def _notes(port: Port, own: Decided) -> Iterator[str]:
     """Yield what became of what the pin says itself, and why: nothing of it is left that could tell."""
     yield from (f"{port.new.name}: left out {row.name}: {why}" for row, why in own.gone)
     yield from (f"{port.new.name}: {row.name} stands at {row.verdict.to} now" for row, _ in own.moves)

@@ -60,7 +60,7 @@ def decided(port: Port, decisions: Decisions) -> Decided:
     """Return what becomes of which parts; raises `UsageError` with each name that is none of a part's."""
     drops = dict(decisions.drop or {})
     _check_names(port, decisions, drops)
-    named = {id(row): (row, why) for name, why in drops.items() for row in _named(port, name)}
+    named = {id(row): (row, why) for name, why in drops.items() for row in _rows_of(port, name)}
     taken = [row for row in port.rows if id(row) not in named and row.verdict.proposal and decisions.takes(row)]
     return Decided(
         gone=(*named.values(), *((row, _why(port, row)) for row in taken if row.verdict.proposal == "drop")),
@@ -74,7 +74,7 @@ def is_own(port: Port, row: Row) -> bool:
     return row.layer == port.new.name
 
 
-def _named(port: Port, name: str) -> list[Row]:
+def _rows_of(port: Port, name: str) -> list[Row]:
     """Return what a name leaves out.
 
     Of what the pin says itself that is what does not apply: the rest stands for what a layer says under that name,

@@ -27,11 +27,11 @@ def uses_left(module: Module, symbol: str, gone: Collection[str]) -> str:
 
 def _naming(tree: ast.Module, leaf: str) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)) and leaf == _named(node):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)) and leaf == _name_in(node):
             yield node
 
 
-def _named(node: ast.Name | ast.Attribute | ast.Constant) -> object:
+def _name_in(node: ast.Name | ast.Attribute | ast.Constant) -> object:
     """Return what an expression names; a text may stand in `__all__` or in a call of `getattr`."""
     if isinstance(node, ast.Constant):
         return node.value

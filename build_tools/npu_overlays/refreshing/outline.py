@@ -114,7 +114,7 @@ def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Ite
     if isinstance(node, ast.ClassDef) and not free:
         yield _class(node, known, parent)
     elif not (parent and isinstance(node, ast.Pass)):  # which only holds a place
-        text, asked = ast.dump(node), frozenset(_asked(node))
+        text, asked = ast.dump(node), frozenset(_names_read(node))
         yield _Item(
             text=text,
             said=text,
@@ -137,7 +137,7 @@ def _class(node: ast.ClassDef, known: Set[str], parent: str) -> _Item:
         said=(node.name, head, inner),
         free=False,
         binds=frozenset([node.name]),
-        asks=frozenset(_asked(node)) - _BUILTIN,
+        asks=frozenset(_names_read(node)) - _BUILTIN,
     )
 
 
@@ -164,7 +164,7 @@ def imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
             yield bound_name(node, alias), f"{source}import {alias.name}{as_name}"
 
 
-def _asked(node: ast.AST) -> Iterator[str]:
+def _names_read(node: ast.AST) -> Iterator[str]:
     """Yield the names that are read when a statement is reached: what functions do when they are called is left out."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield node.id
@@ -173,7 +173,7 @@ def _asked(node: ast.AST) -> Iterator[str]:
             continue
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST):
-                yield from _asked(part)
+                yield from _names_read(part)
 
 
 def _bound_within(node: ast.stmt) -> Iterator[str]:

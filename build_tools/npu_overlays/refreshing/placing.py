@@ -46,7 +46,7 @@ def staged(place: Path, overlay: Overlay, files: Sequence[LayerFile]) -> Overlay
         folders[layer.name] = folders[own.name] / BUNDLED / BUNDLED_LAYERS / str(number) / layer.folder.name
         _copy(layer, folders[layer.name])
     for file in _in_order(files):
-        _put(folders[file.layer.name], file)
+        _write_file(folders[file.layer.name], file)
     return load_overlay(folders[own.name])
 
 
@@ -59,7 +59,7 @@ def _copy(layer: Layer, folder: Path) -> None:
     shutil.copytree(layer.folder, folder, ignore=shutil.ignore_patterns(".git", "wheels", BUNDLED))
 
 
-def _put(folder: Path, file: LayerFile) -> None:
+def _write_file(folder: Path, file: LayerFile) -> None:
     path = folder / file.path
     if file.content is None:
         path.unlink(missing_ok=True)

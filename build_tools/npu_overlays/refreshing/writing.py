@@ -103,7 +103,7 @@ class Writer:
         own = (known.layer, known.where)
         everywhere = [one for one in self._subject.content.operations if (one.layer, one.where) == own]
         wanted = [_called(one.wanted, known.shared) for one in group]
-        if not known.shared or (len(group) == len(everywhere) and len({_said(one) for one in wanted}) == 1):
+        if not known.shared or (len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1):
             return Written(known=known, wanted=wanted[0]), []
         gone = {(one.known.path, one.symbol) for one in group if one.known}
         stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
@@ -206,5 +206,5 @@ def _called(one: Operation | None, name: str) -> Operation | None:
     return dataclasses.replace(one, text=renamed(one.text, name))
 
 
-def _said(one: Operation | None) -> object:
+def _substance(one: Operation | None) -> object:
     return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None

@@ -58,7 +58,10 @@ def history(
     missing = [one for one, commit in found.items() if not commit]
     if missing:
         fix = "name a tag, a branch or a commit id that the repository has"
-        problems = [Problem(where=one, what=f"not found in {', '.join(map(_shown, urls))}", fix=fix) for one in missing]
+        problems = [
+            Problem(where=one, what=f"not found in {', '.join(map(proc.without_credentials, urls))}", fix=fix)
+            for one in missing
+        ]
         raise SourceError(problems)
     return folder, found
 
@@ -87,7 +90,7 @@ def _found(folder: Path, revision: str, urls: list[str], progress: Progress) -> 
 
 
 def _fetched(folder: Path, url: str, wanted: str, progress: Progress) -> bool:
-    shown = _shown(url)
+    shown = proc.without_credentials(url)
     progress(f"fetching the history of {wanted} from {shown}")
     options = ("--progress", "--force", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
     try:
@@ -117,7 +120,3 @@ def _resolved(folder: Path, revision: str) -> str:
 
 def _plain(wanted: str) -> str:
     return re.sub(r"[^\w/.-]|\.\.|^[/.-]|//", "_", wanted)
-
-
-def _shown(url: str) -> str:
-    return proc.without_credentials(url)

@@ -65,7 +65,9 @@ def indexes(wanted: str) -> Iterator[list[Index]]:
         found = [finder(find_links=[folder]) for folder in folders]
         # unearth knows pip's default.
         found += [finder(index_urls=[url] if url else []) for url in urls]
-        yield [Index(shown=_shown(one.sources[0]["url"]), finder=one, session=session) for one in found]
+        yield [
+            Index(shown=proc.without_credentials(one.sources[0]["url"]), finder=one, session=session) for one in found
+        ]
 
 
 def _urls(settings: Mapping[str, str]) -> list[str]:
@@ -75,10 +77,6 @@ def _urls(settings: Mapping[str, str]) -> list[str]:
 
 def _located(text: str) -> str:
     return text if "://" in text else str(Path(text).expanduser().absolute())
-
-
-def _shown(url: str) -> str:
-    return proc.without_credentials(url)
 
 
 def _settings(wanted: str) -> dict[str, str]:

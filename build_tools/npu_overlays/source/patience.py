@@ -75,13 +75,13 @@ def _note(url: str, cache: Path) -> Path | None:
     host = _host(real)
     if not host:
         return None
-    proxy = _said("config", "--get-urlmatch", "http.proxy", real)
+    proxy = _answer("config", "--get-urlmatch", "http.proxy", real)
     how = [host, proxy, *(os.environ.get(name, "") for name in _PROXIES)]
     return cache / "silent" / hashlib.sha256("\0".join(how).encode()).hexdigest()[:32]
 
 
 def _real(url: str) -> str:
-    return _said("ls-remote", "--get-url", url) or url
+    return _answer("ls-remote", "--get-url", url) or url
 
 
 def _host(url: str) -> str:
@@ -92,7 +92,7 @@ def _host(url: str) -> str:
     return host if colon and "/" not in host else ""
 
 
-def _said(*arguments: str) -> str:
+def _answer(*arguments: str) -> str:
     """Return what git, configured as the user has it, answers without asking any server."""
     try:
         return git.configured(*arguments, cwd=Path(os.sep)).decode(errors="replace").strip()

@@ -45,10 +45,10 @@ def assembled(metadata: bytes, files: Sequence[WheelFile]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(made, "w") as wheel:
         *others, record = told.infolist()
-        rows = [_put(wheel, _entry(file, record), file.member or deflated(file.content)) for file in files]
+        rows = [_append(wheel, _entry(file, record), file.member or deflated(file.content)) for file in files]
         for entry in others:
-            _put(wheel, copy.copy(entry), deflated(told.read(entry)))
-        _put(wheel, copy.copy(record), deflated(_text(rows) + told.read(record)))
+            _append(wheel, copy.copy(entry), deflated(told.read(entry)))
+        _append(wheel, copy.copy(record), deflated(_text(rows) + told.read(record)))
     return made.getvalue()
 
 
@@ -60,7 +60,7 @@ def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
     return entry
 
 
-def _put(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> tuple[str, str, int]:
+def _append(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> tuple[str, str, int]:
     """Add a member that is deflated already, and return its row of RECORD.
 
     `zipfile` has no method for that, but says where everything goes.

@@ -80,13 +80,13 @@ def other_inputs(wheel: WheelContents, prepared: Prepared) -> tuple[OtherInput, 
 
 def _files(then: tuple[Input, ...], here: tuple[Input, ...]) -> Iterator[OtherInput]:
     """Yield the files of an overlay that differ."""
-    were, are = {one.name: _said(one) for one in then}, {one.name: _said(one) for one in here}
+    were, are = {one.name: _digest_line(one) for one in then}, {one.name: _digest_line(one) for one in here}
     for name in sorted(were.keys() | are.keys()):
         if were.get(name) != are.get(name):
             yield OtherInput(name=f"file {name}", then=were.get(name, ""), here=are.get(name, ""))
 
 
-def _said(one: Input) -> str:
+def _digest_line(one: Input) -> str:
     return f"{one.sha256}{', executable' if one.executable else ''}"
 
 

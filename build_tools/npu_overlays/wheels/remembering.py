@@ -110,7 +110,7 @@ def _made(loaded: Loaded) -> Pair:
     tree, pin = prepared.tree.upstream, loaded.overlay.pin
     known = _by_digest(upstream_members(tree, pin))
     own: dict[str, Member] = {}
-    wheels = [_said(one, known, own) for one in (made.wheel, made.companion)]
+    wheels = [_facts(one, known, own) for one in (made.wheel, made.companion)]
     said = {"version": made.version, "record": made.record, "wheels": wheels}
     keep(cache_root(), _file(tree.source, loaded, key), packed(said, own))
     forget_older(_file(tree.source, loaded, key))
@@ -134,7 +134,7 @@ def _by_digest(members: Mapping[str, Member]) -> dict[str, Member]:
     return {one.sha256: one for one in members.values()}
 
 
-def _said(kit: Kit, known: Mapping[str, Member], own: dict[str, Member]) -> dict[str, Any]:
+def _facts(kit: Kit, known: Mapping[str, Member], own: dict[str, Member]) -> dict[str, Any]:
     """Return what is kept of a kit beside its files' bytes; those that are not known go into `own`."""
     files = []
     for file in kit.files:

@@ -141,7 +141,7 @@ def _bill(wheel: WheelContents, record: changes.Changes | None) -> Iterator[Prob
 def _required(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem]:
     """Yield exact requirements that METADATA lacks: without them an installer may pair what does not fit."""
     # Upstream may ask for its partner with an extra, or under a condition; what an extra asks for counts for nothing.
-    there = set(_asked(wheel))
+    there = set(_specifiers(wheel))
     for wanted in (f"{record['companion']}=={wheel.version}", *record["requires"]):
         try:
             requirement = _release(wanted)
@@ -152,7 +152,7 @@ def _required(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem
             yield wheel.problem("METADATA", f"does not require {wanted}")
 
 
-def _asked(wheel: WheelContents) -> Iterator[tuple[str, SpecifierSet]]:
+def _specifiers(wheel: WheelContents) -> Iterator[tuple[str, SpecifierSet]]:
     extras = of_extras(wheel.requires)
     for text in wheel.requires:
         with suppress(InvalidRequirement):

@@ -24,7 +24,7 @@ def prepare_judged(folder: Path, source: str) -> None:
 
 def prepare_conversations(folder: Path, source: str) -> None:
     """Write questions with their answers, for fine-tuning."""
-    _prepare(folder, source, lambda row, _split, _index: _asked(row))
+    _prepare(folder, source, lambda row, _split, _index: _conversation_row(row))
 
 
 def _prepare(folder: Path, source: str, make: Callable[[dict[str, Any], str, int], dict[str, Any]]) -> None:
@@ -40,7 +40,7 @@ def _judged(row: dict[str, Any], split: str, index: int) -> dict[str, Any]:
     return judged(HUB, f"{question} {INSTRUCTION}", truth_of(answer), ability="math", **more)
 
 
-def _asked(row: dict[str, Any]) -> dict[str, Any]:
+def _conversation_row(row: dict[str, Any]) -> dict[str, Any]:
     # Besides the conversation, what trainers before verl 0.7 read.
     return {**conversation(row["question"], row["answer"]), "extra_info": dict(row)}
 

@@ -63,13 +63,13 @@ def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
             around = enclosing(module)
             unsure = {inner for node in around for part in guarded_parts(node) for inner in ast.walk(part)}
             for node in around:
-                asked = _asked(node, loss.name) if node not in unsure else None
+                asked = _receiver(node, loss.name) if node not in unsure else None
                 if asked is not None and _is_without(kin, path, _of_class(asked), around, loss):
                     found.append((asked.lineno, asked.col_offset, ast.unparse(node)))
         yield from (f"{path}:{line} ({shown})" for line, _, shown in sorted(found))
 
 
-def _asked(node: ast.AST, name: str) -> ast.expr | None:
+def _receiver(node: ast.AST, name: str) -> ast.expr | None:
     """Return what is asked for a member by a node."""
     if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
         return node.value
