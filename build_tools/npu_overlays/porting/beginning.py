@@ -50,11 +50,23 @@ def start(old: Overlay, to: str, choice: Choice) -> Begun:
     _check_absent(place(old, target.pin))
     tree = _tree(target.pin, target, choice)
     ported, notes = without_absent(replace(old, pin=target.pin), tree)
-    # A release tells its version by itself; who asks git's commit for that has all its metadata.
-    told = None if tree.metadata else Told(source=tree.source, metadata=upstream_metadata(tree))
-    version = told.metadata.version if told else released_version(tree)
+    version, told = _version(target.pin, tree)
     new = begin(old, ported, State(origin=old.folder.name, to=to, version=version), tree)
     return Begun(overlay=new, notes=tuple(f"{new.name}: {note}" for note in (*target.notes, *notes)), metadata=told)
+
+
+def _version(pin: Pin, tree: SourceTree) -> tuple[str, Told | None]:
+    """Return upstream's version, and all its metadata where these had to be asked for.
+
+    A release tells its version, and that of the commit it was made from. Upstream's backend takes seconds to tell it:
+    here it is asked about a commit that was not released, about others when the port is locked.
+    """
+    if pin.archives:
+        return pin.archives[0].version, None
+    if tree.metadata:
+        return released_version(tree), None
+    told = Told(source=tree.source, metadata=upstream_metadata(tree))
+    return told.metadata.version, told
 
 
 def _check_absent(folder: Path) -> None:
