@@ -89,7 +89,9 @@ class Stack:
     transformers: str
     requirements: tuple[str, ...]
     base: tuple[str, ...] = REQUIREMENTS
-    processes: tuple[str, ...] = ("training at length", "cpu", "npu", "drivers", "engines", "audits", "sharded")
+    processes: tuple[str, ...] = (
+        *("training at length", "cpu", "npu", "drivers", "drivers on a cluster", "engines", "audits", "sharded"),
+    )
     thorough: bool = True
     git_only: bool = False
 
@@ -158,7 +160,14 @@ STACKS = (
         verl="verl@0.9.1",
         transformers="transformers@5.10.4",
         base=NUMPY_2,
-        processes=("training", "training at length", "platform", "platform of the npu", "drivers"),
+        processes=(
+            "training",
+            "training at length",
+            "platform",
+            "platform of the npu",
+            "drivers",
+            "drivers on a cluster",
+        ),
         thorough=False,
         requirements=("tokenizers>=0.22,<=0.23.0", "transformers>=5.10,<5.11", "tensordict>=0.10.0,<=0.10.0"),
     ),

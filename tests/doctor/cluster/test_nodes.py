@@ -24,7 +24,7 @@ from environments.once import once
 from support.patched import Patched, Site, copy_site
 
 # What these share takes minutes to make.
-pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
+pytestmark = [pytest.mark.thorough, pytest.mark.index]
 _VARIABLES = {
     # Newer heads ask for a token of their own unless told that everything stays on this machine.
     "RAY_AUTH_MODE": "disabled",

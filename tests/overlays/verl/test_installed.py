@@ -28,6 +28,7 @@ PROCESSES = {
     "cpu": (False, "cpu distributed actor attention"),
     "npu": (True, "emulated actor sharded_actor"),
     "drivers": (False, "drivers nothing_patched"),
+    "drivers on a cluster": (False, "drivers"),
     "engines": (True, "mindspeed megatron engines switching turns"),
     "audits": (False, "nothing_patched"),
     "sharded": (False, "sharded_actor"),
@@ -35,7 +36,12 @@ PROCESSES = {
     "platform of the npu": (True, "platform"),
 }
 # What costs much and finds little beyond the others: which cases, marked so or not, in a process of their own.
-THOROUGH = {"audits": "thorough", "sharded": "thorough", "training at length": "thorough or not thorough"}
+THOROUGH = {
+    "audits": "thorough",
+    "drivers on a cluster": "thorough",
+    "sharded": "thorough",
+    "training at length": "thorough or not thorough",
+}
 
 # The cases that ask upstream's own actor.
 ACTORS = {"cpu", "npu", "sharded"}

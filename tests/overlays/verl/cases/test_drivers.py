@@ -153,6 +153,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(result.read_text("utf-8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("trainer", sorted(ppo_driver.TRAINERS))
 def test_workers_on_a_cluster_get_seed_and_switches_from_the_driver(cluster: Any, trainer: str) -> None:
     if trainer not in SHIPPED:
@@ -165,6 +166,7 @@ def test_workers_on_a_cluster_get_seed_and_switches_from_the_driver(cluster: Any
         assert {name: worker["environment"].get(name) for name in wanted} == wanted
 
 
+@pytest.mark.thorough
 def test_on_a_cluster_each_driver_logs_the_summary_once_and_workers_do_not(cluster: Any) -> None:
     counts = sorted(log.count(SUMMARY) for log in cluster["logs"] if SUMMARY in log)
 
