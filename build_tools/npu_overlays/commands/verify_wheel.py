@@ -16,7 +16,7 @@ from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
 
 if TYPE_CHECKING:
-    from npu_overlays.wheels.verification import Verified
+    from npu_overlays.wheels.results import Verified
 
 _DESCRIPTION = """\
 Check that wheels are whole and say the same everywhere, without installing

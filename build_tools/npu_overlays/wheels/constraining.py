@@ -15,7 +15,7 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.source import sources_of
 from npu_overlays.wheels.freshness import wheels_of
-from npu_overlays.wheels.verification import Verified
+from npu_overlays.wheels.results import Verified
 
 _PATTERN = constraints_name("*")
 _FIX = "build again: it is written anew"

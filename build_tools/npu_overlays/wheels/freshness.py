@@ -83,8 +83,7 @@ def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | 
 def _tool_digest() -> str:
     digest = hashlib.sha256()
     for package in _TOOL:
-        for file in sorted(package.rglob("*")):
-            if file.suffix in CODE:
-                content = hashlib.sha256(file.read_bytes()).hexdigest()
-                digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
+        for file in sorted(file for file in package.rglob("*") if file.suffix in CODE):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()

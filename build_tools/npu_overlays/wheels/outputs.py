@@ -6,8 +6,9 @@ from pathlib import Path
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.wheels.constraining import verify_constraints
+from npu_overlays.wheels.results import Verified
 from npu_overlays.wheels.statement import SUFFIX
-from npu_overlays.wheels.verification import Verified, verify_wheel
+from npu_overlays.wheels.verification import verify_wheel
 from npu_overlays.wheels.vouching import verify_statement
 
 

@@ -1,4 +1,4 @@
-"""Results: what came of an overlay that was to be built."""
+"""Results: what came of an overlay that was to be built, and of a file that was looked at."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from npu_overlays.errors import OverlayError
+from npu_overlays.errors import OverlayError, Problem
 from npu_summary.changes import Changes
 
 
@@ -59,3 +59,26 @@ class Failed:
 
 
 Outcome: TypeAlias = Built | Failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """One wheel, statement or constraints file that was looked at.
+
+    Args:
+        wheel: the file.
+        name: its distribution.
+        version: its version.
+        files: how many files it holds.
+        kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor``, ``recipes`` or ``statement``.
+        problems: what is wrong with it.
+        made: of a patched one, which upstream it was made of, and from what bytes.
+    """
+
+    wheel: Path
+    name: str
+    version: str
+    files: int
+    kind: str
+    problems: tuple[Problem, ...]
+    made: str = ""

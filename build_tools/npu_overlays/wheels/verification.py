@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -22,34 +21,12 @@ from npu_overlays.wheels.bill import bill, bill_name, facts
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 from npu_overlays.wheels.explanation import explanation, explanations
 from npu_overlays.wheels.requirements import of_extras
+from npu_overlays.wheels.results import Verified
 from npu_summary import changes, provenance
 from npu_summary.verify.companions import suffix_of
 
 # They lie beside the patched wheels and are none.
 _OTHERS = {"npu-doctor": "doctor", "npu-recipes": "recipes"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verified:
-    """One wheel that was looked at.
-
-    Args:
-        wheel: the file.
-        name: its distribution.
-        version: its version.
-        files: how many files it holds.
-        kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor``, ``recipes`` or ``statement``.
-        problems: what is wrong with it.
-        made: of a patched one, which upstream it was made of, and from what bytes.
-    """
-
-    wheel: Path
-    name: str
-    version: str
-    files: int
-    kind: str
-    problems: tuple[Problem, ...]
-    made: str = ""
 
 
 def verify_wheel(file: Path) -> Verified:

@@ -10,8 +10,8 @@ from typing import Any
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.wheels.inspection import read_record
+from npu_overlays.wheels.results import Verified
 from npu_overlays.wheels.statement import BUILD_TYPE, inputs_of, material, sha256, statement_file
-from npu_overlays.wheels.verification import Verified
 
 _OURS = "name a file that `npu-overlays build` wrote"
 _FIX = "build the wheel again, or fetch both again from where they were published"
