@@ -16,7 +16,7 @@ import hashlib
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -107,13 +107,14 @@ def _made(loaded: Loaded) -> Pair:
     if _changed_meanwhile(loaded):
         return made
     key = _key(loaded, made.inputs)
-    tree, pin = prepared.tree.upstream, loaded.overlay.pin
-    known = _by_digest(upstream_members(tree, pin))
+    # Those that came from the cache of upstream's files, which would take long to be read and checked once more.
+    known = {file.member.sha256 for file in made.wheel.files if file.member}
     own: dict[str, Member] = {}
     wheels = [_facts(one, known, own) for one in (made.wheel, made.companion)]
     said = {"version": made.version, "record": made.record, "wheels": wheels}
-    keep(cache_root(), _file(tree.source, loaded, key), packed(said, own))
-    forget_older(_file(tree.source, loaded, key))
+    file = _file(prepared.tree.upstream.source, loaded, key)
+    keep(cache_root(), file, packed(said, own))
+    forget_older(file)
     return made
 
 
@@ -134,7 +135,7 @@ def _by_digest(members: Mapping[str, Member]) -> dict[str, Member]:
     return {one.sha256: one for one in members.values()}
 
 
-def _facts(kit: Kit, known: Mapping[str, Member], own: dict[str, Member]) -> dict[str, Any]:
+def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str, Any]:
     """Return what is kept of a kit beside its files' bytes; those that are not known go into `own`."""
     files = []
     for file in kit.files:
