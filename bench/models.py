@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +19,10 @@ _SCRIPT = Path(__file__).with_name("model_steps.py")
 # The first is had from git; the second where no repository can be reached.
 _CANDIDATES = ("transformers@8365f70", "transformers@91393fe")
 ON_CPU = ("qwen2", "qwen3_moe")
+# Two processes of the same code differ by some percent, however many their rounds are: so there are several of each.
+SETS = 7
+# Which one goes first changes, lest it pays for what another left behind.
+_TURNS = tuple(permutations(range(3)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +47,21 @@ class Cost:
     family: str
     operators: tuple[float, float]
     waits: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """What training steps on CPU take.
+
+    Args:
+        seconds: patched and as upstream has it, the median over all sets of processes.
+        ratios: of the two, for each set.
+        noise: of upstream's to upstream's in another process, for each set: what a ratio of the same code can be.
+    """
+
+    seconds: tuple[float, float]
+    ratios: tuple[float, ...]
+    noise: tuple[float, ...]
 
 
 def environments(work: Path, told: Callable[[str], None]) -> Environments | str:
@@ -82,19 +102,32 @@ def _operators(python: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def seconds(pythons: Environments, family: str, rounds: int, told: Callable[[str], None]) -> tuple[float, float]:
-    """Return the median time of some training steps on CPU, patched and upstream's, taken in turn."""
-    times: tuple[list[float], list[float]] = ([], [])
+def steps(pythons: Environments, family: str, rounds: int, told: Callable[[str], None]) -> Steps:
+    """Return what training steps on CPU take, patched and not, in several sets of processes."""
+    sets = []
+    for number in range(SETS):
+        told(f"training {family} on CPU, set {number + 1} of {SETS}")
+        sets.append(_set(pythons, family, rounds))
+    return Steps(
+        seconds=(median(one[0] for one in sets), median(one[1] for one in sets)),
+        ratios=tuple(ours / theirs for ours, theirs, _ in sets),
+        noise=tuple(again / theirs for _, theirs, again in sets),
+    )
+
+
+def _set(pythons: Environments, family: str, rounds: int) -> tuple[float, float, float]:
+    """Return the median time of some steps, taken in turn: patched, upstream's, and upstream's in another process."""
+    times: tuple[list[float], ...] = ([], [], [])
     with ExitStack() as stack:
-        workers = [stack.enter_context(_worker(python, family)) for python in (pythons.patched, pythons.upstream)]
-        for number in range(-2, rounds):
-            told(f"training {family} on CPU ({number if number > 0 else 'not counted'})")
-            # Which one goes first changes, lest it pays for what the other left behind.
-            for place in (0, 1) if number % 2 else (1, 0):
+        places = (pythons.patched, pythons.upstream, pythons.upstream)
+        workers = [stack.enter_context(_worker(python, family)) for python in places]
+        for number in range(-2, rounds):  # the first two do not count
+            for place in _TURNS[number % len(_TURNS)]:
                 taken = workers[place]()
                 if number >= 0:
                     times[place].append(taken)
-    return median(times[0]), median(times[1])
+    ours, theirs, again = map(median, times)
+    return ours, theirs, again
 
 
 @contextmanager
