@@ -43,6 +43,8 @@ class Target:
         mutations: what to try.
         overlay: the overlay in whose installed wheel the file lies; empty for a file of this repository.
         torch_npu: the version that is emulated; empty for the tests' own.
+        shared: the file of this repository that the changed text comes from, where it has another name: there it stands
+            once for each range of versions, and in the wheel's file once.
     """
 
     file: str
@@ -50,11 +52,12 @@ class Target:
     mutations: tuple[Mutation, ...]
     overlay: str = ""
     torch_npu: str = ""
+    shared: str = ""
 
     @property
     def source(self) -> Path:
         """The file in this repository."""
-        return ROOT / (f"{_SOURCES}/{self.file}" if self.overlay else self.file)
+        return ROOT / (self.shared or (f"{_SOURCES}/{self.file}" if self.overlay else self.file))
 
 
 def read_table() -> list[Target]:
@@ -67,6 +70,7 @@ def read_table() -> list[Target]:
             mutations=tuple(_mutation(*texts) for texts in target["mutations"]),
             overlay=target.get("overlay", ""),
             torch_npu=target.get("torch_npu", ""),
+            shared=target.get("shared", ""),
         )
         for target in known["target"]
     ]

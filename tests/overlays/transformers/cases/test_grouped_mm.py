@@ -73,6 +73,29 @@ def test_a_transposed_weights_gradient_lies_in_memory_as_the_weight_does() -> No
     assert weight.grad.stride() == weight.stride()
 
 
+def test_no_weight_and_no_gradient_of_one_is_copied_because_it_lies_transposed() -> None:
+    launched = []
+    # The first asks once what the operator can do.
+    for shape, transposed in (((3, 6, 5), False), ((3, 6, 5), False), ((3, 5, 6), True)):
+        weight = leaf(*shape).to(NPU)
+        weight = (weight.transpose(-2, -1) if transposed else weight).requires_grad_()
+        with emulation.recorded() as recording:
+            output = moe._grouped_mm(_npu(4, 6), weight, torch.tensor((1, 2, 4), device=NPU))
+            (gradient,) = torch.autograd.grad(output.sum(), weight)
+        assert gradient.stride() == weight.stride()
+        launched.append(recording.launches())
+    assert launched[1] == launched[2]
+
+
+def test_rows_may_lie_in_memory_as_they_like() -> None:
+    ends = ENDS[0]
+
+    def kernel(columns: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return moe._grouped_mm(columns.t(), weight, torch.tensor(ends, device=NPU))
+
+    compare(kernel, lambda columns, weight: _loop(columns.t(), weight, ends), leaf(6, 9), leaf(3, 6, 5, seed=1))
+
+
 def test_an_input_of_another_dtype_is_cast_to_the_weights_as_upstream_does() -> None:
     offsets = torch.tensor((2, 4), dtype=torch.int32)
     rows, weight = leaf(4, 8), leaf(2, 8, 8, dtype=torch.bfloat16)
@@ -95,6 +118,8 @@ LEFT: dict[str, tuple[torch.Tensor, torch.Tensor]] = {
     "one matrix": (_npu(4, 8), _npu(8, 6)),
     "another number of groups": (_npu(4, 8), _npu(3, 8, 6)),
     "a long dimension": (_npu(4, 8), _npu(2, 8, 65536)),
+    "a long row": (_npu(4, 65536), _npu(2, 65536, 6)),
+    "rows of whole numbers": (_npu(4, 8, dtype=torch.int64), _npu(2, 8, 6)),
     "a subclass": (_npu(4, 8), _npu(2, 8, 6).as_subclass(_Sharded)),
     "quantised": (_npu(4, 8), _npu(2, 8, 6, dtype=torch.int8)),
 }
@@ -106,6 +131,21 @@ def test_everything_else_is_left_to_upstream(case: str) -> None:
     offsets = torch.tensor((2, 4), dtype=torch.int32, device=rows.device)
     assert npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), offsets.to(NPU))
     assert not npu_grouped_mm.can_use_grouped_mm(rows, weight, offsets)
+
+
+@pytest.mark.parametrize(
+    "ends", [torch.tensor((2, 4)), torch.tensor((2.0, 4.0), device=NPU)], ids=["on the CPU", "no whole numbers"]
+)
+def test_ends_that_the_operator_does_not_take_are_left_to_upstream(ends: torch.Tensor) -> None:
+    assert not npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), ends)
+
+
+def test_a_gate_may_lie_in_memory_as_it_likes() -> None:
+    def formula(columns: torch.Tensor) -> torch.Tensor:
+        gate, up = columns.t().chunk(2, dim=-1)
+        return nn.functional.silu(gate) * up
+
+    compare(lambda columns: npu_grouped_mm.npu_gated(columns.t()), formula, leaf(12, 5))
 
 
 def test_more_groups_than_the_operator_takes_are_left_to_upstream() -> None:
@@ -190,6 +230,14 @@ def test_frozen_weights_cost_no_gradient() -> None:
         moe._grouped_mm(rows, weight, torch.tensor((1, 2, 4), device=NPU)).sum().backward()
     assert rows.grad is not None
     assert recording.fused("npu_grouped_matmul") == 2
+
+
+def test_rows_without_a_gradient_cost_none() -> None:
+    weight = leaf(3, 6, 5).to(NPU).requires_grad_()
+    with emulation.recorded() as recording:
+        moe._grouped_mm(_npu(4, 6), weight, torch.tensor((1, 2, 4), device=NPU)).sum().backward()
+    assert weight.grad is not None
+    assert recording.fused("npu_grouped_matmul") == (2 if HAS_K_SPLIT else 1)
 
 
 def test_activation_checkpointing_recomputes_the_same() -> None:

@@ -30,12 +30,13 @@ def test_the_weight_is_one_more_than_what_is_kept(
     ("states", "weight"),
     [
         (torch.ones(2, 4), torch.ones(4)),
+        (torch.ones(2, 4, device=NPU), torch.ones(4)),
         (torch.ones(2, 4, dtype=torch.float64, device=NPU), torch.ones(4, device=NPU)),
         (torch.ones(2, 4, device=NPU), torch.ones(4, dtype=torch.float64, device=NPU)),
         (torch.ones(0, 4, device=NPU), torch.ones(4, device=NPU)),
         (torch.ones(2, 4, device=NPU), torch.ones(1, device=NPU)),
     ],
-    ids=["cpu", "fp64", "fp64 weight", "empty", "broadcast weight"],
+    ids=["cpu", "weight on the cpu", "fp64", "fp64 weight", "empty", "broadcast weight"],
 )
 def test_anything_else_is_left_to_the_model(states: torch.Tensor, weight: torch.Tensor) -> None:
     assert not npu_norms.can_use_offset_rms_norm(states, weight)
@@ -66,6 +67,13 @@ def test_what_is_gated_is_normed_by_the_operator(dtype: torch.dtype) -> None:
         actual = module.to(NPU)(states.to(NPU), gate.to(NPU))
     assert_close(actual, expected, roundings=2)
     assert recording.fused("npu_rms_norm") == 1
+
+
+def test_the_epsilon_is_the_models() -> None:
+    states, gate = leaf(3, 16), leaf(3, 16, seed=1)
+    for module, inputs in ((Qwen3NextRMSNorm(16, 0.5), (states,)), (Qwen3NextRMSNormGated(16, 0.5), (states, gate))):
+        expected = module(*inputs)
+        assert_close(module.to(NPU)(*(one.to(NPU) for one in inputs)), expected)
 
 
 def test_without_a_gate_upstreams_error_is_raised() -> None:
