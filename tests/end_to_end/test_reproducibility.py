@@ -61,6 +61,23 @@ def test_nothing_differs_under_any_condition(sample: Sample, tmp_path: Path, too
     assert {one.condition.name: one.differing for one in outcomes(base, tried, tools) if one.differing} == {}
 
 
+@pytest.mark.thorough
+@pytest.mark.slow
+@pytest.mark.index
+def test_every_python_makes_the_same_wheels_of_a_release(tmp_path: Path, tool_site: Path) -> None:
+    """The page is of transformers; this is of verl, whose sources are other text, by the Pythons that there are."""
+    tools = {
+        version: Tool(python=python, variables={"PYTHONPATH": str(tool_site)})
+        for version in SUPPORTED
+        if (python := find_python(version))
+    }
+    tried = [one for one in CONDITIONS if one.tool in tools]
+    base = Setting(root=DOCS.parent, overlay="verl@0.9.1", source="archive", work=tmp_path)
+    assert {one.condition.name: one.differing for one in outcomes(base, tried, tools)} == {
+        one.name: () for one in tried
+    }
+
+
 def test_what_differs_is_named(sample: Sample, tmp_path: Path) -> None:
     def changed(setting: Setting) -> dict[str, bytes]:
         there = setting.moved(setting.work / "there")
