@@ -71,6 +71,8 @@ def test_every_python_makes_the_same_wheels_of_a_release(tmp_path: Path, tool_si
         for version in SUPPORTED
         if (python := find_python(version))
     }
+    if len(tools) == 1:
+        pytest.skip("there is one supported Python here: nothing to compare")
     tried = [one for one in CONDITIONS if one.tool in tools]
     base = Setting(root=DOCS.parent, overlay="verl@0.9.1", source="archive", work=tmp_path)
     assert {one.condition.name: one.differing for one in outcomes(base, tried, tools)} == {

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.choice import Choice, clone_variable
+from npu_overlays.acquisition import acquire
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import find_named
@@ -14,8 +14,8 @@ from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.merging.apply import apply_part
-from npu_overlays.overlay.content import load_content
-from npu_overlays.pipeline import Subject, subject
+from npu_overlays.merging.emptying import written_out
+from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.porting.drift import Drift, Walk
 from npu_overlays.porting.history import Blobs, History
 from npu_overlays.porting.landed import Commit
@@ -27,6 +27,7 @@ from npu_overlays.progress import about, step
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
+from npu_overlays.tree import SourceTree
 
 _DESCRIPTION = """\
 Walk a range of upstream's commits, without checking any of them out, and say
@@ -122,13 +123,13 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     repository, ids = history(pin, wanted, clone=loaded.clone, cache=cache_root(), progress=step)
     past = History(repository=repository)
     commits = _every(past.commits(ids[first], ids[options.last]), options.step)
+    # As it is written, and not written out for the pin: what empties a module does so on every commit.
+    content = load_content(loaded.overlay, loaded.lock.metadata.version)
     # The history holds the pin, whatever a clone of the user's has checked out.
-    clones = {clone_variable(pin.project): repository}
-    changed = _changed(subject(loaded.overlay, Choice(clones=clones))) if options.patches else {}
+    changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
     step(f"walking {len(commits)} commits")
     walk = Walk(history=past, base=pin.commit, commits=commits, files=tuple(changed))
-    # As it is written, and not written out for the pin: what empties a module does so on every commit.
-    found = walked(load_content(loaded.overlay, loaded.lock.metadata.version), loaded.lock.contracts, walk)
+    found = walked(content, loaded.lock.contracts, walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
 
 
@@ -138,10 +139,10 @@ def _every(commits: list[Commit], number: int) -> list[Commit]:
     return chosen if chosen[-1] is commits[-1] else [*chosen, commits[-1]]
 
 
-def _changed(asked: Subject) -> dict[str, tuple[bytes, bytes]]:
+def _changed(content: Content, upstream: SourceTree) -> dict[str, tuple[bytes, bytes]]:
     """Return the files that upstream has and the overlay changes, before and after."""
     step("making line patches of the same changes")
-    tree = apply_part(asked.content, asked.tree, absent=asked.absent)
+    tree = apply_part(written_out(content, upstream), upstream)
     pairs = ((path, tree.before(path), tree.after(path)) for path in sorted(tree.changed))
     return {path: (before, after) for path, before, after in pairs if before is not None and after is not None}
 
