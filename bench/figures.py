@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 _WIDTH = 160
+_DETAIL = "medians"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +43,8 @@ def show(figures: list[Figure], *, as_json: bool) -> None:
         print(json.dumps([{**asdict(one), "verdict": one.verdict} for one in figures], ensure_ascii=False, indent=2))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("what", "measured", "goal", "verdict", "medians"):
-        table.add_column(heading, no_wrap=True)
+    for heading in ("what", "measured", "goal", "verdict", _DETAIL):
+        table.add_column(heading, no_wrap=heading != _DETAIL)  # what may be wrapped gives way first
     for one in figures:
         verdict = Text(one.verdict, style="green" if one.verdict == "met" else "red")
         table.add_row(one.what, f"{one.value:.2f} {one.unit}", f"≤ {one.goal:g} {one.unit}", verdict, one.detail)
