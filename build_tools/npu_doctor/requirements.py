@@ -8,6 +8,7 @@ from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
 _LONGEST = 2000
+_OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
 _BEFORE = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*")
 
 
@@ -17,6 +18,11 @@ def parse(text: str) -> Requirement | None:
         return Requirement(text) if len(text) <= _LONGEST else None
     except InvalidRequirement:
         return None
+
+
+def of_an_extra(text: str) -> bool:
+    """Return whether a requirement says in so many words that it is one of an extra, as most lines of a record do."""
+    return _OF_AN_EXTRA.search(text) is not None
 
 
 def range_of(text: str) -> str:

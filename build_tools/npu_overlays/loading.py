@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice
 from npu_overlays.installs.stacks import extras_of_overlay
-from npu_overlays.lock.lockfile import Lock, load_lock
+from npu_overlays.lock.locked import Locked, locked
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 from npu_overlays.pairing import Pair, pairs
 from npu_overlays.source import Mode
+
+if TYPE_CHECKING:
+    from npu_overlays.lock.lockfile import Lock
+    from npu_overlays.lock.metadata import UpstreamMetadata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +27,7 @@ class Loaded:
 
     Args:
         overlay: the overlay.
-        lock: its lock.
+        locked: its lock.
         partners: the overlays that a stack pairs it with.
         pairs: the patched distributions it is made for: those of its partners that its upstream requires.
         stacks: those beside its folder; some name it.
@@ -31,7 +36,7 @@ class Loaded:
     """
 
     overlay: Overlay
-    lock: Lock
+    locked: Locked
     partners: tuple[Overlay, ...]
     pairs: tuple[Pair, ...]
     stacks: Stacks
@@ -42,6 +47,16 @@ class Loaded:
     def name(self) -> str:
         """The overlay's name."""
         return self.overlay.name
+
+    @property
+    def metadata(self) -> UpstreamMetadata:
+        """Upstream's, as its lock has them."""
+        return self.locked.metadata
+
+    @property
+    def lock(self) -> Lock:
+        """All that its lock says; raises `ConfigError`."""
+        return self.locked.lock
 
     @property
     def extras(self) -> dict[str, list[str]]:
@@ -60,7 +75,7 @@ class Loader:
     def __init__(self, overlays: Sequence[Overlay], choice: Choice) -> None:
         self._choice = choice
         self._overlays = {overlay.folder: overlay for overlay in overlays}
-        self._locks: dict[Path, Lock] = {}
+        self._locked: dict[Path, Locked] = {}
         self._stacks: dict[Path, Stacks] = {}
 
     def load(self, overlay: Overlay) -> Loaded:
@@ -70,23 +85,29 @@ class Loader:
             ConfigError: its lock, a partner's, or the stacks are missing or wrong.
             UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
         """
-        lock = self.lock(overlay)
-        partners = self._partners(overlay)
+        mine, partners = self._lock(overlay), self._partners(overlay)
         return Loaded(
             overlay=overlay,
-            lock=lock,
+            locked=mine,
             partners=partners,
-            pairs=pairs(lock, partners, self.lock),
+            pairs=pairs(mine.metadata, partners, self.metadata),
             stacks=self._stacks_beside(overlay.root),
             mode=self._choice.mode_for(overlay),
             clone=self._choice.clone(overlay.pin.project),
         )
 
+    def metadata(self, overlay: Overlay) -> UpstreamMetadata:
+        """Return what an overlay's lock says of upstream; raises `ConfigError`."""
+        return self._lock(overlay).metadata
+
     def lock(self, overlay: Overlay) -> Lock:
-        """Return an overlay's lock; raises `ConfigError`."""
-        if overlay.folder not in self._locks:
-            self._locks[overlay.folder] = load_lock(overlay)
-        return self._locks[overlay.folder]
+        """Return an overlay's lock as a whole; raises `ConfigError`."""
+        return self._lock(overlay).lock
+
+    def _lock(self, overlay: Overlay) -> Locked:
+        if overlay.folder not in self._locked:
+            self._locked[overlay.folder] = locked(overlay)
+        return self._locked[overlay.folder]
 
     def _partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
         root = overlay.root

@@ -1,4 +1,4 @@
-"""Pairing: a lock and the overlays beside it → the patched distributions that belong together."""
+"""Pairing: what upstream requires and the overlays beside it → the patched distributions that belong together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from npu_overlays.lock.lockfile import Lock
-from npu_overlays.lock.metadata import required_names
+from npu_overlays.lock.metadata import UpstreamMetadata, required_names
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.source import sources_of
 
@@ -42,17 +41,19 @@ class Pair:
         return f"{self.distribution}=={self.version}"
 
 
-def pairs(lock: Lock, partners: Iterable[Overlay], lock_of: Callable[[Overlay], Lock]) -> tuple[Pair, ...]:
+def pairs(
+    metadata: UpstreamMetadata, partners: Iterable[Overlay], metadata_of: Callable[[Overlay], UpstreamMetadata]
+) -> tuple[Pair, ...]:
     """Return what the partners of an overlay give, of those whose upstream this one's requires.
 
     Args:
-        lock: the overlay's.
+        metadata: of the overlay's upstream.
         partners: the overlays a stack pairs it with.
-        lock_of: gives the lock of a partner; may raise `ConfigError`.
+        metadata_of: gives those of a partner's; may raise `ConfigError`.
     """
-    wanted = required_names(lock.metadata)
+    wanted = required_names(metadata)
     needed = [partner for partner in partners if partner.pin.project in wanted]
-    return tuple(_pair(partner, lock_of(partner).metadata.version) for partner in needed)
+    return tuple(_pair(partner, metadata_of(partner).version) for partner in needed)
 
 
 def _pair(partner: Overlay, upstream: str) -> Pair:

@@ -115,6 +115,20 @@ def test_conditions_hold_for_the_machine_that_is_examined(marker: str) -> None:
     assert applies(f"x; {marker}") is Marker(marker).evaluate(whole)
 
 
+CLAUSES = st.sampled_from(
+    ['extra == "vllm"', "extra=='a1'", 'extra != "vllm"', 'extra == ""', 'python_version >= "3.9"', "os_name == 'nt'"]
+)
+CONDITIONS = st.recursive(
+    CLAUSES, lambda inner: st.builds("{} {} ({})".format, inner, st.sampled_from(["and", "or"]), inner), max_leaves=4
+)
+
+
+@given(CONDITIONS)
+def test_what_is_known_to_be_of_an_extra_does_not_apply(marker: str) -> None:
+    assert not (requirements.of_an_extra(f"x; {marker}") and applies(f"x; {marker}"))
+    assert requirements.of_an_extra('x>=1; extra == "vllm" and python_version >= "3.9"')
+
+
 @pytest.mark.parametrize(
     "marker",
     ["(", "python_version", "python_version >", 'unknown == "a"', 'python_version >= "3" )', "or or", "'a' ~= 'b'"],

@@ -167,7 +167,7 @@ def _as_json(looked: Looked) -> list[dict[str, object]]:
 
 def _due(prepared: Prepared) -> list[Problem]:
     """Return what has met its own condition to go."""
-    pin, version = prepared.content.overlay.pin, prepared.loaded.lock.metadata.version
+    pin, version = prepared.content.overlay.pin, prepared.loaded.metadata.version
     past = kept(cache_root(), pin.project)
     history = History(repository=past) if past.is_dir() and pin.commit else None
     return list(

@@ -11,7 +11,7 @@ from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE, PORT_FILE
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.overlay.tables import load_toml
+from npu_overlays.overlay.tables import read_bytes, toml_of
 
 T = TypeVar("T")
 
@@ -22,7 +22,13 @@ _CONTRACTS = b"\n[[contracts]]\n"
 
 def load_metadata(overlay: Overlay) -> UpstreamMetadata:
     """Return what an overlay's lock says of upstream, and read no further; raises `ConfigError` as `load_lock` does."""
-    made_for, metadata = loaded(overlay, lambda head: (head["commit"], metadata_of(head)), until=_CONTRACTS)
+    return metadata_in(overlay, read_lock(overlay))
+
+
+def metadata_in(overlay: Overlay, content: bytes) -> UpstreamMetadata:
+    """Return what the text of an overlay's lock says of upstream; raises `ConfigError` as `load_lock` does."""
+    head = content.partition(_CONTRACTS)[0]
+    made_for, metadata = loaded(overlay, head, lambda values: (values["commit"], metadata_of(values)))
     check_pin(overlay, made_for)
     return metadata
 
@@ -35,17 +41,29 @@ def check_pin(overlay: Overlay, made_for: str) -> None:
         raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=fix))
 
 
-def loaded(overlay: Overlay, made: Callable[[Mapping[str, Any]], T], *, until: bytes = b"") -> T:
-    """Return what is made of a lock's values, or of those that stand before something; raises `ConfigError`."""
+def read_lock(overlay: Overlay) -> bytes:
+    """Return the text of an overlay's lock; raises `ConfigError`."""
     file = overlay.folder / LOCK_FILE
-    again = f"run `npu-overlays lock {overlay.name}`"
     if not file.is_file():
         if (overlay.folder / PORT_FILE).is_file():
             fix = f"run `npu-overlays port {overlay.name} --continue`, which locks it"
             raise ConfigError(Problem(where=str(overlay.folder), what="its port is not finished", fix=fix))
-        raise ConfigError(Problem(where=str(file), what="missing", fix=again))
+        raise ConfigError(Problem(where=str(file), what="missing", fix=_again(overlay)))
     try:
-        values = load_toml(file, until=until)
+        return read_bytes(file)
+    except ConfigError as error:
+        raise ConfigError(Problem(where=str(file), what=error.problems[0].what, fix=_again(overlay))) from error
+
+
+def _again(overlay: Overlay) -> str:
+    return f"run `npu-overlays lock {overlay.name}`"
+
+
+def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]], T]) -> T:
+    """Return what is made of the values in a lock's text, or in the beginning of one; raises `ConfigError`."""
+    file, again = overlay.folder / LOCK_FILE, _again(overlay)
+    try:
+        values = toml_of(content, file)
     except ConfigError as error:
         raise ConfigError(Problem(where=str(file), what=error.problems[0].what, fix=again)) from error
     if values.get("lock-version") != LOCK_VERSION:

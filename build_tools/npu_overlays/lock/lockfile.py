@@ -11,7 +11,7 @@ import tomli_w
 
 from npu_overlays.errors import ConfigError
 from npu_overlays.lock.contracts import Contract
-from npu_overlays.lock.head import LOCK_VERSION, check_pin, loaded, metadata_of, text_of
+from npu_overlays.lock.head import LOCK_VERSION, check_pin, loaded, metadata_of, read_lock, text_of
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.project import Overlay
@@ -58,7 +58,12 @@ class Lock:
 
 def load_lock(overlay: Overlay) -> Lock:
     """Return an overlay's lock; raises `ConfigError` where it is missing, unreadable or of another pin."""
-    lock = load_lock_of_any_pin(overlay)
+    return lock_in(overlay, read_lock(overlay))
+
+
+def lock_in(overlay: Overlay, content: bytes) -> Lock:
+    """Return what the text of an overlay's lock says; raises `ConfigError` as `load_lock` does."""
+    lock = loaded(overlay, content, _from_values)
     check_pin(overlay, lock.commit)
     return lock
 
@@ -78,7 +83,7 @@ def stated_version(overlay: Overlay) -> str:
 
 def load_lock_of_any_pin(overlay: Overlay) -> Lock:
     """Return the lock in an overlay's folder, whatever pin it was made for; raises `ConfigError` for none."""
-    return loaded(overlay, _from_values)
+    return loaded(overlay, read_lock(overlay), _from_values)
 
 
 def _from_values(values: Mapping[str, Any]) -> Lock:

@@ -20,15 +20,9 @@ T = TypeVar("T")
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
-def load_toml(path: Path, *, until: bytes = b"") -> dict[str, Any]:
-    """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed.
-
-    Args:
-        path: the file.
-        until: what stands behind these bytes, where there are any, is not read.
-    """
-    content = read_bytes(path)
-    return toml_of(content.partition(until)[0] if until else content, path)
+def load_toml(path: Path) -> dict[str, Any]:
+    """Return a TOML file's content; raises `ConfigError` naming the file where it is unreadable or malformed."""
+    return toml_of(read_bytes(path), path)
 
 
 def read_bytes(path: Path) -> bytes:

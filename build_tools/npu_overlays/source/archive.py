@@ -12,7 +12,6 @@ from pathlib import Path
 from npu_overlays.pin import Archive, Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.cache import Progress
-from npu_overlays.source.download import download
 from npu_overlays.source.guard import check
 from npu_overlays.source.unpacked import read
 from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
@@ -89,6 +88,8 @@ def _intact(archive: Archive, file: Path) -> bytes | None:
 
 
 def _downloaded(archive: Archive, cache: Path, file: Path, progress: Progress) -> bytes:
+    from npu_overlays.source.download import download  # noqa: PLC0415  # a fiftieth of a start, and seldom asked
+
     with caching.workspace(cache) as work:
         content = download(archive, progress)
         (work / "archive").write_bytes(content)

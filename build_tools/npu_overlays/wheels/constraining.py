@@ -42,7 +42,7 @@ def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[
 
 def _pins(overlay: Overlay, loader: Loader, built: set[str], out: Path) -> list[str]:
     """Return the pins of the wheel of an overlay and of its companion, where they lie in the folder."""
-    upstream = loader.lock(overlay).metadata.version
+    upstream = loader.metadata(overlay).version
     versions = [overlay.version(upstream, source) for source in sources_of(overlay.pin)]
     there = {version: files for version in versions if (files := wheels_of(overlay, version, out))}
     chosen = [version for version, (wheel, _) in there.items() if wheel.name in built] or list(there)

@@ -51,7 +51,7 @@ def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path, str] | None:
     try:
         mode = _mode(loaded)
         versions = [
-            (source, overlay.version(loaded.lock.metadata.version, source)) for source in sources_of(overlay.pin, mode)
+            (source, overlay.version(loaded.metadata.version, source)) for source in sources_of(overlay.pin, mode)
         ]
         there = [(source, files) for source, version in versions if (files := wheels_of(overlay, version, out))]
         used = wheel_inputs(loaded, inputs_digest(input_files(overlay))) if there else {}

@@ -102,7 +102,7 @@ def _of_companion(wheel: WheelContents, root: Path) -> Overlay:
     """Return the overlay of a companion: the one whose has the same version, but for the revision."""
     found = _REVISION.search(wheel.version)
     for overlay in readable(root, canonicalize_name(wheel.name)):
-        upstream = Loader([overlay], Choice()).lock(overlay).metadata.version
+        upstream = Loader([overlay], Choice()).metadata(overlay).version
         then = replace(overlay, revision=int(found[1]) if found else overlay.revision)
         if wheel.version in [then.version(upstream, source) for source in sources_of(overlay.pin)]:
             return overlay

@@ -31,7 +31,7 @@ from npu_summary import changes, provenance
 def project_table(prepared: Prepared) -> dict[str, Any]:
     """Return the ``[project]`` table of a wheel: upstream's metadata, renamed and rewritten."""
     overlay = prepared.content.overlay
-    metadata = prepared.loaded.lock.metadata
+    metadata = prepared.loaded.metadata
     companion = f"{overlay.pin.project}=={prepared.version}"
     requires = rewritten_requires(metadata, _renames(prepared), overlay.dependencies)
     # An extra of a stack takes the place of upstream's of that name, whose pins were made for GPUs.
@@ -86,7 +86,7 @@ def companion_table(prepared: Prepared) -> dict[str, Any]:
     because packages also require ``transformers[torch]``.
     """
     overlay = prepared.content.overlay
-    metadata = prepared.loaded.lock.metadata
+    metadata = prepared.loaded.metadata
     return {
         "name": overlay.pin.project,
         "version": prepared.version,
@@ -139,7 +139,7 @@ def _upstream_readme(prepared: Prepared) -> str:
     tree = prepared.tree.upstream
     if tree.metadata:
         return tree.metadata.replace("\r\n", "\n").partition("\n\n")[2].strip() + "\n"
-    readme = prepared.loaded.lock.metadata.readme
+    readme = prepared.loaded.metadata.readme
     return tree.read(readme).decode("utf-8").replace("\r\n", "\n").strip() + "\n" if readme in tree else ""
 
 
