@@ -204,16 +204,29 @@ def _misfits(value: object, kind: str, where: str) -> Iterator[str]:
         wanted, words = _PLAIN[plain]
         if type(value) is not wanted and not (none and value is None):
             yield f"{where} must be {words}"
-    elif kind.startswith("list[") and isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _misfits(item, kind[5:-1], f"{where}[{number}]")
-    elif kind.startswith("list[") or not isinstance(value, dict):
-        yield f"{where or 'the file'} must be {'a list' if kind.startswith('list[') else 'an object'}"
+    elif kind.startswith("list["):
+        yield from _misfits_of_list(value, kind[5:-1], where)
+    elif not isinstance(value, dict):
+        yield f"{where or 'the file'} must be an object"
     elif kind == "dict[str, str]":
-        for key, item in value.items():
-            yield from _misfits(item, "str", f"{where}[{key!r}]")
+        yield from (f"{where}[{key!r}] must be a string" for key, item in value.items() if type(item) is not str)
     else:
-        for name, field in _fields(kind).items():
+        yield from _misfits_of_record(value, kind, where)
+
+
+def _misfits_of_list(value: object, kind: str, where: str) -> Iterator[str]:
+    if not isinstance(value, list):
+        yield f"{where} must be a list"
+        return
+    plain = _plain_type(kind)
+    for number, item in enumerate(value):
+        if type(item) is not plain:
+            yield from _misfits(item, kind, f"{where}[{number}]")
+
+
+def _misfits_of_record(value: dict[str, object], kind: str, where: str) -> Iterator[str]:
+    for name, field, plain in _fields(kind):
+        if plain is None or type(value.get(name)) is not plain:  # of thousands of values nearly all are as they should
             yield from _misfits_of_field(value, name, field, where)
 
 
@@ -226,7 +239,12 @@ def _misfits_of_field(value: dict[str, object], name: str, kind: str, where: str
 
 
 @cache
-def _fields(kind: str) -> dict[str, str]:
-    """Return the annotations of one of the classes above, which are texts in this module."""
+def _fields(kind: str) -> list[tuple[str, str, type | None]]:
+    """Return the fields of one of the classes above, each with its annotation, and with its type where it is plain."""
     classes = globals()[kind].__mro__[-2::-1]
-    return {name: said for one in classes for name, said in one.__annotations__.items()}
+    said = {name: text for one in classes for name, text in one.__annotations__.items()}
+    return [(name, text, _plain_type(text)) for name, text in said.items()]
+
+
+def _plain_type(kind: str) -> type | None:
+    return _PLAIN[kind][0] if kind in _PLAIN else None
