@@ -72,6 +72,7 @@ def test_what_is_too_late_is_skipped_before_its_fixtures_and_listed(folder: Path
     assert re.findall(r"^test_nine.py::test_of_a_minute\[(\d)\]$", listed, re.MULTILINE) == list("45678")
 
 
+@pytest.mark.slow
 def test_each_turn_has_an_order_and_keeps_it(folder: Path) -> None:
     first, again, other = (order(run(folder, "--turn", turn)) for turn in ("a", "a", "b"))
 

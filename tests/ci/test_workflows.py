@@ -58,11 +58,13 @@ def test_there_are_workflows() -> None:
     assert WORKFLOWS
 
 
+@pytest.mark.slow
 def test_follow_the_schema() -> None:
     done = run(*CHECK_SCHEMA, *WORKFLOWS)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_the_schema_check_can_fail(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yml"
     bad.write_text(BAD.replace("runs-on", "run-on"), "utf-8")

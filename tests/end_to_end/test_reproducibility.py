@@ -80,6 +80,7 @@ def test_every_python_makes_the_same_wheels_of_a_release(tmp_path: Path, tool_si
     }
 
 
+@pytest.mark.slow
 def test_what_differs_is_named(sample: Sample, tmp_path: Path) -> None:
     def changed(setting: Setting) -> dict[str, bytes]:
         there = setting.moved(setting.work / "there")

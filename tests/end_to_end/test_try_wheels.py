@@ -24,6 +24,7 @@ def try_wheels(sample: Sample, *selection: str) -> Done:
     return sample.environment.run(sys.executable, ROOT / "build_tools" / "try_wheels.py", *options, cwd=sample.folder)
 
 
+@pytest.mark.slow
 def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample: Sample) -> None:
     done = try_wheels(sample)
     assert done.code == 0, done.err
