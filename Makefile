@@ -48,7 +48,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals mutate sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -98,6 +98,9 @@ bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the su
 
 rivals: $(VENV)/installed-bench  ## measure other ways to the same installed wheel beside ours, write docs/rivals.md and its picture
 	PYTHONPATH=lab:bench $(RUN)/python -m rivals $(if $(OVERLAY),--overlay $(OVERLAY)) $(RIVALS)
+
+parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers beside upstream's code, on CPU and emulated NPU, write docs/parity.md; PARITY="--overlay NAME" for one
+	PYTHONPATH=lab:bench $(RUN)/python -m parity $(PARITY)
 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)

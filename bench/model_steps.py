@@ -29,7 +29,12 @@ def per_layer(family: str) -> dict[str, float]:
     model, inputs = tiny_models.ready(case, "npu")
     with emulation.recorded() as recording:
         tiny_models.step(model, inputs)
-    return {"operators": recording.launches() / LAYERS, "waits": sum(recording.waits.values())}
+    fused = sum(count for name, count in recording.operators.items() if name.startswith("npu."))
+    return {
+        "operators": recording.launches() / LAYERS,
+        "fused": fused / LAYERS,
+        "waits": sum(recording.waits.values()),
+    }
 
 
 def seconds(family: str) -> None:

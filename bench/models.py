@@ -41,11 +41,13 @@ class Cost:
     Args:
         family: of models.
         operators: launched for each layer, forward and backward.
+        fused: those of them that are the NPU's own.
         waits: of the host for the device, in the whole model.
     """
 
     family: str
     operators: tuple[float, float]
+    fused: tuple[float, float]
     waits: tuple[int, int]
 
 
@@ -89,6 +91,7 @@ def costs(pythons: Environments, told: Callable[[str], None]) -> list[Cost]:
         Cost(
             family=family,
             operators=(ours["operators"], upstream[family]["operators"]),
+            fused=(ours["fused"], upstream[family]["fused"]),
             waits=(int(ours["waits"]), int(upstream[family]["waits"])),
         )
         for family, ours in patched.items()

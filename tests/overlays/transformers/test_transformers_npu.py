@@ -15,6 +15,8 @@ from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.reads import called_operators
+from parity.report import parities
+from support.parity import read_page
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -70,13 +72,20 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
     _run(upstream.python, ROOT / "lab" / "tiny_models.py", reference)
     # What tries the emulation alone is the same for every pin, and starts ranks four times.
     left_out = [f"--ignore={HERE / 'cases/test_collectives.py'}"] if overlay == NEWEST else []
+    figures = tmp_path / "report.xml"
+    options = (*left_out, "-o", "junit_family=xunit1", f"--junitxml={figures}")
     report = _run_cases(
-        installed.python, HERE / "cases", *left_out, UPSTREAM_REFERENCE=str(reference), FIRED=str(operations)
+        installed.python, HERE / "cases", *options, UPSTREAM_REFERENCE=str(reference), FIRED=str(operations)
     )
     assert " passed" in report
     assert "skipped" not in report, report
     assert "deselected" not in report, report
     _compare(content, json.loads(operations.with_suffix(".seen").read_text("utf-8")))
+    # The figures themselves are of the machine on which `make parity` was run.
+    (page,) = (pin for pin in read_page((ROOT / "docs/parity.md").read_text("utf-8")) if pin.overlay == overlay)
+    measured = parities(figures)
+    assert measured.keys() == page.parity.keys()
+    assert sum(one.cases for one in measured.values()) == sum(one.cases for one in page.parity.values())
 
 
 def _content(name: str) -> Content:

@@ -1,0 +1,66 @@
+"""Parity: a page of `make parity` in, the figures it gives out."""
+
+from __future__ import annotations
+
+import re
+
+from parity.figures import Half, Operators, Parity, Pin
+
+_HALVES = ("bfloat16", "float16")
+
+Table = dict[str, dict[str, str]]
+
+
+def read_page(text: str) -> list[Pin]:
+    """Return the figures of a page, rounded as it gives them."""
+    first, *others = (_rows(block) for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE))
+    full, bfloat16, float16, operators, waits = map(_by_version, others)
+    return [
+        Pin(
+            overlay=overlay.strip("`"),
+            version=version,
+            parity={
+                model: Parity(
+                    cases=int(cases) if not number else 0,
+                    full=float(error),
+                    halves={
+                        dtype: _half(table[version][model])
+                        for dtype, table in zip(_HALVES, (bfloat16, float16), strict=True)
+                        if model in table[version]
+                    },
+                )
+                for number, (model, error) in enumerate(full[version].items())
+            },
+            operators={
+                model: _operators(cell, waits[version].get(model, "0 → 0"))
+                for model, cell in operators[version].items()
+            },
+        )
+        for version, overlay, _, cases, _ in first[1:]
+    ]
+
+
+def _rows(block: str) -> list[list[str]]:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+    return [rows[0], *rows[2:]]
+
+
+def _by_version(rows: list[list[str]]) -> Table:
+    """Return the cells of each version by model, without the empty ones."""
+    (_, *versions), *others = rows
+    columns = {version: number for number, version in enumerate(versions, 1)}
+    return {
+        version: {row[0].strip("`"): row[column] for row in others if row[column]}
+        for version, column in columns.items()
+    }
+
+
+def _half(cell: str) -> Half:
+    error, ratio = map(float, re.findall(r"[\d.e+-]+", cell))
+    return Half(error=error, upstream=error / ratio)
+
+
+def _operators(cell: str, waits: str) -> Operators:
+    upstream, ours, fused = map(float, re.findall(r"[\d.]+", cell))
+    first, second = map(int, waits.split(" → "))
+    return Operators(upstream=upstream, ours=ours, fused=fused, waits=(first, second))
