@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_recipes.commands.command import Command
@@ -27,7 +27,9 @@ A and B are what verl writes: a console log, the file logger's jsonl, a folder
 of TensorBoard event files (with `pip install 'npu-recipes[tensorboard]'`), CSV,
 or a wandb history. The form is found out. Several runs with different seeds
 are separated by commas, or a pattern in quotes: their mean is compared, and
-their spread is shown beside it. FILE.csv#RUN names one run of a wandb export.
+their spread is shown beside it. FILE.csv#RUN names one run of a wandb export,
+FIRST.log+SECOND.log one run that was resumed, in the order of its files; the
+folder of a run of `npu-recipes run` holds all of it.
 
 Limits are those of verl's page on Ascend: 2% for the loss of fine-tuning
 (train/loss, val/loss), 4% for the reward (critic/rewards/mean, …/score/mean).
@@ -35,6 +37,7 @@ Limits are those of verl's page on Ascend: 2% for the loss of fine-tuning
 examples:
   npu-recipes compare gpu.log npu.log
   npu-recipes compare 'gpu-*.log' 'npu-*.log' --html page.html
+  npu-recipes compare gpu.log runs/grpo-qwen3-8b --min-steps 100
   npu-recipes compare gpu.jsonl npu.log --limit 'val-core/*=5%' --steps 1:200
   npu-recipes compare gpu.log npu.log --limit 'critic/score/mean=none' --json
 
@@ -55,6 +58,7 @@ class Options:
         run: the runs to judge.
         limits: the first that fits a metric counts.
         steps: the first and the last step that count.
+        least: at how many steps a metric has to be compared.
         html: where to write a page, if anywhere.
         all: whether metrics without a limit are listed.
         json: whether the report is JSON.
@@ -64,6 +68,7 @@ class Options:
     run: str
     limits: tuple[Limit, ...]
     steps: tuple[int | None, int | None]
+    least: int
     html: Path | None
     all: bool
     json: bool
@@ -76,6 +81,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
     parser.add_argument("--limits", type=Path, metavar="FILE", help="the same as YAML, a line `NAME: 4%%` for each")
     parser.add_argument("--steps", default=":", metavar="FROM:TO", help="only these steps; either may be left out")
+    text = "a metric with a limit that is compared at fewer steps cannot be told (default: 1)"
+    parser.add_argument("--min-steps", type=int, default=1, metavar="N", help=text)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with curves, too")
     parser.add_argument("--all", action="store_true", help="list metrics without a limit, too")
     add_json(parser)
@@ -94,6 +101,7 @@ def _read(parsed: argparse.Namespace) -> Options:
         run=parsed.run,
         limits=(*limits, *DEFAULTS),
         steps=(first, last),
+        least=parsed.min_steps,
         html=parsed.html,
         all=parsed.all,
         json=parsed.json,
@@ -115,7 +123,10 @@ def _steps(text: str, problems: list[Problem]) -> tuple[int | None, int | None]:
         fix = "write FROM:TO, e.g. 1:200, 1: or :200"
         problems.append(Problem(where=f"--steps {text}", what="is no range of steps", fix=fix))
         return None, None
-    return (int(written[1]) if written[1] else None), (int(written[2]) if written[2] else None)
+    first, last = (int(bound) if bound else None for bound in written.groups())
+    if first is not None and last is not None and last < first:
+        problems.append(Problem(where=f"--steps {text}", what="ends before it begins", fix=f"write {last}:{first}"))
+    return first, last
 
 
 def _run(options: Options, console: Console) -> int:
@@ -123,7 +134,9 @@ def _run(options: Options, console: Console) -> int:
     reference, run = read_groups(options.reference, options.run)
     if options.html:
         _refuse_overwriting(options.html, [*reference, *run])
-    comparison = compare(reference, run, options.limits, steps=options.steps)
+    comparison = compare(
+        reference, _told_of_themselves(reference, run), options.limits, steps=options.steps, least=options.least
+    )
     if options.html:
         _write_page(options.html, comparison, console)
     if options.json:
@@ -134,9 +147,21 @@ def _run(options: Options, console: Console) -> int:
     return _CODES[comparison.verdict]
 
 
+def _told_of_themselves(reference: Sequence[Run], run: Sequence[Run]) -> list[Run]:
+    """Return the runs, with a note where one is a reference, too: as where a pattern in quotes took both."""
+    names = {one.name for one in reference}
+    note = "is a reference, too: it is compared with itself"
+    return [replace(one, notes=(*one.notes, note)) if one.name in names else one for one in run]
+
+
 def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:
     """Refuse a page that would take the place of a run, as where an option swallowed its name."""
-    places = [Path(name) for run in runs for name in (run.name, run.name.partition("#")[0])]
+    places = [
+        Path(name)
+        for run in runs
+        for part in (run.name, *run.name.split("+"))
+        for name in (part, part.partition("#")[0])
+    ]
     if file.is_file() and any(place.is_file() and place.samefile(file) for place in places):
         raise RecipeError(Problem(where=f"--html {file}", what="is one of the runs", fix="name another file"))
 

@@ -12,7 +12,7 @@ from npu_recipes.comparing.curves import Curve, curve_of
 from npu_recipes.comparing.limits import LISTED, Limit, limit_of, unused
 from npu_recipes.comparing.measures import Aligned, Measure, align, measure
 from npu_recipes.errors import Problem
-from npu_recipes.runs.series import Run
+from npu_recipes.runs.series import Run, Steps
 
 Status = Literal["within", "beyond", "not judged", "not comparable"]
 Verdict = Literal["within", "beyond", "unusable"]
@@ -57,6 +57,7 @@ class Comparison:
         only_reference: metrics of that side alone.
         only_run: metrics of the other side alone.
         problems: why it is unusable.
+        one_sided: metrics with a limit that one side alone has, so that nobody can judge them.
     """
 
     verdict: Verdict
@@ -66,13 +67,28 @@ class Comparison:
     only_reference: tuple[str, ...]
     only_run: tuple[str, ...]
     problems: tuple[Problem, ...]
+    one_sided: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What counts, as `compare` takes it."""
+
+    limits: Sequence[Limit]
+    steps: tuple[int | None, int | None]
+    least: int
 
 
 _RANK: dict[Status, int] = {"beyond": 0, "not comparable": 1, "within": 2, "not judged": 3}
 
 
 def compare(
-    reference: Sequence[Run], run: Sequence[Run], limits: Sequence[Limit], *, steps: tuple[int | None, int | None]
+    reference: Sequence[Run],
+    run: Sequence[Run],
+    limits: Sequence[Limit],
+    *,
+    steps: tuple[int | None, int | None],
+    least: int = 1,
 ) -> Comparison:
     """Compare two groups of runs.
 
@@ -81,11 +97,14 @@ def compare(
         run: the runs to judge.
         limits: the first that fits a metric counts.
         steps: the first and the last step that count; None for no bound.
+        least: how many steps a metric has to be compared at, to be judged.
     """
     ours, theirs = _names(reference), _names(run)
     both = [name for name in ours if name in theirs]
-    judged = sorted((_judged(name, reference, run, limits, steps) for name in both), key=lambda one: _RANK[one.status])
+    asked = _Asked(limits=limits, steps=steps, least=least)
+    judged = sorted((_judged(name, reference, run, asked) for name in both), key=lambda one: _RANK[one.status])
     problems = tuple(_problems(judged, limits, both))
+    alone = [name for name in (*ours, *theirs) if name not in ours or name not in theirs]
     beyond = any(one.status == "beyond" for one in judged)
     return Comparison(
         verdict="beyond" if beyond else "unusable" if problems else "within",
@@ -95,6 +114,7 @@ def compare(
         only_reference=tuple(name for name in ours if name not in theirs),
         only_run=tuple(name for name in theirs if name not in ours),
         problems=problems,
+        one_sided=tuple(name for name in alone if limit_of(name, limits)),
     )
 
 
@@ -103,45 +123,68 @@ def _names(runs: Sequence[Run]) -> dict[str, None]:
 
 
 def _judged(
-    name: str, one: Sequence[Run], other: Sequence[Run], limits: Sequence[Limit], steps: tuple[int | None, int | None]
+    name: str,
+    one: Sequence[Run],
+    other: Sequence[Run],
+    asked: _Asked,
 ) -> Judged:
     reference, run = curve_of(name, one), curve_of(name, other)
-    limit = limit_of(name, limits)
+    limit = limit_of(name, asked.limits)
     threshold = LISTED if limit is None or limit.value is None else limit.value
-    aligned = align(reference, run, first=steps[0], last=steps[1])
+    aligned = align(reference, run, first=asked.steps[0], last=asked.steps[1])
     measured = measure(aligned, threshold)
+    status = _status(measured, limit, asked.least)
+    notes = [*_seeds(name, one, reference, "reference"), *_seeds(name, other, run, "run")]
+    notes += [*_notes(reference, run, aligned, measured, bounds=asked.steps), *_drift(measured, status)]
+    if 0 < measured.steps < asked.least and status == "not comparable":
+        notes.append(f"compared at {measured.steps} steps: --min-steps wants {asked.least}")
     return Judged(
         metric=name,
-        status=_status(measured, limit),
+        status=status,
         limit=None if limit is None else limit.value,
         threshold=threshold,
         measure=measured,
         reference=reference,
         run=run,
         aligned=aligned,
-        notes=(*_notes(reference, run, aligned, measured, (len(one), len(other))), *_drift(measured, limit)),
+        notes=tuple(notes),
     )
 
 
-def _status(measured: Measure, limit: Limit | None) -> Status:
+def _status(measured: Measure, limit: Limit | None, least: int) -> Status:
     if limit is None or limit.value is None:
         return "not judged"
     if measured.broken or (measured.steps and (measured.mean is None or measured.mean > limit.value)):
         return "beyond"
-    # The few steps that could be compared say nothing of the many at which the reference is zero and the run is not.
-    return "within" if measured.steps > measured.left_out.zero else "not comparable"
+    # The few steps that could be compared say nothing of the many at which the reference is zero and the run is not,
+    # or is no number.
+    left_out = measured.left_out.zero + measured.left_out.not_finite
+    return "within" if measured.steps > left_out and measured.steps >= least else "not comparable"
 
 
-def _notes(reference: Curve, run: Curve, aligned: Aligned, measured: Measure, groups: tuple[int, int]) -> Iterator[str]:
+def _seeds(metric: str, runs: Sequence[Run], curve: Curve, side: str) -> Iterator[str]:
+    """Yield which of several seeds leave something out: only steps that all of them have are compared."""
+    if curve.runs < len(runs):
+        yield f"only {curve.runs} of the {len(runs)} runs of the {side} logged it"
+    steps = {run.name: run.metrics[metric].steps for run in runs if metric in run.metrics}
+    longest = max(map(len, steps.values()))
+    if longest > len(curve.steps):
+        shortest = min(steps, key=lambda name: len(steps[name]))
+        span = _span_of(steps[shortest]) if len(steps[shortest]) else "none"
+        yield f"{len(curve.steps)} steps are in all runs of the {side}, of up to {longest}: {shortest} has {span}"
+
+
+def _notes(
+    reference: Curve, run: Curve, aligned: Aligned, measured: Measure, *, bounds: tuple[int | None, int | None]
+) -> Iterator[str]:
     """Yield what has to be known to read the numbers of a metric."""
-    for side, curve, size in (("reference", reference, groups[0]), ("run", run, groups[1])):
-        if curve.runs < size:
-            yield f"only {curve.runs} of the {size} runs of the {side} logged it"
     shared = len(aligned.steps)
+    wanted = [_within(curve.steps, bounds) for curve in (reference, run)]
+    asked = "" if bounds == (None, None) else f" from {_bound(bounds[0])} to {_bound(bounds[1])}"
     if not shared:
-        yield f"no step in common: the reference has {_span(reference)}, the run {_span(run)}"
-    elif shared < max(len(reference.steps), len(run.steps)):
-        yield f"{shared} steps in common: the reference has {_span(reference)}, the run {_span(run)}"
+        yield f"no step{asked} in common: the reference has {_span(reference)}, the run {_span(run)}"
+    elif shared < max(wanted):
+        yield f"{shared} steps{asked} in common: the reference has {_span(reference)}, the run {_span(run)}"
     if measured.broken:
         yield f"the run is NaN or infinite at {measured.broken} steps where the reference is not"
     if measured.left_out.not_finite:
@@ -150,18 +193,30 @@ def _notes(reference: Curve, run: Curve, aligned: Aligned, measured: Measure, gr
         yield f"{measured.left_out.zero} steps left out: the reference is zero there and the run is not"
 
 
-def _drift(measured: Measure, limit: Limit | None) -> Iterator[str]:
+def _within(steps: Steps, bounds: tuple[int | None, int | None]) -> int:
+    first, last = bounds
+    kept = steps if first is None else steps[steps >= first]
+    return len(kept if last is None else kept[kept <= last])
+
+
+def _bound(step: int | None) -> str:
+    return "any" if step is None else str(step)
+
+
+def _drift(measured: Measure, status: Status) -> Iterator[str]:
     """Yield that a mean is within its limit and the end of the run is not."""
-    if measured.for_good is not None and _status(measured, limit) == "within":
+    if measured.for_good is not None and status == "within":
         yield f"within its limit in the mean, and above it at every step from {measured.for_good} on: it drifts away"
 
 
 def _span(curve: Curve) -> str:
-    if not len(curve.steps):
-        return "none that all its runs share"
-    every = int(np.median(np.diff(curve.steps))) if len(curve.steps) > 1 else 1
+    return _span_of(curve.steps) if len(curve.steps) else "none that all its runs share"
+
+
+def _span_of(steps: Steps) -> str:
+    every = int(np.median(np.diff(steps))) if len(steps) > 1 else 1
     often = f", every {every}" if every > 1 else ""
-    return f"{len(curve.steps)} from {curve.steps[0]} to {curve.steps[-1]}{often}"
+    return f"{len(steps)} from {steps[0]} to {steps[-1]}{often}"
 
 
 def _problems(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[str]) -> Iterator[Problem]:

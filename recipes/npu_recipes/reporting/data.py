@@ -22,6 +22,7 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
         "metrics": [_judged(one) for one in comparison.metrics],
         "only_reference": list(comparison.only_reference),
         "only_run": list(comparison.only_run),
+        "one_sided_with_limit": list(comparison.one_sided),
         "problems": [asdict(one) for one in comparison.problems],
     }
 

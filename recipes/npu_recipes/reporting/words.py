@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_recipes.comparing.verdict import Comparison
+from npu_recipes.comparing.verdict import Comparison, Judged
 from npu_recipes.runs.series import Run
 
 _LARGE = 10
@@ -36,6 +36,12 @@ def verdict(comparison: Comparison) -> str:
     if not beyond:
         untold = sum(one.status == "not comparable" for one in comparison.metrics)
         more = f"; {untold} with a limit cannot be compared" if untold else ""
-        return f"within the limits: {len(judged)} of {len(judged)} metrics{more}"
-    named = ", ".join(f"{one.metric} ({percent(one.measure.mean)}, limit {percent(one.limit)})" for one in beyond)
+        alone = f"; on one side alone: {', '.join(comparison.one_sided)}" if comparison.one_sided else ""
+        return f"within the limits: {len(judged)} of {len(judged)} metrics{more}{alone}"
+    named = ", ".join(f"{one.metric} ({_how_far(one)}, limit {percent(one.limit)})" for one in beyond)
     return f"beyond the limit: {named}"
+
+
+def _how_far(one: Judged) -> str:
+    broken = f"NaN or infinite at {one.measure.broken} steps" if one.measure.broken else ""
+    return broken if broken and one.measure.mean is None else percent(one.measure.mean) + (broken and f", {broken}")

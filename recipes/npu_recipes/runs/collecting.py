@@ -14,6 +14,8 @@ import numpy as np
 from npu_recipes.runs.series import Series, Steps, Values
 
 _SHOWN = 3
+# Of so many records that each go back, the file is sorted the other way round; a run that was resumed goes on between.
+_FALLING = 3
 _NONE = np.iinfo(np.int64).max
 
 
@@ -28,6 +30,11 @@ class _Samples:
         self.steps.append(step)
         self.values.append(value)
 
+    def extend(self, later: _Samples, offset: int) -> None:
+        self.orders.extend(order + offset for order in later.orders)
+        self.steps.extend(later.steps)
+        self.values.extend(later.values)
+
 
 class Collector:
     """Takes records in the order they were logged, and each record's values."""
@@ -36,6 +43,7 @@ class Collector:
         self._samples: dict[str, _Samples] = {}
         self._order = 0
         self._step = 0
+        self._begun: int | None = None
         self._first: int | None = None
         # From which record on, to which step, and from which step the run went back.
         self._returns: list[tuple[int, int, int]] = []
@@ -46,6 +54,7 @@ class Collector:
         if self._order > 1 and step < self._step:
             self._returns.append((self._order, step, self._step))
         self._step = step
+        self._begun = step if self._begun is None else self._begun
         self._first = step if self._first is None else min(step, self._first)
 
     def add(self, metric: str, value: float) -> None:
@@ -55,6 +64,19 @@ class Collector:
             samples = self._samples[metric] = _Samples()
         samples.add(self._order, self._step, value)
 
+    def follow(self, later: Collector) -> None:
+        """Add what a later file of the same run holds."""
+        if later._begun is None or later._first is None or self._first is None:
+            return
+        offset = self._order
+        if later._begun < self._step:
+            self._returns.append((offset + 1, later._begun, self._step))
+        self._returns += [(order + offset, back, last) for order, back, last in later._returns]
+        self._order, self._step = offset + later._order, later._step
+        self._first = min(self._first, later._first)
+        for metric, samples in later._samples.items():
+            self._samples.setdefault(metric, _Samples()).extend(samples, offset)
+
     def __bool__(self) -> bool:
         return bool(self._samples)
 
@@ -62,8 +84,15 @@ class Collector:
         """Return every metric; of a step that was logged twice the later value."""
         return {name: self._cleared(samples) for name, samples in self._samples.items()}
 
+    @property
+    def _falls(self) -> bool:
+        return self._order >= _FALLING and len(self._returns) == self._order - 1
+
     def notes(self) -> Iterator[str]:
         """Yield in words what was left out."""
+        if self._falls:
+            yield "its steps fall from the first line to the last: it is sorted the other way round, and read so"
+            return
         begun_again = [back for _, back, _ in self._returns if back == self._first]
         resumed = [(back, last) for _, back, last in self._returns if back != self._first]
         if begun_again:
@@ -89,7 +118,7 @@ class Collector:
     def _kept(self, samples: _Samples) -> tuple[Steps, Values]:
         """Return the steps and values that no later return of the run has left behind."""
         steps, values = np.array(samples.steps, dtype=np.int64), np.array(samples.values, dtype=np.float64)
-        if not self._returns:
+        if not self._returns or self._falls:
             return steps, values
         since = np.array([order for order, _, _ in self._returns])
         back = np.array([step for _, step, _ in self._returns], dtype=np.int64)

@@ -80,7 +80,8 @@ def read_events(place: Path, collector: Collector) -> list[str]:
         for tag in events.Tags()[reading.SCALARS]
         for event in events.Scalars(tag)
     ]
-    for _, step, tag, value in sorted(found, key=lambda one: one[0]):
+    # Some converters give all of a run one time: of that no metric may look as if it went back behind another.
+    for _, step, tag, value in sorted(found, key=lambda one: one[:2]):
         collector.record(step)
         collector.add(tag, value)
     lost = len(losses.files)

@@ -15,6 +15,8 @@ from npu_recipes.runs.collecting import Collector
 from npu_recipes.runs.jsonlog import read_json, read_lines
 from npu_recipes.runs.series import Run
 
+# What `npu-recipes run` has in a run's folder, of its first start and of those that went on.
+_STARTS = ("metrics.jsonl", "metrics-*.jsonl")
 _FORMS = "verl's console log, the file logger's jsonl, TensorBoard's event files, CSV, or a wandb history (CSV, JSON)"
 
 
@@ -23,7 +25,7 @@ def read_groups(*groups: str) -> list[list[Run]]:
 
     Args:
         groups: each a file or folder, several with commas between them, or a pattern such as ``gpu-*.log``;
-            ``FILE#RUN`` names one run of an export that holds several.
+            ``FILE#RUN`` names one run of an export that holds several, ``FIRST+SECOND`` one run that was resumed.
 
     Returns:
         The runs of each group, in the order they were named.
@@ -60,6 +62,37 @@ def _attempted(name: str, problems: list[Problem]) -> Run | None:
 
 def read_run(name: str) -> Run:
     """Read what one run logged; raises `RecipeError` where it is of no form that is known, or holds no metrics."""
+    first, *later = _parts(name)
+    form, notes, collector = _read_part(first)
+    forms = [form]
+    for part in later:
+        form, odd, logged = _read_part(part)
+        forms.append(form)
+        notes += odd
+        collector.follow(logged)
+    return Run(
+        name=name,
+        form=", ".join(dict.fromkeys(forms)),
+        metrics=collector.series(),
+        notes=(*notes, *collector.notes()),
+    )
+
+
+def _parts(name: str) -> list[str]:
+    """Return what one run logged where: of one that was resumed, in the order it was begun."""
+    place = Path(name).expanduser()
+    if not _is_there(place):
+        parts = name.split("+")
+        return parts if all(_is_there(Path(one.partition("#")[0]).expanduser()) for one in parts) else [name]
+    first, others = _STARTS
+    if not (place / first).is_file():
+        return [name]
+    # A run of ours: each start has a file of its own, since verl's file logger begins its file anew.
+    return [str(place / first), *map(str, sorted(place.glob(others), key=lambda one: (len(one.name), one.name)))]
+
+
+def _read_part(name: str) -> tuple[str, list[str], Collector]:
+    """Read one of the files of a run; returns its form, notes, and what it holds."""
     path, _, run = (name, "", "") if _is_there(name) else name.partition("#")
     place = Path(path).expanduser()
     if not _is_there(place):
@@ -73,7 +106,7 @@ def read_run(name: str) -> Run:
     if not collector:
         what = "holds no metrics with steps"
         raise RecipeError(Problem(where=path, what=what, fix=f"name {_FORMS}"))
-    return Run(name=name, form=form, metrics=collector.series(), notes=(*notes, *collector.notes()))
+    return form, notes, collector
 
 
 def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:

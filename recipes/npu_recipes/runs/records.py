@@ -52,4 +52,11 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
 def _known(value: object) -> float | None:
     if isinstance(value, str):
         return float(value) if value in _WORDS else None
-    return number(str(value)) if isinstance(value, (int, float)) else None
+    return _float(value) if isinstance(value, (int, float)) else None
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf if value > 0 else -math.inf

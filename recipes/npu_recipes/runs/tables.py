@@ -23,6 +23,8 @@ _OF_TENSORBOARD = ["wall time", "step", "value"]
 _TAGS = ("tag", "metric", "name", "key")
 _EXTREMES = ("__MIN", "__MAX")
 _RUN = " - "
+# As spreadsheets write numbers in some languages: who takes 0,5 for no number loses it, who reads 1,234 has to guess.
+_COMMA = re.compile(r"[-+]?\d+(?:\.\d+)*,\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,10 @@ class _Table:
 
     step: int
     metrics: dict[int, str]
+
+
+class _AmbiguousError(ValueError):
+    """A cell that may be one number or another."""
 
 
 def read_table(file: Path, collector: Collector, run: str) -> bool:
@@ -42,12 +48,15 @@ def read_table(file: Path, collector: Collector, run: str) -> bool:
         run: which run of those the table holds, or empty.
 
     Raises:
-        RecipeError: it holds several runs and none of them was named, or not that one.
+        RecipeError: it holds several runs and none of them was named, or not that one; it is one of wandb's without
+            steps; a metric stands in two of its columns; or its numbers are written with commas.
     """
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         first = lines.readline()
         delimiter = max(_DELIMITERS, key=first.count)
         header = _header(first, delimiter)
+        if len(header) > 1 and not step_name(header):
+            _refuse_times(file, header)
         if len(header) <= 1 or not step_name(header):
             return False
         rows = csv.reader(lines, delimiter=delimiter)
@@ -58,7 +67,18 @@ def read_table(file: Path, collector: Collector, run: str) -> bool:
                 _read_wide(_wide(file, header, run), rows, collector)
         except csv.Error as error:
             raise RecipeError(Problem(where=f"{file}, line {rows.line_num + 1}", what=f"no CSV: {error}")) from error
+        except _AmbiguousError as error:
+            where = f"{file}, line {rows.line_num + 1}"
+            fix = "export it with points for decimals, and nothing between thousands"
+            raise RecipeError(Problem(where=where, what=f"`{error}` is a number with a comma", fix=fix)) from error
     return True
+
+
+def _refuse_times(file: Path, header: Sequence[str]) -> None:
+    """Refuse a chart of wandb's whose horizontal axis is a time: there is nothing to align it by."""
+    if any(name.endswith(_EXTREMES) for name in header):
+        fix = "choose Step as the x axis of the chart, and export it again"
+        raise RecipeError(Problem(where=str(file), what=f"has no column of steps, but `{header[0]}`", fix=fix))
 
 
 def _header(line: str, delimiter: str) -> list[str]:
@@ -79,7 +99,7 @@ def _read_long(header: Sequence[str], tag: int, rows: Iterator[list[str]], colle
     step, value = header.index(step_name(header)), [cell.lower() for cell in header].index("value")
     lines = [row for row in rows if len(row) == len(header)]
     # Each metric may begin again where the last one ended: nothing was resumed there.
-    stated = [(whole(row[step]), row[tag], number(row[value])) for row in lines]
+    stated = [(_step(row[step]), row[tag], _number(row[value])) for row in lines]
     known = [(at, name, value) for at, name, value in stated if at is not None and value is not None]
     for at, name, found in sorted(known, key=lambda one: one[0]):
         collector.record(at)
@@ -88,15 +108,34 @@ def _read_long(header: Sequence[str], tag: int, rows: Iterator[list[str]], colle
 
 def _read_wide(table: _Table, rows: Iterator[list[str]], collector: Collector) -> None:
     for row in rows:
-        step = whole(row[table.step]) if table.step < len(row) else None
+        step = _step(row[table.step]) if table.step < len(row) else None
         if step is None:
             continue
         collector.record(step)
         for column, metric in table.metrics.items():
             # An empty cell is a value that was not logged.
-            value = number(row[column].strip()) if column < len(row) else None
+            value = _number(row[column]) if column < len(row) else None
             if value is not None:
                 collector.add(metric, value)
+
+
+def _step(cell: str) -> int | None:
+    found = whole(cell)
+    if found is None:
+        _refuse_comma(cell)
+    return found
+
+
+def _number(cell: str) -> float | None:
+    found = number(cell.strip())
+    if found is None:
+        _refuse_comma(cell)
+    return found
+
+
+def _refuse_comma(cell: str) -> None:
+    if _COMMA.fullmatch(cell.strip()):
+        raise _AmbiguousError(cell.strip())
 
 
 def _wide(file: Path, header: list[str], run: str) -> _Table:
@@ -110,17 +149,31 @@ def _wide(file: Path, header: list[str], run: str) -> _Table:
     }
     if metrics and all(_RUN in name for name in metrics.values()):
         metrics = _of_run(file, metrics, run)
+    _refuse_twice(file, list(metrics.values()))
     return _Table(step=step, metrics=metrics)
+
+
+def _refuse_twice(file: Path, metrics: Sequence[str]) -> None:
+    problems = [
+        Problem(where=f"{file}: {name}", what="stands in several columns", fix="leave one of them, or name them apart")
+        for name in dict.fromkeys(metrics)
+        if metrics.count(name) > 1
+    ]
+    if problems:
+        raise RecipeError(problems)
 
 
 def _of_run(file: Path, columns: dict[int, str], run: str) -> dict[int, str]:
     """Return the columns of one run of an export of wandb's, without its name."""
-    split = {column: name.rpartition(_RUN)[::2] for column, name in columns.items()}
-    runs = list(dict.fromkeys(owner for owner, _ in split.values()))
-    if run not in runs and (run or len(runs) > 1):
+    owners = list(dict.fromkeys(name.rpartition(_RUN)[0] for name in columns.values()))
+    # What stands between run and metric may stand in a metric's own name, too.
+    runs = [one for one in owners if not any(one.startswith(other + _RUN) for other in owners)]
+    if run not in owners and (run or len(runs) > 1):
         what = f"holds {'no run of that name; it has' if run else 'several runs:'} {', '.join(runs)}"
         raise RecipeError(Problem(where=f"{file}{run and f'#{run}'}", what=what, fix=f"name one: '{file}#{runs[0]}'"))
-    return {column: metric for column, (owner, metric) in split.items() if owner == (run or runs[0])}
+    own = (run or runs[0]) + _RUN
+    named = {column: name.removeprefix(own) for column, name in columns.items() if name.startswith(own)}
+    return {column: metric for column, metric in named.items() if not metric.startswith("_")}
 
 
 def _named_after(file: Path) -> str:

@@ -97,6 +97,7 @@ def test_what_cannot_be_told_is_2_and_still_shown(
         ["--limit", "x"],
         ["--limit", "a=b"],
         ["--steps", "1-5"],
+        ["--steps", "5:1"],
         ["--limits", "missing.yaml"],
         ["--html", "no/such/page.html"],
     ],
@@ -123,6 +124,16 @@ def test_steps_bound_what_counts(gpu: Path, tmp_path: Path) -> None:
     records = [*log(range(1, 11)), *log(range(11, 21), factor=2.0)]
     other = write_console(tmp_path / "npu.log", records)
     assert [compare(gpu, other, "--steps", steps) for steps in (":10", "11:", "5:10", "5:11")] == [0, 1, 0, 1]
+
+
+def test_a_run_that_is_its_own_reference_is_told_of(gpu: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(gpu, gpu) == 0
+    assert "    is a reference, too: it is compared with itself\n" in capsys.readouterr().out
+
+
+def test_a_run_that_ended_early_can_be_refused(gpu: Path, tmp_path: Path) -> None:
+    short = write_console(tmp_path / "npu.log", log(range(1, 4)))
+    assert [compare(gpu, short, "--min-steps", number) for number in ("3", "4")] == [0, 2]
 
 
 def test_a_page_is_written_whole_and_asks_for_nothing(gpu: Path, tmp_path: Path) -> None:

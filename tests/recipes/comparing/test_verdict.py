@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from npu_recipes.comparing import DEFAULTS, Comparison, Judged, compare, read_limit
+from npu_recipes.reporting.words import verdict
 from npu_recipes.runs import Run, Series
 
 from ..samples import REWARD
@@ -69,6 +70,53 @@ def test_few_steps_do_not_speak_for_many_at_which_the_reference_is_zero() -> Non
     assert judged([sparse], [sparse]).verdict == "within"
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_few_steps_do_not_speak_for_many_at_which_the_reference_is_no_number(value: float) -> None:
+    broken = run({REWARD: {**dict.fromkeys(STEPS, value), STEPS[0]: 1.0}})
+    found = judged([broken], [run({REWARD: {**dict.fromkeys(STEPS, 1000.0), STEPS[0]: 1.0}})])
+    assert (found.verdict, only(found).status) == ("unusable", "not comparable")
+    assert only(found).notes == ("9 steps left out: the reference is NaN or infinite there",)
+
+
+def test_a_run_that_ended_early_can_be_refused() -> None:
+    short = run({REWARD: dict.fromkeys(STEPS[:3], 1.0)})
+    limits = list(DEFAULTS)
+    found = compare([constant(1.0)], [short], limits, steps=(None, None), least=4)
+    assert (found.verdict, only(found).status) == ("unusable", "not comparable")
+    assert only(found).notes[-1] == "compared at 3 steps: --min-steps wants 4"
+    assert compare([constant(1.0)], [short], limits, steps=(None, None), least=3).verdict == "within"
+    wrong = run({REWARD: dict.fromkeys(STEPS[:3], 9.0)})
+    assert compare([constant(1.0)], [wrong], limits, steps=(None, None), least=4).verdict == "beyond"
+
+
+@pytest.mark.parametrize(
+    ("steps", "notes"),
+    [
+        ((1, 5), ()),
+        ((None, 3), ()),
+        (
+            (50, None),
+            ("no step from 50 to any in common: the reference has 10 from 1 to 10, the run 10 from 1 to 10",),
+        ),
+    ],
+)
+def test_steps_that_nobody_asked_for_are_not_missed(steps: tuple[int | None, int | None], notes: object) -> None:
+    found = compare([constant(1.0)], [constant(1.0)], list(DEFAULTS), steps=steps)
+    assert only(found).notes == notes
+
+
+def test_a_limit_that_one_side_alone_could_keep_is_told_of() -> None:
+    both = run({REWARD: dict.fromkeys(STEPS, 1.0), "train/loss": dict.fromkeys(STEPS, 1.0), "a": {1: 1.0}})
+    found = judged([both], [constant(1.0, "train/loss")])
+    assert (found.verdict, found.one_sided) == ("within", (REWARD,))
+    assert verdict(found) == f"within the limits: 1 of 1 metrics; on one side alone: {REWARD}"
+
+
+def test_a_run_that_is_nan_alone_is_called_so() -> None:
+    found = judged([constant(1.0)], [constant(math.nan)])
+    assert verdict(found) == f"beyond the limit: {REWARD} (NaN or infinite at 10 steps, limit 4.00%)"
+
+
 def test_a_run_that_drifts_away_within_its_limit_is_told_of() -> None:
     reference = run({REWARD: dict.fromkeys(range(100), 1.0)})
     found = judged([reference], [run({REWARD: {step: 1.0 if step < 90 else 1.1 for step in range(100)}})])
@@ -126,9 +174,10 @@ def test_of_several_seeds_the_means_are_compared_and_the_spread_is_shown() -> No
 
 
 def test_seeds_count_where_all_of_them_are() -> None:
-    shorter = run({REWARD: dict.fromkeys(range(1, 6), 3.0)})
+    shorter = run({REWARD: dict.fromkeys(range(1, 6), 3.0)}, name="short")
     found = judged([constant(1.0), shorter], [constant(2.0)])
     assert (only(found).measure.steps, only(found).measure.mean) == (5, 0.0)
+    assert only(found).notes[0] == "5 steps are in all runs of the reference, of up to 10: short has 5 from 1 to 5"
 
 
 def test_a_seed_that_lacks_a_metric_is_told_of() -> None:

@@ -52,6 +52,22 @@ def test_a_run_that_goes_back_again_and_again_is_told_of_in_one_line() -> None:
     assert note.startswith("goes back from step 7 to 3, from step 8 to 4, from step 9 to 5 and 6 times more")
 
 
+def test_a_file_that_is_sorted_the_other_way_round_is_no_run_that_was_resumed() -> None:
+    falling = collected([(step, {"a": float(step)}) for step in range(9, 0, -1)])
+    assert by_step(falling) == {step: float(step) for step in range(1, 10)}
+    assert list(falling.notes()) == [
+        "its steps fall from the first line to the last: it is sorted the other way round, and read so"
+    ]
+
+
+def test_a_later_file_of_a_run_leaves_behind_what_the_first_logged_for_later_steps() -> None:
+    run = collected([(step, {"a": 1.0, "b": 1.0}) for step in range(1, 9)])
+    run.follow(collected([(step, {"a": 2.0}) for step in range(6, 8)]))
+    assert by_step(run) == {**dict.fromkeys(range(1, 6), 1.0), 6: 2.0, 7: 2.0}
+    assert by_step(run, "b") == dict.fromkeys(range(1, 7), 1.0)
+    assert next(run.notes()).startswith("goes back from step 8 to 6: it was resumed")
+
+
 @given(st.integers(1, 30), st.lists(st.tuples(st.integers(1, 29), st.integers(0, 12)), max_size=6))
 def test_a_run_that_was_resumed_ends_as_one_that_was_not(last: int, interruptions: list[tuple[int, int]]) -> None:
     """Whatever was lost on the way, at the end there are the values of the final pass over each step."""

@@ -16,7 +16,7 @@ from ..samples import Log, expected, log, read, values
 RECORDS = log(range(1, 6))
 
 
-def write_events(folder: Path, records: Log, start: float = 1.7e9, purge: int | None = None) -> Path:
+def write_events(folder: Path, records: Log, start: float = 1.7e9, purge: int | None = None, *, pace: int = 1) -> Path:
     """Write an event file as torch's SummaryWriter does, with its `purge_step`, and return its folder."""
     writing: Any = importlib.import_module("tensorboard.summary.writer.event_file_writer")
     proto: Any = importlib.import_module("tensorboard.compat.proto.event_pb2")
@@ -28,7 +28,7 @@ def write_events(folder: Path, records: Log, start: float = 1.7e9, purge: int | 
     for number, (step, data) in enumerate(records):
         for tag, value in data.items():
             content = summary.Summary(value=[summary.Summary.Value(tag=tag, simple_value=value)])
-            writer.add_event(proto.Event(wall_time=start + number, step=step, summary=content))
+            writer.add_event(proto.Event(wall_time=start + pace * number, step=step, summary=content))
     writer.close()
     return folder
 
@@ -65,6 +65,12 @@ def test_a_resumed_run_has_two_files_in_its_folder(tmp_path: Path, purge: int | 
         {**expected(log(range(1, 5))), **expected(log(range(5, 7), factor=2.0))}, rel=1e-6
     )
     assert run.notes[0].startswith("goes back from step 8 to 5: it was resumed")
+
+
+def test_a_run_of_which_all_was_written_at_one_time_went_back_nowhere(tmp_path: Path) -> None:
+    run = read(write_events(tmp_path, RECORDS, pace=0))
+    assert run.notes == ()
+    assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
 
 
 @pytest.mark.thorough

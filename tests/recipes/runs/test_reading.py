@@ -119,6 +119,62 @@ def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
         read_groups(f"{file}#tpu")
 
 
+@pytest.mark.parametrize("named", ["", "#gpu"])
+def test_a_metric_of_an_export_may_hold_what_stands_before_it(tmp_path: Path, named: str) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text("Step,gpu - val/a - b/mean,gpu - loss,gpu - _step\n1,0.5,0.25,1\n", "utf-8")
+    run = read(Path(f"{file}{named}"))
+    assert list(run.metrics) == ["val/a - b/mean", "loss"]
+
+
+def test_a_chart_over_time_has_no_steps(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text('"Relative Time (Process)","gpu - loss","gpu - loss__MIN"\n"3.2","0.5","0.5"\n', "utf-8")
+    with pytest.raises(RecipeError, match=r"no column of steps, but `Relative Time \(Process\)`\n    fix: choose Step"):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "cell"),
+    [
+        ("step;loss\n1;2\n2;0,5\n", 3, "0,5"),
+        ('step,loss\n"1,000",2\n', 2, "1,000"),
+        ("step;tag;value\n1;a;1,5e-3\n", 2, "1,5e-3"),
+    ],
+)
+def test_a_number_with_a_comma_is_neither_lost_nor_guessed(tmp_path: Path, table: str, line: int, cell: str) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text(table, "utf-8")
+    with pytest.raises(RecipeError, match=f"line {line}: `{cell}` is a number with a comma"):
+        read(file)
+
+
+def test_a_metric_that_stands_in_two_columns_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text("step,loss,loss,a\n1,2,3,4\n", "utf-8")
+    with pytest.raises(RecipeError, match=r"run\.csv: loss: stands in several columns"):
+        read(file)
+
+
+def test_a_run_may_lie_in_the_files_of_its_starts(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "smoke-grpo"
+    folder.mkdir(parents=True)
+    first, second, third = log(range(1, 9)), log(range(6, 12), factor=2.0), log(range(10, 13), factor=3.0)
+    files = [write_file_log(folder / "metrics.jsonl", first), write_file_log(folder / "metrics-2.jsonl", second)]
+    files.append(write_file_log(folder / "metrics-10.jsonl", third))
+    for name in (folder, "+".join(map(str, files))):
+        run = read(Path(name))
+        assert (run.name, run.form) == (str(name), "file logger (jsonl)")
+        assert values(run) == {**expected(first[:5]), **expected(second[:4]), **expected(third)}
+        assert run.notes[0].startswith("goes back from step 8 to 6, from step 11 to 10: it was resumed")
+
+
+def test_a_run_of_an_export_may_have_a_plus_in_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text("Step,lr+wd - loss,gpu - loss\n1,0.5,0.25\n", "utf-8")
+    assert values(read(Path(f"{file}#lr+wd")), "loss") == {1: 0.5}
+
+
 def test_a_null_of_the_file_logger_is_nan_and_told_of(tmp_path: Path) -> None:
     run = read(write_file_log(tmp_path / "run.jsonl", [(1, {"loss": 0.5}), (2, {"loss": math.inf})]))
     assert math.isnan(values(run, "loss")[2])
