@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from npu_recipes.catalogue import Recipe, load, load_pins, names
+from npu_recipes.catalogue import Part, Recipe, load, load_pins, names
 from npu_recipes.launching.environment import DETERMINISTIC
 from npu_recipes.launching.memory import estimate
 
@@ -17,8 +17,12 @@ _MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # The columns, by the document's language.
 _HEADS: dict[str, dict[str, tuple[str, ...]]] = {
     "recipes": {
-        "en": ("recipe", "what", "on", "devices", "verl"),
-        "zh": ("配方", "内容", "硬件", "设备", "verl"),
+        "en": ("recipe", "algorithm and model", "trains", "generates", "on", "devices", "verl, and stacks"),
+        "zh": ("配方", "算法与模型", "训练", "生成", "硬件", "设备", "verl 与 stack"),
+    },
+    "matrix": {
+        "en": ("model", "SFT", "GRPO, vllm", "GRPO, sglang", "DAPO, vllm"),
+        "zh": ("模型", "SFT", "GRPO, vllm", "GRPO, sglang", "DAPO, vllm"),
     },
     "memory": {
         "en": ("recipe", "verl", "weights and gradients, GB", "moments, GB", "generating: weights, GB", "cache, GB"),
@@ -59,13 +63,41 @@ def _recipes(language: str) -> list[tuple[str, ...]]:
     return [
         (
             f"`{one.name}`",
-            getattr(one.title, language),
+            f"{one.algorithm.upper()}, {_model(one, language)}",
+            one.layout.engine,
+            one.layout.rollout or "-",
             one.layout.hardware,
             f"{one.layout.nodes} x {one.layout.devices}",
-            ", ".join(load_pins()[pin].version for pin in one.pins),
+            "; ".join(" ".join((load_pins()[pin].version, *_of_stacks(part))) for pin, part in one.pins.items()),
         )
         for one in map(load, names())
     ]
+
+
+def _model(recipe: Recipe, language: str) -> str:
+    tiny = {"en": "a tiny random Qwen2", "zh": "随机初始化的微型 Qwen2"}[language]
+    return recipe.layout.model.partition("/")[2] or tiny
+
+
+def _of_stacks(part: Part) -> list[str]:
+    return [f"({', '.join(part.stacks)})"] if part.stacks else []
+
+
+def _matrix(_: str) -> list[tuple[str, ...]]:
+    """Return the versions of verl by model, and by algorithm with what generates."""
+    versions: dict[tuple[str, str], str] = {}
+    sizes: dict[str, float] = {}
+    for one in map(load, names()):
+        if not one.smoke:
+            model = re.sub(r"-(Base|Instruct)$", "", one.layout.model.partition("/")[2])
+            sizes[model] = one.layout.billions
+            versions[model, f"{one.algorithm} {one.layout.rollout}".strip()] = ", ".join(
+                load_pins()[pin].version for pin in one.pins
+            )
+    columns = ("sft", "grpo vllm", "grpo sglang", "dapo vllm")
+    assert {column for _, column in versions} == set(columns), "a recipe that the matrix has no column for"
+    ordered = sorted(sizes, key=lambda model: sizes[model])
+    return [(model, *(versions.get((model, column), "-") for column in columns)) for model in ordered]
 
 
 def _memory(_: str) -> list[tuple[str, ...]]:
@@ -98,6 +130,7 @@ def _deterministic(_: str) -> list[tuple[str, ...]]:
 
 _ROWS: dict[str, Callable[[str], list[tuple[str, ...]]]] = {
     "recipes": _recipes,
+    "matrix": _matrix,
     "memory": _memory,
     "stacks": _stacks,
     "deterministic": _deterministic,

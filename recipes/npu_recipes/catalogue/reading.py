@@ -91,6 +91,7 @@ def _recipe(name: str, said: dict[str, Any]) -> Recipe:
                 stacks=tuple(part["stacks"]),
                 options=part.get("options", {}),
                 without=tuple(part.get("without", ())),
+                note=Said(**part["note"]) if "note" in part else None,
             )
             for pin, part in said["pins"].items()
         },
@@ -119,9 +120,13 @@ def _part(where: str, part: Any, options: Mapping[str, Any]) -> list[tuple[str, 
     optional = {"options": dict, "without": list}
     if not isinstance(part, dict):
         return [(where, "is no table")]
+    note = _shape(f"{where}.note", part["note"], {"en": str, "zh": str}) if "note" in part else []
+    if not part.get("stacks", [""]) and "note" not in part:
+        note = [(f"{where}.stacks", "holds none, and no note says why")]
+    part = {key: value for key, value in part.items() if key != "note"}
     found = _shape(where, {**{key: made() for key, made in optional.items()}, **part}, {"stacks": list, **optional})
     lost = [key for key in part.get("without", ()) if key not in options]
-    return found + [(f"{where}.without", f"{key} is no option of all pins") for key in lost]
+    return note + found + [(f"{where}.without", f"{key} is no option of all pins") for key in lost]
 
 
 def _shape(where: str, said: Any, keys: Mapping[str, type]) -> list[tuple[str, str]]:

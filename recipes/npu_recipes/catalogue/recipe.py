@@ -63,14 +63,16 @@ class Part:
     """What is different for one pin of verl.
 
     Args:
-        stacks: the stacks it is for, by their names in `stacks/`.
+        stacks: the stacks it is for, by their names in `stacks/`; none where ours hold nothing that generates with it.
         options: its own options; they come after those of all pins.
         without: options of all pins that this one does not have.
+        note: what has to be known of the recipe with this pin.
     """
 
     stacks: tuple[str, ...]
     options: Mapping[str, Any]
     without: tuple[str, ...]
+    note: Said | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,8 @@ def unmet(recipe: Recipe, settings: Mapping[str, Any]) -> Iterator[str]:
     if recipe.smoke:
         return
     for part in (recipe.layout.engine, recipe.layout.rollout):
-        for key, value in _REQUIRED.get(part, {}).items():
+        for name, value in _REQUIRED.get(part, {}).items():
+            # The trainer of fine-tuning has one model, whose engine stands at the top.
+            key = name.replace(f"{_ACTOR}.megatron.", "engine.") if recipe.algorithm == "sft" else name
             if settings.get(key) != value:
                 yield f"{key} is {settings.get(key)}: verl's own recipes have {value}"

@@ -5,6 +5,7 @@ verl checks some of it, of some trainers, when workers are there; here all of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,7 @@ def mistakes(settings: Settings, *, algorithm: str, engine: str, world: int) -> 
     found = [f"trainer: nnodes x n_gpus_per_node is {_world(settings)}, the recipe's devices are {world}"]
     found = found if _world(settings) not in (world, 0) else []
     if algorithm == "sft":
-        return found + [one for one in map(_Division.mistake, _tuning(settings, world)) if one]
+        return found + [one for one in map(_Division.mistake, _tuning(settings, engine, world)) if one]
     divisions = [*_generating(settings, world), *_batches(settings)]
     divisions += _megatron(settings, world) if engine == "megatron" else _fsdp(settings, world)
     return found + [one for one in map(_Division.mistake, divisions) if one] + list(_budgets(settings))
@@ -54,10 +55,14 @@ def _world(settings: Settings) -> int:
     return int(settings.get("trainer.nnodes", 1) * settings.get("trainer.n_gpus_per_node", 0))
 
 
-def _tuning(settings: Settings, world: int) -> Iterator[_Division]:
+def _tuning(settings: Settings, engine: str, world: int) -> Iterator[_Division]:
+    model = _model(settings, "engine") if engine == "megatron" else 1
     ulysses = settings.get("engine.ulysses_sequence_parallel_size", settings.get("ulysses_sequence_parallel_size", 1))
     yield _Division(number=world, what="the devices", by=ulysses, whose="ulysses_sequence_parallel_size")
-    ranks = max(world // max(ulysses, 1), 1)
+    yield _Division(number=world, what="the devices", by=model, whose="engine: tensor x pipeline x context")
+    if engine == "megatron":
+        yield _experts(settings, "engine", world)
+    ranks = max(world // max(ulysses * model, 1), 1)
     batch, micro = settings["data.train_batch_size"], settings.get("data.micro_batch_size_per_gpu", 1)
     yield _Division(number=batch, what="data.train_batch_size", by=ranks, whose="ranks that share nothing")
     if not settings.get("data.use_dynamic_bsz"):
@@ -106,32 +111,28 @@ def _ulysses(settings: Settings, part: str) -> int:
 def _megatron(settings: Settings, world: int) -> Iterator[_Division]:
     answers = settings[f"{_ROLLOUT}.n"]
     for part in (_ACTOR, _REF):
-        tensor, pipeline, context, experts, expert_tensor = (
-            settings.get(f"{part}.megatron.{name}") or 1
-            for name in (
-                "tensor_model_parallel_size",
-                "pipeline_model_parallel_size",
-                "context_parallel_size",
-                "expert_model_parallel_size",
-                "expert_tensor_parallel_size",
-            )
-        )
-        model = tensor * pipeline * context
+        model = _model(settings, f"{part}.megatron")
         yield _Division(number=world, what="the devices", by=model, whose=f"{part}: tensor x pipeline x context")
-        share = experts * expert_tensor * pipeline
-        yield _Division(number=world, what="the devices", by=share, whose=f"{part}: expert x its tensor x pipeline")
+        yield _experts(settings, f"{part}.megatron", world)
         ranks = max(world // max(model, 1), 1)
         batch = settings["data.train_batch_size"] * answers
         yield _Division(number=batch, what="answers of a step", by=ranks, whose=f"{part}: ranks that share nothing")
-    ranks = max(world // max(_model(settings), 1), 1)
+    ranks = max(world // max(_model(settings, f"{_ACTOR}.megatron"), 1), 1)
     mini = settings[f"{_ACTOR}.ppo_mini_batch_size"] * answers
     yield _Division(number=mini, what="actor: answers of a mini-batch", by=ranks, whose="its ranks")
 
 
-def _model(settings: Settings) -> int:
+def _model(settings: Settings, section: str) -> int:
+    """Return how many devices share a model."""
     names = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
-    sizes = [settings.get(f"{_ACTOR}.megatron.{name}") or 1 for name in names]
-    return int(sizes[0] * sizes[1] * sizes[2])
+    return math.prod(int(settings.get(f"{section}.{name}") or 1) for name in names)
+
+
+def _experts(settings: Settings, section: str, world: int) -> _Division:
+    names = ("expert_model_parallel_size", "expert_tensor_parallel_size", "pipeline_model_parallel_size")
+    share = math.prod(int(settings.get(f"{section}.{name}") or 1) for name in names)
+    whose = f"{section.removesuffix('.megatron')}: expert x its tensor x pipeline"
+    return _Division(number=world, what="the devices", by=share, whose=whose)
 
 
 def _budgets(settings: Settings) -> Iterator[str]:

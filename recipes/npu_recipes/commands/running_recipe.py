@@ -140,7 +140,8 @@ def _require_verl(recipe: Recipe) -> None:
 
 
 def _show(options: Options, plan: Plan, console: Console) -> int:
-    stack = plan.recipe.pins[plan.pin.name].stacks[0]
+    part = plan.recipe.pins[plan.pin.name]
+    stack = next(iter(part.stacks), "")
     console.step("asking npu-doctor about this machine")
     verdict = ask_doctor(stack, deterministic=options.wishes.deterministic is not None)
     if options.json:
@@ -149,6 +150,7 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
                 "recipe": plan.recipe.name,
                 "pin": plan.pin.name,
                 "stack": stack,
+                "note": part.note.en if part.note else "",
                 "command": list(plan.command),
                 "environment": [{"name": one.name, "value": one.value, "why": one.why} for one in plan.variables],
                 "verdict": verdict.text,
@@ -156,7 +158,10 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
             }
         )
         return 0
-    console.line(f"# {plan.recipe.name} for {plan.pin.name}, stack {stack}", style="bold")
+    named = f"stack {stack}" if stack else "no stack"
+    console.line(f"# {plan.recipe.name} for {plan.pin.name}, {named}", style="bold")
+    if part.note:
+        console.line(f"# {part.note.en}", style="yellow")
     for one in plan.variables:
         console.line(f"# {one.name}: {one.why}", style="dim")
     console.line(plan.shell())

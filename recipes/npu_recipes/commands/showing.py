@@ -68,6 +68,9 @@ def _run(options: Options, console: Console) -> int:
         console.line(f"            {part.gigabytes:6.1f} GB of each device: {part.what}")
     for source in recipe.sources:
         console.line(f"  from      {source.name}" + (f": {source.what}" if source.what else ""))
+    for name, own in recipe.pins.items():
+        if own.note:
+            console.line(f"  {name:10}{own.note.en}")
     console.line(f"\nsettings for {pin}:", style="bold")
     for name, value in recipe.environment.items():
         console.line(f"  {name}={value}")
@@ -82,6 +85,7 @@ def _details(recipe: Recipe, pin: str, settings: dict[str, Any]) -> dict[str, An
         "memory": {"en": recipe.memory.en, "zh": recipe.memory.zh},
         "estimate": [{"what": part.what, "gigabytes": round(part.gigabytes, 1)} for part in estimate(recipe, settings)],
         "sources": [{"name": one.name, "what": one.what} for one in recipe.sources],
+        "notes": {name: {"en": part.note.en, "zh": part.note.zh} for name, part in recipe.pins.items() if part.note},
         "pin": pin,
         "environment": dict(recipe.environment),
         "options": settings,

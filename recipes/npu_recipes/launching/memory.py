@@ -32,6 +32,7 @@ def estimate(recipe: Recipe, settings: Mapping[str, Any]) -> list[Share]:
     if settings.get("model.lora_rank"):
         return [Share(what="training: weights, without adapters", gigabytes=billions * _WEIGHTS / 2 / world)]
     section = _ACTOR + (".megatron" if recipe.layout.engine == "megatron" else ".fsdp_config")
+    section = "engine" if recipe.algorithm == "sft" else section
     offloaded = [
         what
         for key, what in (("param_offload", "weights"), ("optimizer_offload", "moments"))

@@ -26,10 +26,11 @@ class Verdict:
 
 
 def ask_doctor(stack: str, *, deterministic: bool) -> Verdict:
-    """Return the doctor's verdict on this machine for a stack; where there is no doctor, that is said."""
+    """Return the doctor's verdict on this machine, for a stack unless that is empty; or that there is no doctor."""
     if find_spec("npu_doctor") is None:
         return Verdict(text="npu-doctor is not installed: nobody has looked at this machine", report=None)
-    command = [sys.executable, "-I", "-m", "npu_doctor", "--json", "--stack", stack]
+    command = [sys.executable, "-I", "-m", "npu_doctor", "--json"]
+    command += ["--stack", stack] if stack else []
     command += ["--deterministic"] if deterministic else []
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)

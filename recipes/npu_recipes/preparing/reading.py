@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,14 +55,30 @@ def _of_file(file: Path) -> Iterator[dict[str, Any]]:
 
 def _of_hub(hub: str, config: str, split: str) -> Iterator[dict[str, Any]]:
     try:
-        from datasets import load_dataset  # noqa: PLC0415  # verl brings it
-
-        yield from load_dataset(hub, *([config] if config else []), split=split)
+        import datasets  # noqa: PLC0415  # verl brings it
     except ImportError as error:
         fix = "install verl-npu, which brings it, or name a file you have: --source FILE"
         raise RecipeError(Problem(where="datasets", what="is not installed", fix=fix)) from error
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
+    try:
+        yield from datasets.load_dataset(hub, *([config] if config else []), split=split)
     except Exception as error:
         # Whatever a hub that cannot be reached makes of it.
-        what = f"cannot be had from the hub: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         fix = "set HF_ENDPOINT to a mirror, or download it elsewhere and name it: --source FOLDER"
-        raise RecipeError(Problem(where=hub, what=what, fix=fix)) from error
+        raise RecipeError(Problem(where=hub, what=_why_not(error), fix=fix)) from error
+
+
+def _why_not(error: Exception) -> str:
+    """Return why a data set cannot be had: the library says the same of much that differs."""
+    from datasets.exceptions import DatasetNotFoundError  # noqa: PLC0415  # verl brings it
+    from huggingface_hub import constants  # noqa: PLC0415  # likewise
+
+    said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    if constants.HF_HUB_OFFLINE:
+        return "was not fetched before, and HF_HUB_OFFLINE forbids asking for it"
+    if isinstance(error, DatasetNotFoundError):
+        return f"is not on {constants.ENDPOINT}, or not for everybody"
+    if isinstance(error, ConnectionError) or "LocalEntryNotFoundError" in said:
+        return f"{constants.ENDPOINT} cannot be reached: {said}"
+    return f"cannot be had from {constants.ENDPOINT}: {said}"

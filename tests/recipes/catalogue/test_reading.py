@@ -86,6 +86,19 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert said.count("mine.yaml") == 5
 
 
+def test_a_pin_without_a_stack_says_why() -> None:
+    silent = TEXT.replace("[verl-0.9.1]", "[]")
+    with pytest.raises(RecipeError, match=r"pins\.verl@0\.9\.1\.stacks: holds none, and no note says why"):
+        read("mine", silent)
+
+    told = read("mine", silent.replace("stacks: []", "stacks: [], note: {en: none here, zh: 这里没有}"))
+    note = told.pins["verl@0.9.1"].note
+    assert note is not None
+    assert note.en == "none here"
+    with pytest.raises(RecipeError, match="zh is missing"):
+        read("mine", silent.replace("stacks: []", "stacks: [], note: {en: none here}"))
+
+
 @pytest.mark.parametrize("text", ["[", "- a", "", TEXT.replace("data: gsm8k\n", ""), TEXT + "more: 1\n"])
 def test_what_is_no_recipe_is_refused(text: str) -> None:
     with pytest.raises(RecipeError, match=r"mine\.yaml"):

@@ -46,6 +46,10 @@ def test_recipes_fit(name: str) -> None:
         ("sft-qwen3-8b", "data.train_batch_size", 255, "ranks that share nothing (4)"),
         ("sft-qwen3-8b", "data.micro_batch_size_per_gpu", 48, "micro_batch_size_per_gpu (48)"),
         ("sft-qwen3-8b", "engine.ulysses_sequence_parallel_size", 3, "ulysses_sequence_parallel_size (3)"),
+        ("sft-qwen3-30b-a3b", "engine.tensor_model_parallel_size", 3, "tensor x pipeline x context (6)"),
+        ("sft-qwen3-30b-a3b", "engine.expert_model_parallel_size", 16, "engine: expert x its tensor x pipeline (32)"),
+        ("sft-qwen3-30b-a3b", "data.train_batch_size", 254, "ranks that share nothing (4)"),
+        ("sft-qwen3-235b-a22b", "trainer.nnodes", 4, "the recipe's devices are 128"),
     ],
 )
 def test_what_does_not_fit_is_named(name: str, key: str, value: int, complaint: str) -> None:

@@ -63,6 +63,17 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_without_a_stack_says_why(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = said(capsys, "run", "grpo-qwen3-8b-sglang", "--dry-run", "--pin", "verl@bec9ef7")
+
+    assert text.startswith("# grpo-qwen3-8b-sglang for verl@bec9ef7, no stack\n# no stack of ours has sglang")
+    assert "python -I -m npu_doctor`" in text
+    assert "no stack of ours has sglang" in said(capsys, "show", "grpo-qwen3-8b-sglang", "--pin", "verl@d62da49")
+
+
 def test_a_dry_run_can_be_pasted_into_a_shell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = ("run", "smoke-grpo", "--dry-run", "--output", str(tmp_path / "a b"), "--pin", "verl@0.9.1")
 
@@ -78,7 +89,7 @@ def test_a_dry_run_can_be_pasted_into_a_shell(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("grpo-qwen3-8b-sglang", "--pin", "verl@0.9.1"), "is not for verl@0.9.1"),
+        (("grpo-qwen3-235b-a22b", "--pin", "verl@796871d"), "is not for verl@796871d"),
         (("smoke-sft", "trainer.total_epochs"), "is no override"),
         (("smoke-sft", "--jemalloc=/nowhere/libjemalloc.so"), "there is no jemalloc"),
     ],
