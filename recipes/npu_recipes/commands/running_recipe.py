@@ -164,8 +164,10 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
         console.line(f"# {part.note.en}", style="yellow")
     for one in plan.variables:
         console.line(f"# {one.name}: {one.why}", style="dim")
-    console.line(plan.shell())
-    console.line(f"\n# this machine: {verdict.text}", style="bold")
+    for line in plan.shell().split("\n"):
+        console.line(line)
+    console.line()
+    console.line(f"# this machine: {verdict.text}", style="bold")
     return 0
 
 

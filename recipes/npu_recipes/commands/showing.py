@@ -70,8 +70,9 @@ def _run(options: Options, console: Console) -> int:
         console.line(f"  from      {source.name}" + (f": {source.what}" if source.what else ""))
     for name, own in recipe.pins.items():
         if own.note:
-            console.line(f"  {name:10}{own.note.en}")
-    console.line(f"\nsettings for {pin}:", style="bold")
+            console.line(f"  {name}  {own.note.en}")
+    console.line()
+    console.line(f"settings for {pin}:", style="bold")
     for name, value in recipe.environment.items():
         console.line(f"  {name}={value}")
     for key, value in settings.items():

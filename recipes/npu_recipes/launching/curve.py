@@ -48,13 +48,16 @@ class Curve:
 
 
 def read_curve(files: Iterable[Path], metric: str) -> Curve:
-    """Return a metric's curve from files in the order they were begun; of a step that is there twice, the later counts.
+    """Return a metric's curve from files in the order they were begun; a later start leaves behind what it does anew.
 
     What is no whole line yet is left for the next time.
     """
     found: dict[int, float] = {}
     for file in files:
-        for line in _lines(file):
+        lines = _lines(file)
+        # What a start before had reached beyond the checkpoint that this one began with, is left behind.
+        found = {step: value for step, value in found.items() if not lines or step <= int(lines[0]["step"])}
+        for line in lines:
             value = line["data"].get(metric)
             if value is not None:
                 found[int(line["step"])] = float(value)

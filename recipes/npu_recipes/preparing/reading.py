@@ -31,6 +31,9 @@ def read_rows(source: str, *, hub: str, config: str, split: str) -> Iterator[dic
 def _file(place: Path, split: str) -> Path:
     if place.is_file():
         return place
+    if not place.is_dir():
+        what = "there is no such file or folder"
+        raise RecipeError(Problem(where=str(place), what=what, fix="name what you have, or leave --source out"))
     found = sorted(one for form in _FORMS for one in place.rglob(f"*{split}*.{form}"))
     if len(found) == 1:
         return found[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,14 +77,22 @@ def test_a_dry_run_without_a_stack_says_why(
 
 def test_a_dry_run_can_be_pasted_into_a_shell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = ("run", "smoke-grpo", "--dry-run", "--output", str(tmp_path / "a b"), "--pin", "verl@0.9.1")
+    told = json.loads(said(capsys, *arguments, "--json"))
 
     text = said(capsys, *arguments)
 
-    command = [line for line in text.splitlines() if not line.startswith("#")]
-    words = shlex.split("\n".join(command).replace("\\\n", " "))
-    assert words[0] == f"VERL_FILE_LOGGER_PATH={tmp_path}/a b/metrics.jsonl"
-    assert f"data.train_files='{tmp_path}/a b/data/train.parquet'" in words
-    assert "this machine: " in text
+    # The shell itself says which words it makes of that, in place of the Python that would train.
+    script = text.replace(sys.executable, 'sh -c \'printf "%s\\n" "$VERL_FILE_LOGGER_PATH" "$@"\' sh')
+    done = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{tmp_path}/a b/metrics.jsonl", *told["command"][1:]]
+    assert f"data.train_files='{tmp_path}/a b/data/train.parquet'" in told["command"]
+    assert text.splitlines()[-1].startswith("# this machine: ")
+
+
+def test_what_is_shown_stands_on_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "show", "dapo-qwen3-8b", "--pin", "verl@bec9ef7").splitlines()
+    assert "settings for verl@bec9ef7:" in lines
+    assert any(line.startswith("  verl@bec9ef7 ") and "without dynamic sampling" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,12 @@ def test_where_a_run_was_taken_up_again_the_later_counts(tmp_path: Path) -> None
     assert read_curve(files, "m").values == (1.0, 2.0, 30.0, 40.0)
 
 
+def test_what_a_run_had_reached_beyond_its_checkpoint_is_left_behind(tmp_path: Path) -> None:
+    files = [write(tmp_path / "a", *((step, 1.0) for step in range(1, 9))), write(tmp_path / "b", (5, 2.0), (6, 2.0))]
+
+    assert read_curve(files, "m").steps == (1, 2, 3, 4, 5, 6)
+
+
 @pytest.mark.parametrize(
     ("values", "line"),
     [((), ""), ((1.0,), "▁"), ((1.0, 1.0), "▁▁"), ((0.0, 4.0, 8.0), "▁▅█"), ((3.0, 2.0, 1.0), "█▅▁")],

@@ -93,6 +93,11 @@ def test_a_folder_without_the_split_is_refused(tmp_path: Path) -> None:
         prepare("gsm8k", tmp_path, source=str(tmp_path))
 
 
+def test_a_source_that_is_not_there_is_called_so(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="there is no such file or folder"):
+        prepare("gsm8k", tmp_path, source=str(tmp_path / "missing"))
+
+
 def test_a_folder_with_two_is_refused(tmp_path: Path) -> None:
     source = place(tmp_path, train_a=[QUESTION], train_b=[QUESTION])
 
