@@ -43,17 +43,25 @@ DELETED = 'deleted("LIMIT", why="x")'
 
 
 def became(
-    tmp_path: Path, before: Mapping[str, str], overlay: str, after: Mapping[str, str], *landed: Commit
+    tmp_path: Path,
+    before: Mapping[str, str],
+    overlay: str,
+    after: Mapping[str, str],
+    *landed: Commit,
+    path: str = "pkg/engine.py",
+    **others: str,
 ) -> Verdict:
-    """Return what became of the one operation on pkg/engine.py."""
-    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
+    """Return what became of the first operation, on pkg/engine.py or another path; others stand in other files."""
+    said = {f"tree/{one}": text for one, text in ({path: overlay} | others).items()}
+    content = load(tmp_path / "o", write(tmp_path / "o", said))
     trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
     names = Names(names_of(content.operations))
     first, now = (revision_of(tree, names) for tree in trees)
     classifier = Classifier(content, contracts(content, trees[0]), first)
     known = Landed()
     known.note(landed)
-    return classifier.verdict(classifier.operations[0], now, known)
+    operation = next(one for one in classifier.operations if one.path == path)
+    return classifier.verdict(operation, now, known)
 
 
 def of(tmp_path: Path, overlay: str, after: str, *landed: Commit, before: str = ENGINE) -> Verdict:
@@ -391,6 +399,30 @@ def test_a_package_that_left(tmp_path: Path) -> None:
     assert (found.kind, found.proposal, found.evidence) == ("left", "drop", "there is no pkg/ any more")
 
 
+@pytest.mark.parametrize(
+    ("after", "said", "kind", "proposal"),
+    [
+        ({"lib/flow/engine.py": ENGINE}, {}, "moved", "retarget"),
+        # There are two, or it is right below the folder that left, or was there before.
+        ({"lib/flow/engine.py": ENGINE, "new/flow/engine.py": ENGINE}, {}, "left", "drop"),
+        ({"lib/engine.py": ENGINE}, {}, "left", "drop"),
+        ({"lib/old/flow/engine.py": ENGINE}, {}, "left", "drop"),
+        # The overlay says it there already.
+        ({"lib/flow/engine.py": ENGINE}, {"lib/flow/engine.py": WRAP}, "left", "drop"),
+        # Something else, or nothing like it, stands in what seems to be its file.
+        ({"lib/flow/engine.py": "class Engine:\n    pass\n"}, {}, "left", ""),
+    ],
+)
+def test_a_file_of_a_package_that_left_may_have_stayed_in_another(
+    tmp_path: Path, after: dict[str, str], said: dict[str, str], kind: str, proposal: str
+) -> None:
+    """Upstream moved some of its recipes into the package in the commit in which the others left."""
+    before = {"pkg/flow/engine.py": ENGINE, "lib/old/flow/engine.py": ENGINE}
+    found = became(tmp_path, before, WRAP, after, path="pkg/flow/engine.py", **said)
+    assert (found.kind, found.proposal) == (kind, proposal), found.evidence
+    assert found.to == ("lib/flow/engine.py:Engine.start" if proposal == "retarget" else "")
+
+
 def test_defined_twice_is_ambiguous(tmp_path: Path) -> None:
     found = of(tmp_path, DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 1\n    LIMIT = 1"))
     assert (found.kind, found.resolved) == ("ambiguous", False)
@@ -475,3 +507,28 @@ def test_a_substitution(tmp_path: Path, after: bytes, kind: str, resolved: bool)
     there = revision_of(source_tree({"pkg/new.py": b"x = 1\n"}), Names(()))
     assert file_verdict(content.files[0], there).kind == "absorbed"
     assert [verdict.kind for _, verdict in Texts(now).edits(content.edits, there)] == ["retired"]
+
+
+@pytest.mark.parametrize(
+    ("after", "paths", "proposal"),
+    [
+        ("lib/config/a.yaml", '"pkg/config/a.yaml"', ""),
+        ("lib/config/a.yaml", '"pkg/config/a.yaml", "lib/config/a.yaml"', "drop"),
+        ("lib/config/b.yaml", '"pkg/config/a.yaml"', "drop"),
+    ],
+)
+def test_a_substitution_in_a_package_that_left_is_for_a_person_where_its_file_may_have_stayed(
+    tmp_path: Path, after: str, paths: str, proposal: str
+) -> None:
+    name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / name / "pyproject.toml"
+    config.write_text(config.read_text() + SETTINGS.replace('"pkg/a.yaml"', paths))
+    base, now = (revision_of(source_tree({path: b"limit: 1\n"}), Names(())) for path in ("pkg/config/a.yaml", after))
+    found = dict(
+        zip(
+            paths.split(", "),
+            (verdict for _, verdict in Texts(base).edits(load(tmp_path / "o", name).edits, now)),
+            strict=True,
+        )
+    )
+    assert (found['"pkg/config/a.yaml"'].kind, found['"pkg/config/a.yaml"'].proposal) == ("left", proposal)

@@ -40,7 +40,7 @@ class Absent:
         if operation.path not in now:
             top = operation.path.partition("/")[0]
             if top not in now.tops and "/" in operation.path:
-                return Verdict(kind="left", proposal="drop", evidence=f"there is no {top}/ any more")
+                return self._left(operation, now, f"there is no {top}/ any more")
         if operation.action == "added":
             return self._without_home(operation, now)
         found = self._successors.find(operation, now)
@@ -52,6 +52,15 @@ class Absent:
         if operation.path in now and locked is not None and locked.kind == "import":
             return Verdict(kind="already gone", proposal="drop", evidence=self._gone(operation, now))
         return Verdict(kind="retired", evidence=self.lost(operation, now) or problem)
+
+    def _left(self, operation: Operation, now: Revision, evidence: str) -> Verdict:
+        """Return what became of an operation whose package left: of one that left, files may have stayed elsewhere."""
+        there = now.elsewhere(operation.path, self._base)
+        if not there or any((one.path, one.symbol) == (there, operation.symbol) for one in self._operations):
+            return Verdict(kind="left", proposal="drop", evidence=evidence)
+        if found := self._successors.of_file(operation, there, now):
+            return elsewhere(operation, found)
+        return Verdict(kind="left", evidence=f"{evidence}, but {there}, which is new, may be where its file went")
 
     def lost(self, operation: Operation, now: Revision) -> str:
         """Return what of the place of an operation is gone, its file or the class around it; empty: neither."""

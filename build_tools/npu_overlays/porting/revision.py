@@ -80,6 +80,23 @@ class Revision:
         return self._defining.get(name, [])
 
     @cached_property
+    def _called(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.entries:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+    def elsewhere(self, path: str, base: Revision) -> str:
+        """Return the one new file with all of the path of another below its topmost folder; empty where none has.
+
+        A file right below that folder has a name that says too little about where it went.
+        """
+        inner = path.partition("/")[2]
+        new = [one for one in self._called.get(path.rpartition("/")[2], ()) if one not in base]
+        found = [one for one in new if one.endswith(f"/{inner}")] if "/" in inner else []
+        return found[0] if len(found) == 1 else ""
+
+    @cached_property
     def tops(self) -> frozenset[str]:
         """The topmost folders there are."""
         return frozenset(path.partition("/")[0] for path in self.entries if "/" in path)

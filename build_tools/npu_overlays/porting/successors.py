@@ -12,6 +12,7 @@ from npu_overlays.merging.upstream.parts import parts
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.candidates import Candidates
 from npu_overlays.porting.fitting import Fitting, Modules
+from npu_overlays.porting.likeness import ENOUGH
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.definitions import Definition
 from npu_overlays.syntax.logical import layout_of
@@ -75,6 +76,14 @@ class Successors:
         there = replace(operation, path=best.path, symbol=f"{best.symbol}.{leaf}")
         problem = self._fitting.tried(there, module)
         return Successor(path=best.path, symbol=there.symbol, likeness=best.likeness, problem=problem)
+
+    def of_file(self, operation: Operation, path: str, now: Revision) -> Successor | None:
+        """Return what an operation is on in another file, under its own name and like it; None where it is not."""
+        module = self._modules.get(now, path)
+        alike = self._candidates.likeness(operation.path, operation.symbol, now, operation.symbol, there=path)
+        if module is None or len(module.definitions.get(operation.symbol, [])) != 1 or alike < ENOUGH:
+            return None
+        return self._judged(operation, Successor(path=path, symbol=operation.symbol, likeness=alike), now)
 
     def of_edit(self, operation: Operation, now: Revision) -> Successor | None:
         """Return the one other definition of the file that holds all an edit looks for, as often as it says."""

@@ -27,6 +27,7 @@ class Texts:
 
     def __init__(self, base: Revision) -> None:
         self._base = base
+        self._said: frozenset[str] = frozenset()
         self._edits: dict[tuple[str, str], list[Verdict]] = {}
 
     def edits(self, edits: Iterable[SourcedEdit], now: Revision) -> Iterator[tuple[SourcedEdit, Verdict]]:
@@ -34,17 +35,28 @@ class Texts:
         by_path: dict[str, list[SourcedEdit]] = {}
         for edit in edits:
             by_path.setdefault(edit.path, []).append(edit)
+        self._said = frozenset(by_path)
         for path, together in by_path.items():
             yield from zip(together, self._in_file(path, together, now), strict=True)
 
     def _in_file(self, path: str, edits: list[SourcedEdit], now: Revision) -> list[Verdict]:
         if path not in now:
-            return [_without_file(edit, now) for edit in edits]
+            return [self._without_file(edit, now) for edit in edits]
         key = (path, now.blob(path))
         if key not in self._edits:
             before = self._base.read(path) if path in self._base else b""
             self._edits[key] = list(_substituted(edits, now.read(path), before))
         return self._edits[key]
+
+    def _without_file(self, sourced: SourcedEdit, now: Revision) -> Verdict:
+        top = sourced.path.partition("/")[0]
+        if top in now.tops or "/" not in sourced.path:
+            return Verdict(kind="retired", evidence=f"{sourced.path} is gone")
+        evidence, there = f"upstream has no {top}/ any more", now.elsewhere(sourced.path, self._base)
+        # Where the overlay says something of that file already, it knows it.
+        if there and there not in self._said:
+            return Verdict(kind="left", evidence=f"{evidence}, but {there}, which is new, may be where its file went")
+        return Verdict(kind="left", proposal="drop", evidence=evidence)
 
 
 def _substituted(edits: list[SourcedEdit], content: bytes, before: bytes) -> Iterator[Verdict]:
@@ -99,13 +111,6 @@ def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
     above = before[:at].splitlines(keepends=True) if at >= 0 else []
     leads = (b"".join(above[-number:]) for number in range(1, min(len(above), _LINES) + 1))
     return next((lead for lead in leads if now.count(lead + find) == 1), b"")
-
-
-def _without_file(sourced: SourcedEdit, now: Revision) -> Verdict:
-    top = sourced.path.partition("/")[0]
-    if top not in now.tops and "/" in sourced.path:
-        return Verdict(kind="left", proposal="drop", evidence=f"upstream has no {top}/ any more")
-    return Verdict(kind="retired", evidence=f"{sourced.path} is gone")
 
 
 def patch_verdict(file: OverlayFile, now: Revision) -> Verdict:
