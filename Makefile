@@ -105,7 +105,7 @@ parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
 
-sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its history, and run upstream's own tests there; SAMPLED="--commits ID" tries one
+sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its history, and run upstream's own tests and ours there; SAMPLED="--commits ID" tries one
 	PYTHONPATH=lab $(RUN)/python -m sampled $(SAMPLED)
 
 reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not matter, write docs/reproducibility.md

@@ -3,7 +3,9 @@
 Each overlay is ported to commits out of the range after it, with every proposal of `npu-overlays port` accepted,
 and what is left to a person left out. Upstream's own tests for CPU, as they are at that commit, are then run over
 upstream and over the patched tree: each has to end the same. What ends otherwise is tried a second time. Beside them,
-each module that is changed is imported from both.
+each module that is changed is imported from both. Our own cases, those for the overlay that is ported, are run over
+its wheel and over the port's: one may fail there only where what it proves was left to a person or marked for one, or
+where upstream moved what the case itself calls.
 """
 
 from __future__ import annotations
@@ -22,14 +24,16 @@ from npu_overlays.choice import Choice, choice_from
 from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError
 from npu_overlays.progress import about, step, told_to
+from sampled.cases import Bench
 from sampled.porting import port
 from sampled.sampling import RANGES, Range, Sample, samples
 from sampled.table import HEADINGS, WIDTHS, Tried, as_json, cells
 from sampled.trying import Laboratory
 
+KINDS = ("upstream", "ours")
 _EPILOG = """\
-exit codes: 0 nothing ends otherwise; 1 something does, or a port cannot be locked; 2 no repository or no package index
-answers, or what was asked for is wrong
+exit codes: 0 nothing ends otherwise, or it is known why; 1 something does, or a port cannot be locked; 2 no repository
+or no package index answers, or what was asked for is wrong
 """
 
 
@@ -59,27 +63,40 @@ def _tell(console: Console, one: Tried, *, first: bool) -> None:
         console.line("  ".join(cell.ljust(width) for cell, width in zip(row, WIDTHS, strict=True)).rstrip())
     for line in one.wrong:
         console.line(f"    {line}", style="red")
+    for why, cases in (one.ours.explained if one.ours else {}).items():
+        console.line(f"    {len(cases)} of ours left out: {why}")
 
 
 def _tried(options: argparse.Namespace, work: Path) -> Iterator[Tried]:
     root, ranges = options.overlays.absolute(), options.range or RANGES
     listed, choice = samples(root, ranges, choice_from(os.environ), every=options.every, named=options.commits or ())
     laboratory = Laboratory(folder=work / "environments", python=options.python, clusters=options.clusters)
-    laboratory.check(sorted({one.range.stack for one in listed}))
+    # What is built there is built of overlays as they are now.
+    shutil.rmtree(work / "origins", ignore_errors=True)
+    bench = Bench(folder=work / "origins", overlays=root, clones=choice.clones, ranks=options.clusters)
+    if "upstream" in options.tests:
+        laboratory.check(sorted({one.range.stack for one in listed}))
     for number, sample in enumerate(listed, 1):
         with about(f"{number} of {len(listed)}, {sample.commit.id[:9]}"):
-            yield _one(sample, root, choice, laboratory, work / f"{sample.range.name}-{sample.commit.id[:9]}")
+            place = work / f"{sample.range.name}-{sample.commit.id[:9]}"
+            one = _ported(sample, root, choice, place)
+            if not one.ported.problems and "upstream" in options.tests:
+                step("running upstream's tests twice")
+                verdict = laboratory.tried(sample.range.stack, place, one.ported.changed)
+                one = replace(one, verdict=verdict)
+            # What our cases need is known of stacks alone.
+            if not one.ported.problems and "ours" in options.tests and not options.python:
+                one = replace(one, ours=bench.tried(sample, one.ported, place))
+            yield one
 
 
-def _one(sample: Sample, root: Path, choice: Choice, laboratory: Laboratory, folder: Path) -> Tried:
+def _ported(sample: Sample, root: Path, choice: Choice, folder: Path) -> Tried:
     shutil.rmtree(folder, ignore_errors=True)
     # A port is written beside the overlay it is of.
     shutil.copytree(root, folder / "overlays")
-    ported = port(folder / "overlays", sample.range.overlay, sample.commit.id, choice, folder)
-    if ported.problems:
-        return Tried(sample=sample, ported=ported)
-    step("running upstream's tests twice")
-    return Tried(sample=sample, ported=ported, verdict=laboratory.tried(sample.range.stack, folder, ported.changed))
+    return Tried(
+        sample=sample, ported=port(folder / "overlays", sample.range.overlay, sample.commit.id, choice, folder)
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,8 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--every", type=int, default=0, metavar="N", help="try every Nth commit, not a few of a range")
     parser.add_argument("--range", action="append", type=_range, metavar="OVERLAY=A..B", help="instead of verl's")
     parser.add_argument("--overlays", type=Path, default=ROOT / "overlays", metavar="DIR", help="where they lie")
-    parser.add_argument("--clusters", action="store_true", help="also run the tests that start clusters of Ray")
-    parser.add_argument("--python", type=Path, help="an interpreter with what upstream's tests need")
+    tests = "which tests to run: upstream's own, ours (default: both)"
+    parser.add_argument("--tests", nargs="+", choices=KINDS, default=KINDS, help=tests)
+    parser.add_argument(
+        "--clusters", action="store_true", help="also run the tests that start clusters of Ray or several ranks"
+    )
+    parser.add_argument("--python", type=Path, help="an interpreter with what upstream's tests need, and none of ours")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave ports, trees and logs of the tests there")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -20,6 +20,7 @@ from npu_overlays.porting.rows import Row
 # What is absorbed has to be accepted by its name.
 _EVERYTHING = ("all", "absorbed")
 _LEFT_OUT = "Left to a person."
+_MARKS = ("body changed", "reads changed", "user changed")
 UPSTREAM, PATCHED, BESIDE = "upstream", "patched", "beside"
 
 
@@ -28,18 +29,30 @@ class Ported:
     """What became of an overlay's parts on a commit.
 
     Args:
+        name: of the overlay there.
         fitting: how many apply as they stand, and nothing is proposed for them.
         accepted: those of which a proposal was carried out, each with what it was.
         left: those that are left to a person, which are left out.
+        marked: those that apply, and of which `port` says that a person is to look at them.
         problems: why it cannot be locked though nothing is open; empty where it is.
         changed: the modules of upstream's that are changed, by their names.
     """
 
+    name: str
     fitting: int
     accepted: tuple[str, ...]
     left: tuple[str, ...]
+    marked: tuple[str, ...]
     problems: tuple[str, ...]
     changed: tuple[str, ...]
+
+    def seen(self, name: str) -> str:
+        """Return what a person has to see of an operation, which leaves it to them or marks it; empty for nothing.
+
+        What is absorbed is never done unasked.
+        """
+        absorbed = (one for one in self.accepted if ": absorbed: " in one)
+        return next((one for one in (*self.left, *self.marked, *absorbed) if one.startswith(f"{name}: ")), "")
 
 
 def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Ported:
@@ -64,19 +77,27 @@ def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Po
         decide(first, Decisions(accept=_EVERYTHING, drop={row.name: _LEFT_OUT for row in left}))
         last = evaluate(begun.overlay.folder, choice, begun, first)
     changed = _written(last.new, choice, folder) if last.is_finished else ()
-    return _ported(first, last, left, changed)
+    return _ported(begun.overlay.folder.name, first, last, left, changed)
 
 
-def _ported(first: Port, last: Port, left: Iterable[Row], changed: Iterable[str]) -> Ported:
+def _ported(name: str, first: Port, last: Port, left: Iterable[Row], changed: Iterable[str]) -> Ported:
     accepted = [row for row in first.rows if row.verdict.proposal and last is not first]
     still = (f"{row.name}: {row.verdict.kind} even then: {row.verdict.evidence}" for row in last.open)
     return Ported(
+        name=name,
         fitting=len(first.rows) - len(accepted) - sum(not row.verdict.resolved for row in first.rows),
         accepted=tuple(f"{row.name}: {row.verdict.kind}: {_done(row)}" for row in accepted),
         left=tuple(f"{row.name}: {row.verdict.kind}: {row.verdict.evidence}" for row in left),
+        marked=tuple(
+            f"{row.name}: {row.verdict.kind}: {_blamed(row)}" for row in first.rows if row.verdict.kind in _MARKS
+        ),
         problems=(*still, *map(str, last.problems)),
         changed=tuple(changed),
     )
+
+
+def _blamed(row: Row) -> str:
+    return f"{row.verdict.evidence} by {row.commit}" if row.commit else row.verdict.evidence
 
 
 def _done(row: Row) -> str:

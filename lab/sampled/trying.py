@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from environments import Installations, Unavailable, torch_environment
+from environments import Installations, torch_environment
+from sampled.cases import stack_of
 from sampled.porting import BESIDE, PATCHED, UPSTREAM
 from upstream_tests import Side, Suite, compare, passed
-from verl_stacks import STACKS
 
 # What verl's tests need beside what verl needs.
 REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
@@ -101,10 +101,7 @@ class Laboratory:
 
 @cache
 def _made(name: str, folder: Path) -> tuple[Path, list[Path]]:
-    stack = next((one for one in STACKS if one.verl == name), None)
-    if stack is None:
-        reason = f"there is no environment for {name or 'this range'}: --python with what upstream's tests need"
-        raise Unavailable(reason)
+    stack = stack_of(name)
     extra = Installations(folder).packages(torch_environment(), "of-upstreams-tests", REQUIREMENTS)
     return stack.environment().python, [extra]
 

@@ -1,4 +1,4 @@
-"""`make sampled`: upstream's own tests tell a proposal that is wrong from one that is right."""
+"""`make sampled`: upstream's own tests and ours tell a proposal that is wrong from one that is right."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from end_to_end.sample import CORE, LIB_OVERLAY
 from environments import ROOT
 from porting.moving import Moving, make_moving
 from porting.test_port import say
+from sampled.judging import judge
+from sampled.porting import Ported
+from sampled.reasons import Reason
 from support.environment import Done
 
 # pytest-timeout is not installed here.
@@ -66,3 +69,47 @@ def test_where_no_repository_answers_it_says_so(moving: Moving) -> None:
     done = sampled(moving, "--range", f"{moving.name}={'1' * 40}..{'2' * 40}")
     assert done.code == 2
     assert f"not found in {moving.clone}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("ported", "came", "why"),
+    [
+        ({"left": ("core.py:stop: find gone: it is not there",)}, False, "core.py:stop: find gone: it is not there"),
+        ({"marked": ("core.py:stop: body changed: by 123",)}, False, "core.py:stop: body changed: by 123"),
+        ({"accepted": ("core.py:stop: absorbed: drop",)}, False, "core.py:stop: absorbed: drop"),
+        ({}, True, "123456789 renames what it calls"),
+        # What is carried out by itself, or is another operation, is no reason to fail.
+        ({"accepted": ("core.py:stop: renamed: retarget halt",)}, False, ""),
+        ({"left": ("core.py:stopped: find gone: it is not there",)}, False, ""),
+        ({}, False, ""),
+    ],
+)
+def test_a_case_of_ours_may_fail_only_where_a_person_has_to_look_or_upstream_moved_what_it_calls(
+    ported: dict[str, tuple[str, ...]], came: bool, why: str
+) -> None:
+    none: dict[str, tuple[str, ...]] = {"accepted": (), "left": (), "marked": (), "problems": (), "changed": ()}
+    reasons = [
+        Reason(cases="npu: core.*", operation="core.py:stop"),
+        Reason(cases="npu: core.*", says="no attribute", since="1234567890", why="renames what it calls"),
+    ]
+    before = {"npu: core.stops[a]": "passed", "cpu: core.starts": "passed", "cpu: core.waits": "failed: never did"}
+    after = {
+        "npu: core.stops[a]": "failed: no attribute",
+        "cpu: core.starts": "passed",
+        "cpu: core.waits": "failed: no",
+    }
+    said = judge(before, after, reasons, Ported(name="lib@1", fitting=1, **none | ported), lambda _: came)
+    assert said.passed == 1
+    assert said.explained == ({why: ("npu: core.stops[a]",)} if why else {})
+    assert said.failed == (() if why else ("npu: core.stops[a]: failed: no attribute",))
+
+
+def test_a_case_of_ours_that_skips_itself_over_a_port_or_is_not_there_is_told_of() -> None:
+    ported = Ported(name="lib@1", fitting=1, accepted=(), left=(), marked=(), problems=(), changed=())
+    before = {"cpu: core.starts": "passed", "cpu: core.stops": "passed"}
+    said = judge(before, {"cpu: core.starts": "skipped: no engine", "cpu: core.new": "failed: no"}, [], ported, bool)
+    assert said.passed == 0
+    assert said.explained == {"skipped: no engine": ("cpu: core.starts",)}
+    assert said.failed == ("cpu: core.stops: is not there", "cpu: core.new: failed: no")
+    whole = judge(before, {"cpu: core": "skipped: no core"}, [], ported, bool)
+    assert whole.explained == {"skipped: no core": ("cpu: core.starts", "cpu: core.stops")}

@@ -107,6 +107,10 @@ def exchanged(monkeypatch: pytest.MonkeyPatch) -> list[torch.Size]:
     monkeypatch.setattr(megatron_actor, "vocab_parallel_log_probs_from_logits", log_probs_of)
     monkeypatch.setattr(megatron_actor, "vocab_parallel_entropy", entropy_of)
     monkeypatch.setattr(torch.distributed, "broadcast", broadcast)
+    # Of a verl that replays what routers chose: it asks so whatever is configured, and there are no routers here.
+    if replay := getattr(megatron_actor, "RouterReplayHelper", None):
+        for name in ("is_r2_record_action", "is_replay_forward_action", "is_replay_backward_action"):
+            monkeypatch.setattr(replay, name, lambda *_: False)
     # A world of one rank has nothing to reduce, and gloo knows no NPU.
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda *_, **__: None)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda _group=None: stub_megatron.pipeline.stages)
@@ -151,12 +155,13 @@ def worker(request: pytest.FixtureRequest) -> Any:
     worker = object.__new__(megatron_workers.ActorRolloutRefWorker)
     own = {"_is_actor": True, "_is_ref": True, "actor": actor, "ref_policy": actor, "actor_optimizer": optimizer}
     offloaded = dict.fromkeys(("_is_offload_param", "_is_offload_optimizer", "_ref_is_offload_param"), False)
-    counter = SimpleNamespace(estimate_flops=lambda *_: (1.0, 1.0))
+    counter = SimpleNamespace(estimate_flops=lambda *_, **__: (1.0, 1.0))
     scheduler = SimpleNamespace(step=lambda _count: None)
-    profiler = SimpleNamespace(discrete=False, this_step=False, _impl=None)
+    profiler = SimpleNamespace(discrete=False, this_step=False, _impl=None, check_enable=lambda: False)
     worker.__dict__.update(
         own, **offloaded, profiler=profiler, flops_counter=counter, actor_optimizer_scheduler=scheduler, _world_size=1
     )
+    worker.__dict__.update(enable_routing_replay=False, peft_cls=None)
     log_prob = {
         "log_prob_micro_batch_size_per_gpu": MICRO,
         "log_prob_max_token_len_per_gpu": MAX_TOKENS,
@@ -164,7 +169,11 @@ def worker(request: pytest.FixtureRequest) -> Any:
     }
     worker.config = OmegaConf.create(
         {
-            "actor": {"ppo_micro_batch_size_per_gpu": MICRO, "ppo_epochs": 1},
+            "actor": {
+                "ppo_micro_batch_size_per_gpu": MICRO,
+                "ppo_epochs": 1,
+                "router_replay": {"mode": "disabled"},
+            },
             "rollout": {"temperature": 1.0, **log_prob},
             "ref": log_prob,
         }
