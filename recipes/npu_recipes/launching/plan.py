@@ -89,7 +89,7 @@ def make_plan(
         pin=pin,
         trainer=trainer,
         overrides=overrides,
-        command=(*_launcher(recipe, trainer), *overrides),
+        command=(*_launcher(recipe, trainer, overrides), *overrides),
         variables=(Variable(name=METRICS, value=str(places.metrics), why="where metrics go"), *asked),
         places=places,
     )
@@ -99,12 +99,16 @@ def _seeded(wishes: Wishes) -> Mapping[str, int]:
     return {} if wishes.deterministic is None else {SEED: wishes.deterministic}
 
 
-def _launcher(recipe: Recipe, trainer: Trainer) -> list[str]:
+def _launcher(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> list[str]:
     named = [f"--config-name={trainer.config}"] if trainer.named else []
     if not trainer.torchrun:
         return [sys.executable, "-m", trainer.module, *named]
-    nodes = ["--standalone"] if recipe.layout.nodes == 1 else [f"--nnodes={recipe.layout.nodes}"]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", *nodes, f"--nproc_per_node={recipe.layout.devices}"]
+    # torchrun has to start as many processes as the trainer is told of, by whomever.
+    said = dict(one.lstrip("+").partition("=")[::2] for one in overrides)
+    machines = said.get("trainer.nnodes", str(recipe.layout.nodes))
+    each = said.get("trainer.n_gpus_per_node", str(recipe.layout.devices))
+    nodes = ["--standalone"] if machines == "1" else [f"--nnodes={machines}"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", *nodes, f"--nproc_per_node={each}"]
     return [*torchrun, "-m", trainer.module, *named]
 
 

@@ -26,6 +26,11 @@ def test_recipes_fit(name: str) -> None:
     assert said(name) == []
 
 
+@pytest.mark.parametrize("name", [name for name in names() if load(name).layout.devices == 16])
+def test_sixteen_devices_may_be_those_of_two_machines(name: str) -> None:
+    assert said(name, trainer__nnodes=2 * load(name).layout.nodes, trainer__n_gpus_per_node=8) == []
+
+
 @pytest.mark.parametrize(
     ("name", "key", "value", "complaint"),
     [
