@@ -110,6 +110,8 @@ def _run(options: Options, console: Console) -> int:
         prepare(recipe.data, plan.places.data, source="", only_missing=True)
     console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
     curve = run.train(plan, tell=lambda found: _tell(found.summary(), console))
+    if run.idle:
+        console.notice("this start logged no step: where the run had reached its end, ask for more steps or epochs")
     console.line(f"{recipe.name} is trained", style="bold")
     console.line(f"  {curve.summary()}")
     for what, place in run.results().items():

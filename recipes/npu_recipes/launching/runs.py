@@ -59,6 +59,11 @@ class Run:
             raise RecipeError(_failed(plan, self.log, code))
         return curve
 
+    @property
+    def idle(self) -> bool:
+        """Whether a start that was to go on has logged no step."""
+        return bool(self.earlier) and not (self.metrics.exists() and self.metrics.stat().st_size)
+
     def results(self) -> dict[str, Path]:
         """Return what there is now, by what it is."""
         places = {

@@ -88,7 +88,9 @@ def _parts(name: str) -> list[str]:
     if not (place / first).is_file():
         return [name]
     # A run of ours: each start has a file of its own, since verl's file logger begins its file anew.
-    return [str(place / first), *map(str, sorted(place.glob(others), key=lambda one: (len(one.name), one.name)))]
+    # A start that ended before its first step has left an empty one.
+    later = sorted((one for one in place.glob(others) if one.stat().st_size), key=lambda one: (len(one.name), one.name))
+    return [str(place / first), *map(str, later)]
 
 
 def _read_part(name: str) -> tuple[str, list[str], Collector]:

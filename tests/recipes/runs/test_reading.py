@@ -162,6 +162,7 @@ def test_a_run_may_lie_in_the_files_of_its_starts(tmp_path: Path) -> None:
     first, second, third = log(range(1, 9)), log(range(6, 12), factor=2.0), log(range(10, 13), factor=3.0)
     files = [write_file_log(folder / "metrics.jsonl", first), write_file_log(folder / "metrics-2.jsonl", second)]
     files.append(write_file_log(folder / "metrics-10.jsonl", third))
+    (folder / "metrics-11.jsonl").touch()
     for name in (folder, "+".join(map(str, files))):
         run = read(Path(name))
         assert (run.name, run.form) == (str(name), "file logger (jsonl)")
