@@ -23,8 +23,9 @@ from verl_cases import THOROUGH, Installation, run_cases, write_reference
 from verl_stacks import STACKS, Stack
 
 _MADE: dict[Path, Endings] = {}
-# The second is what verl imports of its own accord on some commits.
-_REQUIREMENTS = ("pytest-timeout", "qwen-vl-utils")
+_REQUIREMENTS = ("pytest-timeout",)
+# Some commits import it where no image is read; it needs torchvision, of which there is none for this torch.
+_STAND_IN = ("qwen_vl_utils.py", "fetch_image = fetch_video = process_vision_info = None\n")
 _OPTIONS = ("--continue-on-collection-errors", "--timeout=300")
 # Those on two ranks take as long as most others together, and what they reach of the overlay, one rank reaches.
 _ALONE = ("-k", "not sharded_actor")
@@ -96,6 +97,7 @@ class Bench:
         installations, environment = Installations(self.folder), stack.environment()
         wheels = (*_built(overlay, folder / "wheels"), *installations.wheels(stack.transformers))
         place(environment.python, (*wheels, installations.doctor()), folder / "installed")
+        (folder / "installed" / _STAND_IN[0]).write_text(_STAND_IN[1], "utf-8")
         extra = installations.packages(torch_environment(), "of-our-cases", _REQUIREMENTS)
         folders = [folder / "installed"], [upstream, stack.upstream(installations, environment)]
         patched, reference = (Installation(python=environment.python, packages=[*one, extra]) for one in folders)

@@ -30,10 +30,12 @@ _PATCHING = "verl/models/transformers/monkey_patch.py:apply_monkey_patch"
 _SWITCH = "verl/utils/device.py:set_expandable_segments"
 _ENTER = "verl/workers/sharding_manager/fsdp_vllm.py:FSDPVLLMShardingManager.__enter__"
 _PROOFS = {
+    "verl/models/transformers/monkey_patch.py:_ulysses_flash_attention_forward": (
+        "cpu: test_distributed.test_ulysses_attention*",
+    ),
     _PATCHING: (
         "cpu: test_cpu.test_patching_a_model_assigns*",
         "cpu: test_cpu.test_with_upstreams_transformers_attention*",
-        "cpu: test_distributed.test_ulysses_attention*",
         "npu: test_sharded_actor.*sequences-*",
     ),
     _SWITCH: ("npu: test_emulated.*segments*", "engines: test_engines.*segments*", "engines: test_switching.*"),
@@ -51,6 +53,10 @@ _MOVED = (
         cases="drivers: test_drivers.*configuration*transfer_queue_ppo_megatron*",
         since="09a923ab9d563d839e58375beee74b29a52d7e23",
         why=_ANOTHER,
+    ),
+    Reason(cases="drivers: test_drivers.*specRL*", since="0e41729676f4fd20f91064f7ab672055d220f4d8", why=_ANOTHER),
+    Reason(
+        cases="drivers: test_drivers.*sft_trainer_ray*", since="3d77af6ab669da573c79df0d739295ae91d47694", why=_ANOTHER
     ),
     Reason(
         cases="npu: test_emulated.test_verl_sees_the_npu*",
