@@ -59,6 +59,12 @@ _MOVED = (
         cases="drivers: test_drivers.*sft_trainer_ray*", since="3d77af6ab669da573c79df0d739295ae91d47694", why=_ANOTHER
     ),
     Reason(
+        cases="engines: test_engines.test_a_server_refuses*",
+        says="vLLMHttpServerBase",
+        since="fd8ae6672673c745293a0459799b1823541b0888",
+        why="has another server, which the case knows by the name that it got later",
+    ),
+    Reason(
         cases="npu: test_emulated.test_verl_sees_the_npu*",
         says="npu_patch",
         since="d643921a8388cb85b175e1f099e434da73ce4376",

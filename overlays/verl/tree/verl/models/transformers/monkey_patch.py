@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "upstream passed one rank's share and attention mixed packed sequences. Vision towers have no position ids and "
     "run without sequence parallelism.",
     forwarded="https://github.com/volcengine/verl/commit/9b6a07fa77654372c457bd16dc89fe3ab10310ed",
-    until="0.6.0",
+    until="0.6.1",
 )
 def _ulysses_flash_attention_forward(
     query_states: torch.Tensor,
