@@ -42,7 +42,11 @@ def judge(
     new = {case: ending for case, ending in after.items() if case not in before and not ending.startswith("skipped")}
     # Of a file that cannot be imported, or skips itself, there is one ending for all.
     whole = {case: after.get(case.partition(".")[0], "is not there") for case in before}
-    ends = {case: after.get(case, whole[case]) for case, ending in before.items() if ending == "passed"} | new
+    there = {_function(case) for case in after}
+    gone = {case: "skipped: what it is of is gone" for case in before if "[" in case and _function(case) in there}
+    ends = {
+        case: after.get(case, gone.get(case, whole[case])) for case, ending in before.items() if ending == "passed"
+    } | new
     explained: dict[str, list[str]] = {}
     failed = []
     known = list(reasons)
@@ -60,6 +64,10 @@ def judge(
         explained={why: tuple(cases) for why, cases in explained.items()},
         failed=tuple(failed),
     )
+
+
+def _function(case: str) -> str:
+    return case.partition("[")[0]
 
 
 def _why(reason: Reason, ported: Ported, came: Callable[[str], bool]) -> str:

@@ -39,6 +39,7 @@ _PROOFS = {
         "npu: test_sharded_actor.*sequences-*",
     ),
     _SWITCH: ("npu: test_emulated.*segments*", "engines: test_engines.*segments*", "engines: test_switching.*"),
+    "verl/utils/seqlen_balancing.py:rearrange_micro_batches": ("npu: test_emulated.test_no_micro_batch*",),
     _ENTER: ("engines: test_switching.*",),
     "verl/workers/rollout/vllm_rollout/vllm_async_server.py:AsyncvLLMServer.init_engine": (
         "engines: test_engines.test_a_servers_engine*",

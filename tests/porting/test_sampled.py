@@ -113,3 +113,5 @@ def test_a_case_of_ours_that_skips_itself_over_a_port_or_is_not_there_is_told_of
     assert said.failed == ("cpu: core.stops: is not there", "cpu: core.new: failed: no")
     whole = judge(before, {"cpu: core": "skipped: no core"}, [], ported, bool)
     assert whole.explained == {"skipped: no core": ("cpu: core.starts", "cpu: core.stops")}
+    one = judge({"cpu: core.runs[a]": "passed"}, {"cpu: core.runs[b]": "passed"}, [], ported, bool)
+    assert one.explained == {"skipped: what it is of is gone": ("cpu: core.runs[a]",)}
