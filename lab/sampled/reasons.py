@@ -40,6 +40,12 @@ _PROOFS = {
     ),
     _SWITCH: ("npu: test_emulated.*segments*", "engines: test_engines.*segments*", "engines: test_switching.*"),
     "verl/utils/seqlen_balancing.py:rearrange_micro_batches": ("npu: test_emulated.test_no_micro_batch*",),
+    "verl/models/transformers/npu_patch.py:*": (
+        "npu: test_emulated.test_verl_sees_the_npu*",
+        "npu: test_emulated.test_models_compute*",
+        "npu: test_actor.*",
+        "drivers: test_nothing_patched.*",
+    ),
     _ENTER: ("engines: test_switching.*",),
     "verl/workers/rollout/vllm_rollout/vllm_async_server.py:AsyncvLLMServer.init_engine": (
         "engines: test_engines.test_a_servers_engine*",
