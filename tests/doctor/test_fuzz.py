@@ -21,6 +21,8 @@ from support.marks import rarely
 
 from .machine import SMI, TOOLKIT, Machine, write
 
+pytestmark = pytest.mark.slow
+
 INFO = "aarch64-linux/ascend_toolkit_install.info"
 FILES = {
     "toolkit": f"root{TOOLKIT}/{INFO}",
@@ -125,7 +127,6 @@ LENIENT = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 @given(name=st.sampled_from(sorted(FILES)), content=CONTENT)
 @settings(max_examples=150, deadline=None, suppress_health_check=LENIENT)
@@ -148,7 +149,6 @@ def test_any_content_of_any_file_gives_a_report(name: str, content: bytes) -> No
         path.unlink() if before is None else path.write_bytes(before)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 @given(
     name=st.sampled_from(

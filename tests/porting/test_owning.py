@@ -12,6 +12,7 @@ import tomllib
 from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERLAY, Sample
 from porting.moving import Moving, changed_core, kinds, make_moving
 from support.overlays import write_layer, write_overlay
+from support.upstreams import METADATA
 
 pytestmark = pytest.mark.slow
 
@@ -100,6 +101,15 @@ def test_what_was_done_is_the_ports_own_work_and_not_a_persons(alone: Moving) ->
     assert not (alone.root / name / "patches").exists()
     assert alone.port(name, "--abort").code == 0
     assert not (alone.root / name).exists()
+
+
+def test_what_ends_by_its_bounds_is_told_of(alone: Moving) -> None:
+    ends = '\n[[tool.overlay.file]]\npath = "src/lib/npu.sh"\nuntil = "2"\n'
+    say(alone, {}, config=ends)
+    metadata = LIB_FILES[METADATA].replace(b"1.2.3", b"2.0")
+    found = alone.ported("--to", alone.commit("two", {METADATA: metadata}))
+    said = "not for 2.0 by what the layers say, and left out: src/lib/npu.sh (until 2)"
+    assert [note for note in found["notes"] if "left out" in note] == [f"{Path(found['folder']).name}: {said}"]
 
 
 def test_each_part_is_left_out_with_what_is_said_of_it(alone: Moving) -> None:

@@ -20,6 +20,7 @@ from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.porting.beginning import Begun
 from npu_overlays.porting.classify import Classifier, names_of, still_held
+from npu_overlays.porting.ending import ended
 from npu_overlays.porting.folder import State, finish, read_state
 from npu_overlays.porting.history import History
 from npu_overlays.porting.landed import Landed
@@ -93,7 +94,7 @@ def evaluate(folder: Path, choice: Choice, begun: Begun | None = None, before: P
         OverlayError: there is none, or its overlay cannot be read.
     """
     port = examine(folder, read_state(folder), choice, before)
-    port = replace(port, notes=begun.notes if begun else ())
+    port = replace(port, notes=(*(begun.notes if begun else ()), *port.notes))
     if port.open:
         return port
     choice, _ = _with_history(port.old, port.new, choice)
@@ -106,7 +107,8 @@ def examine(folder: Path, state: State, choice: Choice, before: Port | None = No
     choice, past = _with_history(old, new, choice)
     base, now = (before.base, before.now) if before else (_acquired(old, choice), _acquired(new, choice))
     port = Port(old=old, new=new, version=state.version, rows=before.rows if before else (), base=base, now=now)
-    return replace(port, rows=tuple(_rows(port, past)))
+    found, notes = _looked_at(port, past)
+    return replace(port, rows=found, notes=notes)
 
 
 def _acquired(overlay: Overlay, choice: Choice) -> SourceTree:
@@ -125,8 +127,8 @@ def _with_history(old: Overlay, new: Overlay, choice: Choice) -> tuple[Choice, H
     return replace(choice, mode=None, clones=clones), History(repository=repository)
 
 
-def _rows(port: Port, past: History | None) -> list[Row]:
-    """Return what became of each part now; a port that has rows already is looked at again."""
+def _looked_at(port: Port, past: History | None) -> tuple[tuple[Row, ...], tuple[str, ...]]:
+    """Return what became of each part now, and notes; a port that has rows already is looked at again."""
     content = load_content(port.new, port.version)
     lock, names = load_lock(port.old), Names(names_of(content.operations))
     base, now = (revision_of(tree, names) for tree in (port.base, port.now))
@@ -136,14 +138,15 @@ def _rows(port: Port, past: History | None) -> list[Row]:
         graph = past.graph(first, last)
         landed.note(commit for commit, _ in reversed(graph.values()))
     step(f"looking at what became of {len(content.operations)} operations")
-    said = load_content(port.old, lock.metadata.version).operations
-    classifier = Classifier(content, still_held(lock.contracts, said, content.operations), base)
+    before = load_content(port.old, lock.metadata.version)
+    notes = tuple(f"{port.new.name}: {note}" for note in ended(before, content, port.version))
+    classifier = Classifier(content, still_held(lock.contracts, before.operations, content.operations), base)
     read = changed_reads(lock.reads, Upstream(port.new.pin, port.now), content)
-    found = list(with_users(with_reads(rows(content, classifier, now, landed), read)))
+    found = tuple(with_users(with_reads(rows(content, classifier, now, landed), read)))
     if past is None:
-        return found
+        return found, notes
     blame = Blame(history=past, first=first, last=last)
-    return list(blame.responsible(found, classifier, port.rows))
+    return tuple(blame.responsible(found, classifier, port.rows)), notes
 
 
 def _locked(port: Port, choice: Choice, metadata: Told | None) -> Port:

@@ -146,7 +146,7 @@ class Blame:
     first: str
     last: str
 
-    def responsible(self, found: list[Row], classifier: Classifier, known: Iterable[Row] = ()) -> Iterator[Row]:
+    def responsible(self, found: Iterable[Row], classifier: Classifier, known: Iterable[Row] = ()) -> Iterator[Row]:
         """Yield each row with its commit, taken from the one that is known if it is the same; all that fits without."""
         told = {(one.action, one.name, one.where): one for one in known}
         states: dict[str, list[tuple[Commit, str]]] = {}

@@ -12,6 +12,8 @@ from support.patched import Site
 from support.pythons import ENDS, some_python
 from support.venvs import make_venv
 
+pytestmark = pytest.mark.slow
+
 HEAD = "import functools, transformers.models.model as m\n\n\n"
 
 

@@ -18,6 +18,8 @@ from support.mindspeed import COMMITS, UnreachableError, patch_utils, real_patch
 
 from .layer import load
 
+pytestmark = pytest.mark.slow
+
 mindspeed = load("utils.npu.mindspeed")
 
 MENDED = {"mended stand-in", "26.0.0"}

@@ -17,6 +17,8 @@ from support.patched import Site, compile_all
 
 from .damage import DAMAGES, Damage
 
+pytestmark = pytest.mark.slow
+
 each = pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
 
 
@@ -62,7 +64,6 @@ _TELLING = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
