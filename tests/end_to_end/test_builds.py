@@ -8,8 +8,14 @@ import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from google.protobuf import json_format
+from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
+from in_toto_attestation.v1 import statement_pb2
+from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
+from in_toto_attestation.v1.statement import Statement
 from packaging.metadata import Metadata
 
 import npu_summary
@@ -202,6 +208,22 @@ def test_the_statement_names_digests_source_and_inputs(locked: Sample, wheels: P
     assert script["annotations"]["executable"] is True
     assert script["digest"]["sha256"] == hashlib.sha256(LIB_OVERLAY["tree/src/lib/npu.sh"]).hexdigest()
     assert f"{locked.lib_name}/overlay.lock" in [one["name"] for one in inputs]
+
+
+def test_the_statement_is_one_of_in_toto_and_slsa(wheels: Path) -> None:
+    (file,) = wheels.glob("lib_npu-*.intoto.json")
+    # Neither takes a field that it does not know.
+    statement = json_format.Parse(file.read_text("utf-8"), statement_pb2.Statement())
+    Statement.copy_from_pb(statement).validate()
+    provenance = json_format.ParseDict(json_format.MessageToDict(statement.predicate), provenance_pb2.Provenance())
+    definition, builder = provenance.build_definition, provenance.run_details.builder
+    assert definition.resolved_dependencies
+    for one in definition.resolved_dependencies:
+        ResourceDescriptor.copy_from_pb(one).validate()
+    named = (statement.predicate_type, definition.build_type, builder.id, definition.resolved_dependencies[0].uri)
+    assert [urlsplit(one).scheme for one in named] == ["https", "pkg", "pkg", "git+file"]
+    with pytest.raises(json_format.ParseError, match="sbuject"):
+        json_format.Parse(file.read_text("utf-8").replace('"subject"', '"sbuject"'), statement_pb2.Statement())
 
 
 def archive_digest(sample: Sample) -> str:

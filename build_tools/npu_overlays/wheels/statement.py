@@ -18,7 +18,9 @@ from npu_overlays.reproducible import canonical_json
 from npu_summary.changes import Changes, Upstream
 
 SUFFIX = ".intoto.json"
-BUILD_TYPE = "npu-overlays/wheel/1"
+# SLSA wants URIs of both; a package URL is one that is nobody else's.
+BUILDER = "pkg:pypi/npu-overlays"
+BUILD_TYPE = f"{BUILDER}#wheel/1"
 
 
 def statement_file(wheel: Path) -> Path:
@@ -57,7 +59,7 @@ def write_statement(
                 "internalParameters": used,
                 "resolvedDependencies": [material(upstream), *map(_file, inputs)],
             },
-            "runDetails": {"builder": {"id": "npu-overlays", "version": _versions()}},
+            "runDetails": {"builder": {"id": BUILDER, "version": _versions()}},
         },
     }
     statement_file(wheel).write_bytes(canonical_json(value))
