@@ -220,7 +220,7 @@ def test_a_servers_worker_is_built_and_loaded_with_segments_off(
     monkeypatch.setenv("RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES", "")
     monkeypatch.setattr(vllm_rollout_spmd, "WorkerWrapperBase", lambda **_: VLLMWorker(journal))
     rollout = object.__new__(vllm_rollout_spmd.vLLMAsyncRollout)
-    rollout.__dict__.update(tokenizer="t", lora_config={}, is_sleep=False)
+    rollout.__dict__.update(tokenizer="t", lora_config={}, is_sleep=False, config=SimpleNamespace(quantization=None))
     rollout.sharding_manager = fsdp_vllm_manager(None)
     # Training had them on before the server was started.
     fsdp_workers.set_expandable_segments(True) if HAS_MODES else fsdp_vllm.set_expandable_segments(True)
