@@ -185,6 +185,7 @@ def test_workers_switch_before_waking_and_after_sleeping(journal: list[str], wor
         actor_module_fsdp=module(),
         actor=SimpleNamespace(actor_module=module()),
         bridge=BRIDGE,
+        vanilla_bridge=True,
         config=SimpleNamespace(rollout=ROLLOUT),
         base_sync_done=True,
         torch_random_states=states,
