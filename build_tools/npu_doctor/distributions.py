@@ -21,14 +21,18 @@ class _Metadata(metadata.Distribution):
         self._info = info
 
     def read_text(self, filename: str) -> str | None:
-        return files.text(f"{self._info}/{filename}") if filename else files.text(self._info) or ""
+        text = files.text(f"{self._info}/{filename}") if filename else files.text(self._info) or ""
+        # The description below the fields is longer than they are, and says nothing here.
+        return text and text.partition("\n\n")[0]
 
     def locate_file(self, path: object) -> Any:  # of no use without the library's own list of files
         raise NotImplementedError(path)
 
-    def field(self, name: str) -> str:
-        """Return a field on one line, empty where it is not there."""
-        return " ".join(str((self.metadata.get_all(name) or [""])[0]).split())
+    def fields(self, *names: str) -> Iterator[str]:
+        """Yield fields, each on one line, empty where it is not there."""
+        found = self.metadata  # read anew whenever it is asked for
+        for name in names:
+            yield " ".join(str((found.get_all(name) or [""])[0]).split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +88,11 @@ def distributions_in(entry: str) -> Iterator[Distribution]:
 
 def _distribution(root: str, info: str, called: str) -> Distribution:
     """Return what a folder of metadata says; where it does not, what the folder is called."""
-    written = _Metadata(info)
+    written_name, written_version = _Metadata(info).fields("Name", "Version")
     name, _, version = called.rpartition(".")[0].partition("-")
     return Distribution(
-        name=canonicalize_name(written.field("Name") or name),
-        version=written.field("Version") or version.partition("-py")[0],
+        name=canonicalize_name(written_name or name),
+        version=written_version or version.partition("-py")[0],
         root=root,
         info=info,
     )

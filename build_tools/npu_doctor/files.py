@@ -53,7 +53,7 @@ def content(path: str, *, most: int = -1) -> bytes | None:
     try:
         if not os.path.isfile(path):
             return None
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:  # one that is read at once needs none
             return file.read(most)
     except (OSError, ValueError):
         return None
@@ -67,7 +67,7 @@ def text(path: str) -> str | None:
 
 def mentions(path: str, wanted: str) -> bool:
     """Return whether a file holds a text."""
-    return wanted in (text(path) or "")
+    return wanted.encode() in (content(path, most=_LARGEST) or b"")
 
 
 def texts_in(path: str, texts: Iterable[str]) -> set[str] | None:

@@ -50,16 +50,23 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
 
 def imported_names(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the names a file takes from one module anywhere, with the line; imports under ``try`` are not meant."""
-    content = files.text(path) or ""
-    tree = _tree(path) if module in content else None
-    guarded = (
-        {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
-        if tree
-        else set()
-    )
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.ImportFrom) and node.module == module and id(node) not in guarded:
+    if not files.mentions(path, module):  # nearly all
+        return
+    written = re.search(rf"from[\s\\]+{re.escape(module)}[\s\\]+import\b", files.text(path) or "")
+    tree = _tree(path) if written else None
+    for node in _unguarded(tree.body) if tree else ():
+        if isinstance(node, ast.ImportFrom) and node.module == module:
             yield tuple(alias.name for alias in node.names), node.lineno
+
+
+def _unguarded(body: list[ast.stmt] | list[ast.match_case]) -> Iterator[ast.AST]:
+    """Yield every statement, those in functions and classes too, but none under ``try``."""
+    for node in body:
+        if hasattr(node, "handlers"):  # of `except*` too, which Python 3.10 has no class for
+            continue
+        yield node
+        for name in ("body", "orelse", "cases"):
+            yield from _unguarded(getattr(node, name, []))
 
 
 def defined_names(path: str) -> frozenset[str] | None:
