@@ -12,7 +12,6 @@ from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, TypedDict
 
     from typing_extensions import NotRequired
@@ -161,7 +160,9 @@ class Manifest(TypedDict):
 SCHEMA = 1  # of both files
 NPU = "NPU"  # the purpose of wheels that are made for NPUs
 
-_PLAIN = {"str": (str, "a string"), "int": (int, "an integer"), "bool": (bool, "true or false")}
+_PLAIN = {"str": str, "int": int, "bool": bool}
+_WORDS = {"str": "a string", "int": "an integer", "bool": "true or false"}
+_ABSENT = object()
 
 
 class Unreadable(ValueError):  # noqa: N818  # a property of the file; raised for no mistake of the caller
@@ -192,59 +193,63 @@ def _read(data: bytes, kind: str) -> Any:  # of that kind
     version = value.get("schema") if isinstance(value, dict) else None
     if isinstance(version, int) and version != SCHEMA:
         raise Unreadable(f"its schema version is {version}, this code reads {SCHEMA}")
-    if misfit := next(_misfits(value, kind, ""), None):
-        raise Unreadable(misfit)
+    if misfit := _misfit(value, kind):
+        raise Unreadable(f"the file{misfit}" if misfit.startswith(" ") else misfit.removeprefix("."))
     return value
 
 
-def _misfits(value: object, kind: str, where: str) -> Iterator[str]:
-    """Yield how a value differs from an annotation."""
-    plain, _, none = kind.partition(" | ")
-    if plain in _PLAIN:
-        wanted, words = _PLAIN[plain]
-        if type(value) is not wanted and not (none and value is None):
-            yield f"{where} must be {words}"
-    elif kind.startswith("list["):
-        yield from _misfits_of_list(value, kind[5:-1], where)
-    elif not isinstance(value, dict):
-        yield f"{where or 'the file'} must be an object"
-    elif kind == "dict[str, str]":
-        yield from (f"{where}[{key!r}] must be a string" for key, item in value.items() if type(item) is not str)
-    else:
-        yield from _misfits_of_record(value, kind, where)
+def _misfit(value: object, kind: str) -> str:
+    """Return where a value first differs from an annotation, and how; nothing where it does not."""
+    if type(value) in _types(kind):
+        return ""
+    if words := _WORDS.get(kind.partition(" | ")[0]):
+        return f" must be {words}"
+    if kind.startswith("list["):
+        return _misfit_of_list(value, kind[5:-1])
+    if not isinstance(value, dict):
+        return " must be an object"
+    if kind == "dict[str, str]":
+        return next((f"[{key!r}] must be a string" for key, item in value.items() if type(item) is not str), "")
+    return _misfit_of_record(value, kind)
 
 
-def _misfits_of_list(value: object, kind: str, where: str) -> Iterator[str]:
+def _misfit_of_list(value: object, kind: str) -> str:
     if not isinstance(value, list):
-        yield f"{where} must be a list"
-        return
-    plain = _plain_type(kind)
+        return " must be a list"
     for number, item in enumerate(value):
-        if type(item) is not plain:
-            yield from _misfits(item, kind, f"{where}[{number}]")
+        if misfit := _misfit(item, kind):
+            return f"[{number}]{misfit}"
+    return ""
 
 
-def _misfits_of_record(value: dict[str, object], kind: str, where: str) -> Iterator[str]:
-    for name, field, plain in _fields(kind):
-        if plain is None or type(value.get(name)) is not plain:  # of thousands of values nearly all are as they should
-            yield from _misfits_of_field(value, name, field, where)
-
-
-def _misfits_of_field(value: dict[str, object], name: str, kind: str, where: str) -> Iterator[str]:
-    optional = kind.startswith("NotRequired[")
-    if name in value:
-        yield from _misfits(value[name], kind[12:-1] if optional else kind, f"{where}.{name}".lstrip("."))
-    elif not optional:
-        yield f"{where or 'the file'} has no `{name}`"
+def _misfit_of_record(value: dict[str, object], kind: str) -> str:
+    for name, field, types in _fields(kind):
+        if type(value.get(name, _ABSENT)) in types:  # of thousands of values nearly all are as they should
+            continue
+        if name not in value:
+            return f" has no `{name}`"
+        if misfit := _misfit(value[name], field):
+            return f".{name}{misfit}"
+    return ""
 
 
 @cache
-def _fields(kind: str) -> list[tuple[str, str, type | None]]:
-    """Return the fields of one of the classes above, each with its annotation, and with its type where it is plain."""
+def _fields(kind: str) -> list[tuple[str, str, tuple[type, ...]]]:
+    """Return the fields of one of the classes above, each with its annotation and the types that fit it as they are."""
     classes = globals()[kind].__mro__[-2::-1]
     said = {name: text for one in classes for name, text in one.__annotations__.items()}
-    return [(name, text, _plain_type(text)) for name, text in said.items()]
+    return [(name, *_field(text)) for name, text in said.items()]
 
 
-def _plain_type(kind: str) -> type | None:
-    return _PLAIN[kind][0] if kind in _PLAIN else None
+def _field(annotation: str) -> tuple[str, tuple[type, ...]]:
+    if not annotation.startswith("NotRequired["):
+        return annotation, _types(annotation)
+    kind = annotation[12:-1]
+    return kind, (*_types(kind), type(_ABSENT))
+
+
+@cache
+def _types(kind: str) -> tuple[type, ...]:
+    """Return the types of values that fit an annotation whatever they hold."""
+    plain, _, none = kind.partition(" | ")
+    return (_PLAIN[plain], *([type(None)] if none else [])) if plain in _PLAIN else ()

@@ -127,6 +127,8 @@ def _reasons(
     entry: Change | ClassChange, fields: tuple[Field, ...], whole: Change | None, indent: str
 ) -> Iterator[str]:
     """Yield the reasons of a change, but for those that its whole file came or went for, which stand there."""
+    if not fields:
+        return
     above = reasons.of(whole, fields) if whole and entry is not whole else []
     for field, text in reasons.of(entry, fields):
         if (field, text) not in above:
