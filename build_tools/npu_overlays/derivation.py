@@ -16,6 +16,7 @@ from npu_overlays.lock.contracts import Contract, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.lock.reach import reaching
+from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.gate.kin import Kin
@@ -85,7 +86,7 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
     carried = carried_over(content, lock, upstream, before=before)
     # Of files that this source lacks, what was told before is kept.
     notes = sorted({*standing(content, lock, upstream), *(known.told if known and absent else ())})
-    notices = [*warnings(found, content.operations), *carried]
+    notices = [*warnings(found, content.operations), *carried, *unseen(overlay.pin, tree, overlay=overlay.name)]
     return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
 
 

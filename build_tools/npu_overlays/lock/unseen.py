@@ -1,0 +1,22 @@
+"""Unseen: upstream's files → a notice for each that is shipped and whose name holds a character that nobody sees."""
+
+from __future__ import annotations
+
+from npu_overlays.pin import Pin
+from npu_overlays.tree import SourceTree
+
+
+def unseen(pin: Pin, tree: SourceTree, *, overlay: str) -> list[str]:
+    """Return the notices.
+
+    Args:
+        pin: says what is shipped.
+        tree: upstream.
+        overlay: its name.
+    """
+    paths = sorted(path for path in tree.entries if not path.isprintable() and pin.place(path))
+    return [
+        f"{overlay}: upstream has a character in the name {path!a} that nobody sees: pip installs such a wheel, and uv"
+        " does not"
+        for path in paths
+    ]
