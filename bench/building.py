@@ -9,13 +9,14 @@ import sys
 import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 from timing import Contender, Sample, command, function, interleaved
 
 from npu_overlays import source
 from npu_overlays.choice import choice_from
-from npu_overlays.errors import SourceError
+from npu_overlays.errors import OverlayError, SourceError
 from npu_overlays.overlay.lookup import find_overlay, load_all
 from npu_overlays.overlay.project import Overlay
 
@@ -30,21 +31,41 @@ ALL_DEFLATED, ALL_UNCHANGED, ALL_WRITTEN = "deflating all of them", "unchanged r
 def choose(root: Path, told: Callable[[str], None]) -> tuple[Overlay, bool]:
     """Return the overlay to measure, and whether git has its commit; its source is in the cache afterwards."""
     overlay = find_overlay(root, _CANDIDATES[0])
+    told(f"looking for {overlay.name} by git")
+    if _elsewhere(lambda: source.acquire(overlay.pin, mode="git", local=_clone(overlay))):
+        return overlay, True
+    other = find_overlay(root, _CANDIDATES[1])
+    told(f"looking for {other.name}")
+    if not _elsewhere(lambda: source.acquire(other.pin)):
+        source.acquire(other.pin)  # once more, for its error
+    return other, False
+
+
+def _elsewhere(work: Callable[[], object]) -> bool:
+    """Do something in a process of its own, and return whether it could: what this one once held, its children seem to.
+
+    A process that is started has, for the system, held as much as the one that started it.
+    """
+    process = get_context("fork").Process(target=_attempt, args=(work,))
+    process.start()
+    process.join()
+    return process.exitcode == 0
+
+
+def _attempt(work: Callable[[], object]) -> None:
     try:
-        source.acquire(overlay.pin, mode="git", local=_clone(overlay), progress=told)
-    except SourceError:
-        overlay = find_overlay(root, _CANDIDATES[1])
-        source.acquire(overlay.pin, progress=told)
-        return overlay, False
-    return overlay, True
+        work()
+    except OverlayError:
+        sys.exit(1)
 
 
 def upstream_tree(overlay: Overlay, work: Path, *, git: bool) -> Path:
     """Return a writable copy of the unpatched source, as git has it or as the sdist of the release holds it."""
     if git:
-        tree = source.acquire(overlay.pin, mode="git", local=_clone(overlay))
+        tree = source.acquire(overlay.pin, mode="git", local=_clone(overlay), read=False)
         target = work / "upstream"
-        tree.unpack(target)
+        if not _elsewhere(lambda: tree.unpack(target)):
+            tree.unpack(target)  # once more, for its error
         return target
     archive = overlay.pin.archives[0]
     requirement = f"{archive.distribution}=={archive.version}"

@@ -21,6 +21,7 @@ from npu_overlays.loading import Loaded
 from npu_overlays.lock.checking import check_contracts
 from npu_overlays.lock.contracts import contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
+from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
@@ -169,7 +170,7 @@ def prepare(loaded: Loaded) -> Prepared:
         licences=licence_files(overlay, tree),
         tag=wheel_tag(tree),
         record=record,
-        notices=tuple(notices),
+        notices=(*notices, *unseen(overlay.pin, tree, overlay=overlay.name)),
     )
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.scratch import PREFIX, scratch
@@ -23,11 +23,19 @@ def canonical_json(value: Any) -> bytes:  # whatever JSON holds
 
 def write_atomically(file: Path, content: bytes) -> None:
     """Write a file beside its place and rename it; raises `OutputError` and leaves the old one on failure."""
+    with atomically(file) as made:
+        made.write(content)
+
+
+@contextmanager
+def atomically(file: Path) -> Iterator[BinaryIO]:
+    """Yield what is written beside a file's place, and take its name in the end; raises `OutputError` on failure."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with scratch(file.parent) as folder:
             made = folder / file.name
-            made.write_bytes(content)
+            with made.open("wb") as opened:
+                yield opened
             made.chmod(0o644)
             made.replace(file)
     except OSError as error:

@@ -68,8 +68,8 @@ class SourceTree:
 
     Args:
         entries: every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
-        content: the bytes of each, in memory once they were found to be what the pin names: whatever happens
-            to the cache afterwards, what was checked is what is merged and shipped.
+        content: the bytes of each, in memory (deflated, where the cache had them so) once they were found to be what
+            the pin names: whatever happens to the cache afterwards, what was checked is what is merged and shipped.
         links: repository paths of symbolic links and submodules (they cannot be shipped in a wheel).
         source: where the bytes came from.
         metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.

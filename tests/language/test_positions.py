@@ -84,6 +84,9 @@ def test_attrs_and_msgspec_are_known(gate: Gate) -> None:
     assert gate.merge(define, ADDED) == _moves("`Heir` (pkg/a.py)")
     struct = "import msgspec\nclass Base(msgspec.Struct):\n    a: int\nclass Heir(Base):\n    b: int\n"
     assert gate.merge(struct, ADDED) == _moves("`Heir` (pkg/a.py)")
+    root = {"root.py": "import msgspec\nclass Root(msgspec.Struct):\n    r: int\n"}
+    heirs = "from .root import Root\nclass Base(Root):\n    a: int\nclass Heir(Base):\n    b: int\n"
+    assert gate({"a.py": heirs, **root}, {A: ADDED}) == _moves("`Heir` (pkg/a.py)")
 
 
 def test_a_replaced_or_edited_base_moves_its_heirs_too(gate: Gate) -> None:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_overlays.errors import SourceError
-from npu_overlays.source import acquire
+from npu_overlays.source import acquire, objects
+from npu_overlays.source.members import deflated, packed, upstream_members
 from npu_overlays.tree import FileEntry, Source, blob_id
 from support.upstreams import Upstream
 
 from .conftest import FILES, Said, configure, make_upstream, make_wheel, pin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SECRET = "hunter2"  # noqa: S105  # what must not show up anywhere
@@ -325,3 +326,43 @@ def test_git_missing_is_said(upstream: Upstream, cache: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(cache))
     with pytest.raises(SourceError, match="git: not found on PATH"):
         acquire(pin(upstream, commit), cache=cache)
+
+
+def test_what_was_deflated_before_is_read_from_that(
+    upstream: Upstream, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPU_OVERLAYS_CACHE", str(cache))
+    wanted = pin(upstream, upstream.commit(FILES))
+    first = acquire(wanted, cache=cache)
+    members = upstream_members(first, wanted)
+    asked: list[str] = []
+    real = objects.read
+
+    def noted(repository: Path, kind: str, ids: Sequence[str]) -> Iterator[bytes]:
+        asked.extend(ids if kind == "blob" else ())
+        return real(repository, kind, ids)
+
+    monkeypatch.setattr(objects, "read", noted)
+    again = acquire(wanted, cache=cache)
+    assert again == first
+    assert {path: again.content[path] for path in again.content} == FILES
+    assert len(again.content) == len(FILES)
+    assert upstream_members(again, wanted) is upstream_members(again, wanted)
+    assert upstream_members(again, wanted) == members
+    assert members
+    assert not members.keys() & set(asked)
+    assert {blob_id(content) for content in FILES.values()} == members.keys() | set(asked)
+
+
+def test_of_what_was_deflated_before_nothing_is_believed(
+    upstream: Upstream, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPU_OVERLAYS_CACHE", str(cache))
+    wanted = pin(upstream, upstream.commit(FILES))
+    members = upstream_members(acquire(wanted, cache=cache), wanted)
+    (kept,) = (cache / "members").iterdir()
+    one = next(iter(members))
+    for other in ({**members, one: deflated(b"another")}, {key: it for key, it in members.items() if key != one}):
+        kept.write_bytes(packed(None, other))
+        tree = acquire(wanted, cache=cache)
+        assert {path: tree.read(path) for path in tree.entries} == FILES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_overlays.source.members import deflated
-from npu_overlays.wheels.assembly import WheelFile, assembled
+from npu_overlays.wheels.assembly import WheelFile, assemble
 
 FILES = (
     WheelFile(place="demo/__init__.py", content=b"long " * 10_000),
@@ -50,6 +51,12 @@ def made_by_hatchling(folder: Path, files: tuple[WheelFile, ...]) -> bytes:
     builder.files = files
     (made,) = builder.build(directory=str(folder / f"of {len(files)}"), versions=["standard"])
     return Path(made).read_bytes()
+
+
+def assembled(metadata: bytes, files: tuple[WheelFile, ...]) -> bytes:
+    made = io.BytesIO()
+    assemble(made, metadata, files)
+    return made.getvalue()
 
 
 def test_a_wheel_is_hatchlings_to_the_last_byte(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from npu_overlays.source import cache as caching
 from npu_overlays.source.cache import Progress
 from npu_overlays.source.fetch import Route, fetch
 from npu_overlays.source.guard import check
+from npu_overlays.source.members import Inflated, kept_members
 from npu_overlays.source.objects import Blobs, DamagedError, Listed, list_commit
 from npu_overlays.tree import FileEntry, Source, SourceTree
 
@@ -79,13 +80,18 @@ def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
     listed = list_commit(repository, pin.commit)
     _refuse(pin, listed)
     files = {item.path: item for item in listed if item.regular}
+    source = Source(kind="git", repository=pin.repository, commit=pin.commit)
+    entries = {path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()}
+    members = kept_members(source, pin, cache) if read else None
+    shipped = {path for path, entry in entries.items() if pin.place(path) and entry.blob not in (members or {})}
     # The packages, and what upstream says of itself beside them.
-    first = [path for path in files if pin.place(path) or "/" not in path] if read else []
+    first = [path for path in files if path in shipped or "/" not in path] if read else []
     ids = {path: item.blob for path, item in files.items()}
+    content = Blobs(repository, ids, first, lambda said: _damaged(pin, cache, said))
     return SourceTree(
-        entries={path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()},
-        content=Blobs(repository, ids, first, lambda said: _damaged(pin, cache, said)),
-        source=Source(kind="git", repository=pin.repository, commit=pin.commit),
+        entries=entries,
+        content=Inflated(entries, members, content) if members else content,
+        source=source,
         links=frozenset(item.path for item in listed if not item.regular),
     )
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,13 @@ from npu_overlays.errors import OutputError
 from npu_overlays.pin import Pin
 from npu_overlays.source import cache as caching
 from npu_overlays.source.guard import check
-from npu_overlays.tree import SourceTree, blob_id
+from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
 
 # Another layout of these files must have another name: of an older one nothing could be read.
 _LAYOUT = "2"
 # Of one overlay, for each of the Pythons that build it and a change that is taken back.
 _REMEMBERED = 6
+_RECENT = 64
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,52 @@ def deflated(content: bytes) -> Member:
     return Member(zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest(), stream)
 
 
-def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
+def inflated(member: Member) -> bytes:
+    """Return the bytes of a file."""
+    return zlib.decompress(member.deflated, -zlib.MAX_WBITS, member.size)
+
+
+class Inflated(Mapping[str, bytes]):
+    """The content of a tree's files by path, inflated when it is asked for: deflated it takes a fifth of the memory.
+
+    Args:
+        entries: every file of the tree.
+        members: the shipped ones by git's id, all of them found to be what the ids name.
+        others: the content of the files that are not shipped.
+    """
+
+    def __init__(
+        self, entries: Mapping[str, FileEntry], members: Mapping[str, Member], others: Mapping[str, bytes]
+    ) -> None:
+        self.members = members
+        self._entries = entries
+        self._others = others
+        # One file is often read several times on end.
+        self._inflated = lru_cache(maxsize=_RECENT)(lambda blob: inflated(members[blob]))
+
+    def __getitem__(self, path: str) -> bytes:
+        blob = self._entries[path].blob
+        return self._inflated(blob) if blob in self.members else self._others[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def upstream_members(tree: SourceTree, pin: Pin) -> Mapping[str, Member]:
     """Return the shipped files of an upstream by git's id, from the cache where it has them; raises `OutputError`.
 
     A cache that cannot be written is no obstacle; one that others can write is an error. Of files that the tree in the
     cache did not have, nothing is returned.
     """
-    found = kept_members(tree, pin)
+    if isinstance(tree.content, Inflated):
+        return tree.content.members
+    cache = caching.cache_root()
+    found = kept_members(tree.source, pin, cache)
     if found is not None:
         return found
-    cache = caching.cache_root()
     file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
     shipped = {entry.blob: path for path, entry in tree.entries.items() if pin.place(path)}
     members = {blob: deflated(tree.read(path)) for blob, path in sorted(shipped.items())}
@@ -75,13 +113,12 @@ def upstream_members(tree: SourceTree, pin: Pin) -> dict[str, Member]:
     return members
 
 
-def kept_members(tree: SourceTree, pin: Pin) -> dict[str, Member] | None:
+def kept_members(source: Source, pin: Pin, cache: Path) -> dict[str, Member] | None:
     """Return the shipped files of an upstream by git's id, as the cache has them; raises `OutputError`.
 
-    None where it has them not, or others than git's ids name. Nothing of the tree is read.
+    None where it has them not, or others than git's ids name.
     """
-    cache = caching.cache_root()
-    file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
+    file = kept(cache, source.sha256 or source.commit, pin)
     check(cache, file)
     with suppress(OSError, ValueError, zlib.error):
         members = unpacked(file.read_bytes())[1]
@@ -92,7 +129,7 @@ def kept_members(tree: SourceTree, pin: Pin) -> dict[str, Member] | None:
 
 def _holds(blob: str, member: Member) -> bool:
     """Return whether a member is the file of git's id: what is shipped is what the commit names, whoever kept it."""
-    content = zlib.decompress(member.deflated, -zlib.MAX_WBITS, member.size)
+    content = inflated(member)
     said = (member.checksum, member.size, member.sha256)
     return said == (zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest()) and blob_id(content) == blob
 

@@ -13,8 +13,9 @@ import stat
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
-from npu_overlays.source.members import Member, deflated
+from npu_overlays.source.members import Member, deflated, inflated
 from npu_overlays.wheels.contents import as_recorded
 
 
@@ -24,7 +25,7 @@ class WheelFile:
 
     Args:
         place: its path in the wheel.
-        content: its bytes; empty where the member is known and nobody needs them.
+        content: its bytes; empty where the member is known.
         executable: whether it is to be installed so.
         member: how a wheel holds these bytes, where that is known already.
     """
@@ -34,22 +35,25 @@ class WheelFile:
     executable: bool = False
     member: Member | None = None
 
+    def read(self) -> bytes:
+        """Return the file's bytes."""
+        return inflated(self.member) if self.member else self.content
 
-def assembled(metadata: bytes, files: Sequence[WheelFile]) -> bytes:
-    """Return the bytes of a wheel.
+
+def assemble(out: BinaryIO, metadata: bytes, files: Sequence[WheelFile]) -> None:
+    """Write a wheel.
 
     Args:
+        out: where to.
         metadata: a wheel of hatchling's without files; the last of its members is RECORD.
         files: what else the wheel is to hold, in hatchling's order.
     """
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(made, "w") as wheel:
+    with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(out, "w") as wheel:
         *others, record = told.infolist()
         rows = [_append(wheel, _entry(file, record), file.member or deflated(file.content)) for file in files]
         for entry in others:
             _append(wheel, copy.copy(entry), deflated(told.read(entry)))
         _append(wheel, copy.copy(record), deflated(_text(rows) + told.read(record)))
-    return made.getvalue()
 
 
 def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:

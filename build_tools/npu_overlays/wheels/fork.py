@@ -121,7 +121,7 @@ def _sources(parts: Parts) -> Iterator[tuple[str, bytes, bool]]:
     for path, content in parts.beside.items():
         yield path, content, False
     for file in parts.files:
-        yield f"{_FILES}/{file.place}", file.content, file.executable
+        yield f"{_FILES}/{file.place}", file.read(), file.executable
 
 
 def _document(parts: Parts) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.overlay.inputs import Input
-from npu_overlays.reproducible import write_atomically
-from npu_overlays.wheels.assembly import WheelFile, assembled
+from npu_overlays.reproducible import atomically
+from npu_overlays.wheels.assembly import WheelFile, assemble
 from npu_summary.changes import Changes
 
 
@@ -28,7 +28,8 @@ class Kit:
 
     def put_together(self, out: Path) -> Path:
         """Write the wheel into a folder and return it; raises `OutputError`."""
-        write_atomically(out / self.name, assembled(self.metadata, self.files))
+        with atomically(out / self.name) as file:
+            assemble(file, self.metadata, self.files)
         return out / self.name
 
 

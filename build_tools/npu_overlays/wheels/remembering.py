@@ -82,9 +82,8 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
         return None
     # Which files it holds is enough where the cache has them deflated.
     tree = acquire(loaded.overlay, loaded.mode, loaded.clone, read=False)
-    theirs = kept_members(tree, pin)
-    if theirs is None:
-        theirs = upstream_members(acquire(loaded.overlay, loaded.mode, loaded.clone), pin)
+    kept = kept_members(tree.source, pin, cache_root())
+    theirs = upstream_members(acquire(loaded.overlay, loaded.mode, loaded.clone), pin) if kept is None else kept
     file = _file(tree.source, loaded, key)
     check(cache_root(), file)
     with suppress(OSError, ValueError, KeyError):

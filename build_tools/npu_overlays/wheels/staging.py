@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, LAYER_FILE, STACKS_FOLDER, Layer, Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
-from npu_overlays.source.members import upstream_members
+from npu_overlays.source.members import Member, upstream_members
+from npu_overlays.tree import PatchedTree
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.explanation import explanations
 from npu_overlays.wheels.freshness import CODE
@@ -147,20 +148,18 @@ def wheel_files(prepared: Prepared) -> list[WheelFile]:
     """Return every file of a wheel but its metadata, in the order in which hatchling walks through folders."""
     tree, shipped = prepared.tree, prepared.shipped
     kept = upstream_members(tree.upstream, prepared.content.overlay.pin)
-    files = [
-        WheelFile(
-            place=place,
-            content=tree.after(path) or b"",
-            executable=tree.is_executable(path),
-            member=None if path in tree.changed else kept.get(tree.upstream.entries[path].blob),
-        )
-        for path, place in shipped.items()
-    ]
+    files = [_shipped(tree, kept, path, place) for path, place in shipped.items()]
     files += (WheelFile(place=place, content=content) for place, content in _explained(prepared))
     listed = canonical_json(manifest(prepared.record, [(file.place, _sha256(file)) for file in files]))
     package = prepared.content.overlay.summary_package
     files.append(WheelFile(place=f"{package}/manifest.json", content=listed))
     return sorted(files, key=_walked)
+
+
+def _shipped(tree: PatchedTree, kept: Mapping[str, Member], path: str, place: str) -> WheelFile:
+    member = None if path in tree.changed else kept.get(tree.upstream.entries[path].blob)
+    content = b"" if member else tree.after(path) or b""
+    return WheelFile(place=place, content=content, executable=tree.is_executable(path), member=member)
 
 
 def _sha256(file: WheelFile) -> str:

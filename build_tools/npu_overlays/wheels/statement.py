@@ -21,6 +21,7 @@ SUFFIX = ".intoto.json"
 # SLSA wants URIs of both; a package URL is one that is nobody else's.
 BUILDER = "pkg:pypi/npu-overlays"
 BUILD_TYPE = f"{BUILDER}#wheel/1"
+_PART = 1 << 20
 
 
 def statement_file(wheel: Path) -> Path:
@@ -30,7 +31,11 @@ def statement_file(wheel: Path) -> Path:
 
 def sha256(file: Path) -> str:
     """Return the sha256 of a file, hex."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    with file.open("rb") as opened:
+        while part := opened.read(_PART):  # wheels are large
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def write_statement(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from npu_overlays.merging.authorship import Authorship, kept
 from npu_overlays.merging.gate.blame import Blame
 from npu_overlays.merging.gate.shipped import Shipped, Sources, module_name
 from npu_overlays.overlay.content import Content
 from npu_overlays.pin import Pin
+from npu_overlays.syntax.surface import may_import_all
 from npu_overlays.tree import PatchedTree
+
+_STRUCTS = b"msgspec"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,19 @@ class PatchedModule:
     before: bytes | None
     after: bytes
     authorship: Authorship
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glimpse:
+    """What can be told of modules without parsing them.
+
+    Args:
+        stars: paths of upstream's that look as if they had a star import.
+        structs: whether any module, upstream's or patched, may have a ``msgspec.Struct``.
+    """
+
+    stars: frozenset[str]
+    structs: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +73,17 @@ class Examined:
     def pin(self) -> Pin:
         """What is patched."""
         return self.content.overlay.pin
+
+    @cached_property
+    def glimpse(self) -> Glimpse:
+        """What the text of all modules tells, which is read for this once."""
+        stars, structs = set(), False
+        for path in sorted(self.before.modules.values()):
+            if path.endswith(".py"):
+                content = self.before.read(path)
+                structs = structs or _STRUCTS in content
+                stars |= {path} if may_import_all(content) else set()
+        return Glimpse(stars=frozenset(stars), structs=structs or any(_STRUCTS in one.after for one in self.modules))
 
     def name(self, path: str) -> str:
         """Return the dotted name of the module a repository path is; empty where it is none, or not shipped."""

@@ -10,7 +10,6 @@ from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.shipped import absolute
 from npu_overlays.syntax.scopes import Scopes
-from npu_overlays.syntax.surface import may_import_all
 
 _RENAME = "give it another name"
 
@@ -97,10 +96,10 @@ def _statements(examined: Examined, path: str, name: str) -> set[str]:
 def _spread(examined: Examined, gains: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
     """Yield (path of the module that gained it, name, what is wrong) for names that star imports hand on."""
     words = {name.encode() for names in gains.values() for name in names}
-    for other in sorted(examined.after.modules.values()) if gains else ():
-        content = (examined.tree.before(other) or b"") if other.endswith(".py") else b""
+    for other in sorted(examined.glimpse.stars & {*examined.after.modules.values()}) if gains else ():
+        content = examined.tree.before(other) or b""
         # Parsing takes long, and few of the modules that import everything of another mention what was gained.
-        mentioned = may_import_all(content) and any(word in content for word in words)
+        mentioned = any(word in content for word in words)
         tree = examined.sources.tree(content) if mentioned else None
         if tree is None or not examined.sources.surface(content).stars:
             continue

@@ -38,10 +38,6 @@ class Lineage:
                 self._modules[path] = None
         return self._modules[path]
 
-    def mentions(self, word: bytes) -> bool:
-        """Return whether a module of the tree holds a word, wherever in its text."""
-        return any(word in self._shipped.read(path) for path in self._names if path.endswith(".py"))
-
     def node(self, place: Place) -> ast.ClassDef | None:
         """Return a class; None where there is none, or several of the name."""
         module = self.module(place[0])

@@ -15,7 +15,9 @@ from npu_overlays.merging.gate.records import Records
 def report_positions(examined: Examined, report: Report) -> None:
     """Report fields of a record that move those of its heirs, and those that make a named tuple longer."""
     kin = Kin(examined.after)
-    before, after = Records(Lineage(examined.before)), Records(kin.lineage)
+    before, after = (
+        Records(lineage, lambda: examined.glimpse.structs) for lineage in (Lineage(examined.before), kin.lineage)
+    )
     for path in sorted(examined.tree.changed):
         if examined.tree.before(path) is None or not path.endswith(".py"):
             continue

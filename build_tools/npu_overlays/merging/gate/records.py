@@ -6,9 +6,8 @@ Those are dataclasses and what attrs and msgspec make, with the fields that thei
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from npu_overlays.merging.gate.lineage import Lineage, Place
 from npu_overlays.syntax.aliases import full_names
@@ -30,10 +29,12 @@ class Records:
 
     Args:
         lineage: all classes of that tree.
+        structs: returns whether the tree may have any ``msgspec.Struct``.
     """
 
-    def __init__(self, lineage: Lineage) -> None:
+    def __init__(self, lineage: Lineage, structs: Callable[[], bool]) -> None:
         self.lineage = lineage
+        self._structs = structs
         self._makers: dict[Place, str] = {}
 
     def positions(self, place: Place) -> list[str] | None:
@@ -87,13 +88,8 @@ class Records:
         if any(name.rpartition(".")[2] == "NamedTuple" for name in names):
             return "NamedTuple"
         # Only these are records by what they derive from, and to find out what a class derives from takes long.
-        heir = self._structs and any(self._maker(base) == "msgspec" for base in self.lineage.bases(place))
+        heir = self._structs() and any(self._maker(base) == "msgspec" for base in self.lineage.bases(place))
         return "msgspec" if "msgspec.Struct" in names or heir else ""
-
-    @cached_property
-    def _structs(self) -> bool:
-        """Whether the tree may have any ``msgspec.Struct``."""
-        return self.lineage.mentions(b"msgspec")
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[Field]:
