@@ -48,6 +48,7 @@ def forward(
 
 @wrapped(
     targets=[
+        "src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward",
         "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
         "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
     ],
@@ -75,6 +76,37 @@ def forward(
         past_key_values=past_key_values,
         inputs_embeds=inputs_embeds,
         use_cache=use_cache,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=["src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward"],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
+    until="5",
+)
+def forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    past_key_values=None,
+    inputs_embeds=None,
+    use_cache=None,
+    cache_position=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        cache_position=cache_position,
         **kwargs,
     )
 

@@ -39,7 +39,7 @@ def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
     if file is None:
         pytest.skip("FIRED does not name the file with the operations of this pin")
     names = json.loads(Path(file).read_text("utf-8"))
-    with emulation.recorded({_code(name): name for name in names}) as recording:
+    with emulation.recorded({name: _code(name) for name in names}) as recording:
         for case in tiny_models.representatives():
             tiny_models.run(case, "npu")
         _attend()

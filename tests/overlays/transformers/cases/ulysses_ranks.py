@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from emulation.attention import Options, attend
 
 LENGTHS = (5, 2, 9)
 TOTAL = sum(LENGTHS)
+IS_5 = version("transformers") >= "5"
 
 
 def _cpu_flash(
@@ -114,6 +116,17 @@ def _deepstack_model() -> nn.Module:
     return model
 
 
+def _glm() -> nn.Module:
+    from transformers.models.glm4v.configuration_glm4v import Glm4vTextConfig  # noqa: PLC0415
+    from transformers.models.glm4v.modeling_glm4v import Glm4vTextModel  # noqa: PLC0415
+
+    rope = {"rope_scaling": {"rope_type": "default", "mrope_section": [0, 1, 1]}}
+    # Before 5 its attention is not told where packed sequences begin: only slicing can be tried.
+    chosen = {**_sizes(), **rope, "pad_token_id": 0, **({} if IS_5 else {"num_hidden_layers": 0})}
+    model: nn.Module = Glm4vTextModel(Glm4vTextConfig(**chosen, attn_implementation="eager"))
+    return model
+
+
 Build = Callable[[], nn.Module]
 
 
@@ -167,6 +180,16 @@ def _check_vision_language(rank: int, ranks: int) -> None:
     embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
     whole = {"inputs_embeds": embeddings, "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
     _check_model(rank, ranks, _vision_language_model, whole, whole, 32)
+
+
+def _check_glm(rank: int, ranks: int) -> None:
+    embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
+    rows = _positions().unsqueeze(0).expand(4 if IS_5 else 3, 1, TOTAL).contiguous()
+    whole = {"inputs_embeds": embeddings, "position_ids": rows}
+    if not IS_5:
+        # Without a mask it takes no rows of positions at all.
+        whole["attention_mask"] = torch.ones(1, TOTAL)
+    _check_model(rank, ranks, _glm, whole, whole, 32)
 
 
 def _check_deepstack(rank: int, ranks: int) -> None:
@@ -272,6 +295,7 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
     _check_refusals(ranks)
     _check_text(rank, ranks)
     _check_vision_language(rank, ranks)
+    _check_glm(rank, ranks)
     _check_marked(rank, ranks)
     if find_spec("transformers.models.qwen3_vl"):
         _check_deepstack(rank, ranks)

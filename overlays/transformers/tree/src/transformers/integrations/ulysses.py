@@ -23,7 +23,7 @@ GroupGetter = Callable[[], Any]
 _group_getter: GroupGetter | None = None
 
 # The text models that slice their input here, once images have become embeddings; frameworks leave these alone.
-SLICED_MODELS = ("Qwen2VLTextModel", "Qwen2_5_VLTextModel", "Qwen3VLTextModel", "Qwen3VLMoeTextModel")
+SLICED_MODELS = ("Qwen2VLTextModel", "Qwen2_5_VLTextModel", "Qwen3VLTextModel", "Qwen3VLMoeTextModel", "Glm4vTextModel")
 
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
