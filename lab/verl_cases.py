@@ -22,13 +22,15 @@ PROCESSES = {
     "engines": (True, "mindspeed megatron engines switching turns"),
     "audits": (False, "nothing_patched"),
     "sharded": (False, "sharded_actor"),
-    "platform": (False, "platform"),
+    "platform": (False, "platform mixed_batches"),
     "platform of the npu": (True, "platform"),
+    "images": (False, "mixed_batches"),
 }
 # What costs much and finds little beyond the others: which cases, marked so or not, in a process of their own.
 THOROUGH = {
     "audits": "thorough",
     "drivers on a cluster": "thorough",
+    "images": "thorough or not thorough",
     "sharded": "thorough",
     "training at length": "thorough or not thorough",
 }

@@ -90,7 +90,17 @@ class Stack:
     requirements: tuple[str, ...]
     base: tuple[str, ...] = REQUIREMENTS
     processes: tuple[str, ...] = (
-        *("training at length", "cpu", "npu", "drivers", "drivers on a cluster", "engines", "audits", "sharded"),
+        *(
+            "training at length",
+            "cpu",
+            "npu",
+            "drivers",
+            "drivers on a cluster",
+            "engines",
+            "audits",
+            "sharded",
+            "images",
+        ),
     )
     thorough: bool = True
     git_only: bool = False
@@ -167,6 +177,8 @@ STACKS = (
             "platform of the npu",
             "drivers",
             "drivers on a cluster",
+            "audits",
+            "images",
         ),
         thorough=False,
         requirements=("tokenizers>=0.22,<=0.23.0", "transformers>=5.10,<5.11", "tensordict>=0.10.0,<=0.10.0"),

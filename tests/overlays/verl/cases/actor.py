@@ -51,15 +51,6 @@ def model_of(family: str, attention: str = "eager") -> Any:
     return model.to(torch.bfloat16)
 
 
-def vision_language_model() -> Any:
-    """Return a tiny model that reads images."""
-    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration  # noqa: PLC0415  # rarely wanted
-
-    text = {**SIZES, "rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
-    vision = {"depth": 1, "hidden_size": 16, "num_heads": 2, "out_hidden_size": 32, "fullatt_block_indexes": [0]}
-    return Qwen2_5_VLForConditionalGeneration(Qwen2_5_VLConfig(text_config=text, vision_config=vision))
-
-
 def batch() -> Any:
     """Return prompts padded on the left, answers padded on the right, and advantages."""
     from verl import DataProto  # noqa: PLC0415  # the emulated NPU comes first

@@ -9,6 +9,7 @@ from verl.utils.npu.attention import (
     use_multimodal_attention,
     use_ulysses_attention,
 )
+from verl.utils.npu.images import use_mixed_batches, use_position_lookup
 
 from npu_overlays.markers import edited, replaced, upstream, wrapped
 
@@ -128,9 +129,123 @@ def apply_monkey_patch(): ...
         ),
         "use_multimodal_attention(Qwen2VLAttention, qwen2_vl_attn_forward)",
     ),
-    uses=[use_multimodal_attention, use_ulysses_attention],
-    why="transformers-npu runs attention under Ulysses sequence parallelism by itself and is told the group; nothing "
-    "it holds is assigned. Upstream's transformers is patched as before.",
+    ("Qwen2_5_VLModel.forward = qwen2_vl_base_forward", "use_mixed_batches(Qwen2_5_VLModel, qwen2_vl_base_forward)"),
+    ("Qwen2VLModel.forward = qwen2_vl_base_forward", "use_mixed_batches(Qwen2VLModel, qwen2_vl_base_forward)"),
+    (
+        "Qwen2_5_VLForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen2_5_VLForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        (
+            "Qwen2VLForConditionalGeneration.forward = forward_with_normal_backend\n"
+            'print(f"Monkey patch {model.__class__.__name__} model forward")'
+        ),
+        "use_mixed_batches(Qwen2VLForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    ("Qwen3VLModel.forward = qwen3_vl_base_forward", "use_mixed_batches(Qwen3VLModel, qwen3_vl_base_forward)"),
+    ("Qwen3VLMoeModel.forward = qwen3_vl_base_forward", "use_mixed_batches(Qwen3VLMoeModel, qwen3_vl_base_forward)"),
+    (
+        "Qwen3VLForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen3VLForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        "Qwen3VLMoeForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen3VLMoeForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    ("Glm4vModel.forward = glm4v_base_forward", "use_mixed_batches(Glm4vModel, glm4v_base_forward)"),
+    (
+        (
+            "Glm4vForConditionalGeneration.forward = forward_with_normal_backend\n"
+            'print(f"Monkey patch {model.__class__.__name__} model forward")'
+        ),
+        "use_mixed_batches(Glm4vForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    uses=[use_mixed_batches, use_multimodal_attention, use_ulysses_attention],
+    why="transformers-npu runs attention under Ulysses sequence parallelism and the vision towers of batches without "
+    "images by itself, and is told to; nothing it holds is assigned. Upstream's transformers is patched as before.",
     since="0.6.0",
+    until="0.9.0",
+)
+def apply_monkey_patch(): ...
+
+
+@edited(
+    (
+        "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
+        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)",
+    ),
+    ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
+    (
+        "Qwen2_5_VLAttention.forward = qwen2_vl_attn_forward",
+        "use_multimodal_attention(Qwen2_5_VLAttention, qwen2_vl_attn_forward)",
+    ),
+    (
+        (
+            "Qwen2VLAttention.forward = qwen2_vl_attn_forward\n"
+            'print(f"Monkey patch {model.__class__.__name__} attention layer")'
+        ),
+        "use_multimodal_attention(Qwen2VLAttention, qwen2_vl_attn_forward)",
+    ),
+    ("Qwen2_5_VLModel.forward = qwen2_vl_base_forward", "use_mixed_batches(Qwen2_5_VLModel, qwen2_vl_base_forward)"),
+    ("Qwen2VLModel.forward = qwen2_vl_base_forward", "use_mixed_batches(Qwen2VLModel, qwen2_vl_base_forward)"),
+    (
+        "Qwen2_5_VLForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen2_5_VLForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        (
+            "Qwen2VLForConditionalGeneration.forward = forward_with_normal_backend\n"
+            'print(f"Monkey patch {model.__class__.__name__} model forward")'
+        ),
+        "use_mixed_batches(Qwen2VLForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    ("Qwen3VLModel.forward = qwen3_vl_base_forward", "use_mixed_batches(Qwen3VLModel, qwen3_vl_base_forward)"),
+    ("Qwen3VLMoeModel.forward = qwen3_vl_base_forward", "use_mixed_batches(Qwen3VLMoeModel, qwen3_vl_base_forward)"),
+    (
+        "Qwen3VLForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen3VLForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        "Qwen3VLMoeForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen3VLMoeForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        "Qwen3VLMoeVisionModel.fast_pos_embed_interpolate = fast_pos_embed_interpolate",
+        "use_position_lookup(Qwen3VLMoeVisionModel, fast_pos_embed_interpolate)",
+    ),
+    (
+        (
+            "Qwen3VLVisionModel.fast_pos_embed_interpolate = fast_pos_embed_interpolate\n"
+            'print(f"Monkey patch {model.__class__.__name__} model forward")'
+        ),
+        "use_position_lookup(Qwen3VLVisionModel, fast_pos_embed_interpolate)",
+    ),
+    ("Glm4vModel.forward = glm4v_base_forward", "use_mixed_batches(Glm4vModel, glm4v_base_forward)"),
+    (
+        (
+            "Glm4vForConditionalGeneration.forward = forward_with_normal_backend\n"
+            'print(f"Monkey patch {model.__class__.__name__} model forward")'
+        ),
+        "use_mixed_batches(Glm4vForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        (
+            "Glm4vTextAttention.forward = glm4v_attn_forward\n"
+            'print(f"Monkey patch {model.__class__.__name__} attention layer")'
+        ),
+        "use_multimodal_attention(Glm4vTextAttention, glm4v_attn_forward)",
+    ),
+    (
+        "Qwen3_5VisionModel.fast_pos_embed_interpolate = fast_pos_embed_interpolate",
+        "use_position_lookup(Qwen3_5VisionModel, fast_pos_embed_interpolate)",
+    ),
+    (
+        "Qwen3_5MoeVisionModel.fast_pos_embed_interpolate = fast_pos_embed_interpolate",
+        "use_position_lookup(Qwen3_5MoeVisionModel, fast_pos_embed_interpolate)",
+    ),
+    uses=[use_mixed_batches, use_multimodal_attention, use_position_lookup, use_ulysses_attention],
+    why="transformers-npu runs attention under Ulysses sequence parallelism and the vision towers of batches without "
+    "images by itself, and is told to; nothing it holds is assigned. Upstream's transformers is patched as before.",
+    since="0.9.0",
 )
 def apply_monkey_patch(): ...
