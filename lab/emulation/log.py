@@ -56,12 +56,12 @@ _WAITING = frozenset(
 class Recording:
     """What ran while it was open: operators by full name, and the reasons for which the host waited.
 
-    Of `callers`, functions by their code, it also holds which NPU operators each `called` itself.
+    Of `callers`, functions by their code and its file, it also holds which NPU operators each `called` itself.
     """
 
     operators: Counter[str] = field(default_factory=Counter)
     waits: Counter[str] = field(default_factory=Counter)
-    callers: Mapping[CodeType, str] = field(default_factory=dict)
+    callers: Mapping[tuple[str, CodeType], str] = field(default_factory=dict)
     called: dict[str, set[str]] = field(default_factory=dict)
 
     def launches(self) -> int:
@@ -77,9 +77,9 @@ _open: list[Recording] = []
 
 
 @contextmanager
-def recorded(callers: Mapping[CodeType, str] | None = None) -> Iterator[Recording]:
-    """Record what runs on the emulated NPU inside the block, and which of some functions it runs for."""
-    recording = Recording(callers=callers or {})
+def recorded(callers: Mapping[str, CodeType] | None = None) -> Iterator[Recording]:
+    """Record what runs on the emulated NPU inside the block, and which functions of these it runs for."""
+    recording = Recording(callers={_place(code): name for name, code in (callers or {}).items()})
     _open.append(recording)
     try:
         yield recording
@@ -100,10 +100,15 @@ def note_operator(name: str) -> None:
 def _note_callers(recording: Recording, name: str) -> None:
     """Note for which of the callers an operator runs: the innermost, since others may only have called that one."""
     frame: FrameType | None = sys._getframe()
-    while frame and frame.f_code not in recording.callers:
+    while frame and _place(frame.f_code) not in recording.callers:
         frame = frame.f_back
     if frame:
-        recording.called.setdefault(recording.callers[frame.f_code], set()).add(name)
+        recording.called.setdefault(recording.callers[_place(frame.f_code)], set()).add(name)
+
+
+def _place(code: CodeType) -> tuple[str, CodeType]:
+    """Return what tells code from all other: the same text in the same line of another file is equal to it."""
+    return code.co_filename, code
 
 
 def note_wait(reason: str) -> None:

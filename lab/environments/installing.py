@@ -52,7 +52,14 @@ def place(python: Path, wheels: Sequence[Path], folder: Path) -> None:
     """Install wheels into a folder, without what they require."""
     uv = find_uv()
     pip = (sys.executable, "-m", "pip", "--python", python, "install", *_QUIET)
-    _run(*(_uv(uv, python) if uv else pip), "--no-deps", "--no-index", "--target", folder, *wheels)
+    options: tuple[str | Path, ...] = ("--no-deps", "--no-index", "--target", folder, *wheels)
+    try:
+        _run(*(_uv(uv, python) if uv else pip), *options)
+    except subprocess.CalledProcessError as error:
+        # verl had a mark of direction in a file's name for three months: pip takes it, uv does not.
+        if not uv or "unacceptable filename" not in error.stderr:
+            raise
+        _run(*pip, *options)
 
 
 def _uv(uv: str, python: Path) -> tuple[str | Path, ...]:

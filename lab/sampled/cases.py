@@ -15,6 +15,7 @@ from npu_overlays.choice import clone_variable
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.porting.history import History
 from npu_overlays.progress import step
+from sampled.between import Between
 from sampled.judging import Endings, Ours, judge
 from sampled.porting import UPSTREAM, Ported
 from sampled.reasons import REASONS
@@ -61,13 +62,10 @@ class Bench:
         one = sample.range
         pin = find_overlay(self.overlays, one.overlay).pin
         past = History(repository=Path(self.clones[clone_variable(pin.project)]))
-
-        def came(commit: str) -> bool:
-            return past.is_ancestor(commit, sample.commit.id) and not past.is_ancestor(commit, pin.commit)
-
+        between = Between(past=past, pin=pin, commit=sample.commit.id, trees=folder)
         before = self._of_origin(one)
         after = self._endings(one, folder / "overlays" / ported.name, folder / UPSTREAM, folder / "ours")
-        return judge(before, after, REASONS, ported, came)
+        return judge(before, after, REASONS, ported, between.holds)
 
     def _of_origin(self, one: Range) -> Endings:
         """Return how they end over the overlay that is ported, in the same environment; made once."""

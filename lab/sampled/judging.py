@@ -10,6 +10,7 @@ from sampled.porting import Ported
 from sampled.reasons import Reason
 
 Endings = Mapping[str, str]
+_NEVER = "fail over the overlay that was ported, too, in this environment"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class Ours:
 
 
 def judge(
-    before: Endings, after: Endings, reasons: Iterable[Reason], ported: Ported, came: Callable[[str], bool]
+    before: Endings, after: Endings, reasons: Iterable[Reason], ported: Ported, holds: Callable[[Reason], bool]
 ) -> Ours:
     """Compare endings, "passed" or a word and what was said, of all cases that pass before, or are new and fail.
 
@@ -37,9 +38,11 @@ def judge(
         after: over the port.
         reasons: the known ones.
         ported: what `port` did by itself, and what it left to a person or marked.
-        came: says whether a commit of upstream's came between the two.
+        holds: says whether what a reason names of upstream's came between the two.
     """
-    new = {case: ending for case, ending in after.items() if case not in before and not ending.startswith("skipped")}
+    # One that skips itself before is of what only the newer upstream has.
+    found = [case for case in after if before.get(case, "skipped").startswith("skipped")]
+    new = {case: after[case] for case in found if not after[case].startswith("skipped")}
     # Of a file that cannot be imported, or skips itself, there is one ending for all.
     whole = {case: after.get(case.partition(".")[0], "is not there") for case in before}
     there = {_function(case) for case in after}
@@ -47,7 +50,9 @@ def judge(
     ends = {
         case: after.get(case, gone.get(case, whole[case])) for case, ending in before.items() if ending == "passed"
     } | new
-    explained: dict[str, list[str]] = {}
+    # Of these nothing is known, which has to be seen.
+    never = [case for case, ending in before.items() if ending.startswith("failed") and after.get(case) != "passed"]
+    explained: dict[str, list[str]] = {_NEVER: never} if never else {}
     failed = []
     known = list(reasons)
     for case, ending in ends.items():
@@ -55,7 +60,7 @@ def judge(
             continue
         fitting = (one for one in known if fnmatchcase(case, one.cases) and one.says in ending)
         itself = ending if ending.startswith("skipped") else ""
-        if why := itself or next(filter(None, (_why(one, ported, came) for one in fitting)), ""):
+        if why := itself or next(filter(None, (_why(one, ported, holds) for one in fitting)), ""):
             explained.setdefault(why, []).append(case)
         else:
             failed.append(f"{case}: {ending}")
@@ -70,8 +75,8 @@ def _function(case: str) -> str:
     return case.partition("[")[0]
 
 
-def _why(reason: Reason, ported: Ported, came: Callable[[str], bool]) -> str:
+def _why(reason: Reason, ported: Ported, holds: Callable[[Reason], bool]) -> str:
     """Return why a case may fail on this commit, empty where the reason is none there."""
     if reason.operation:
         return ported.seen(reason.operation)
-    return f"{reason.since[:9]} {reason.why}" if came(reason.since) else ""
+    return f"{reason.added or reason.since[:9]} {reason.why}" if holds(reason) else ""

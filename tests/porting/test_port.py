@@ -63,9 +63,14 @@ def test_what_fits_everywhere_is_ported_at_once(moving: Moving) -> None:
 
 @pytest.mark.thorough
 def test_a_commit_with_a_mark_in_a_name_that_nobody_sees(moving: Moving) -> None:
-    """As verl had for three months: it is ported to, built, and what is built is verified."""
+    """As verl had for three months: it is ported to and told of, built, and what is built is verified."""
     commit = moving.commit("script", {"src/lib/run.sh\u200e": b"true\n"})
-    name = Path(moving.ported("--to", commit)["folder"]).name
+    ported = moving.port(moving.name, "--to", commit)
+    name = f"lib@{commit[:7]}"
+    checked = moving.sample.environment.ok("check", name, "--upstream", f"lib={moving.clone}")
+    # uv does not install it.
+    told = f"{name}: upstream has a character in the name 'src/lib/run.sh\\u200e' that nobody sees"
+    assert [" ".join(done.err.split()).count(told) for done in (ported, checked)] == [1, 1]
     wheels = moving.sample.folder / "wheels"
     moving.sample.environment.ok("build", name, "--upstream", f"lib={moving.clone}", "--out", wheels)
     moving.sample.environment.ok("verify-wheel", *sorted(wheels.glob("*.whl")))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from end_to_end.sample import CORE, LIB_OVERLAY
 from environments import ROOT
+from npu_overlays.pin import Pin
+from npu_overlays.porting.history import History
 from porting.moving import Moving, make_moving
 from porting.test_port import say
+from sampled.between import Between
 from sampled.judging import judge
-from sampled.porting import Ported
+from sampled.porting import PATCHED, UPSTREAM, Ported
 from sampled.reasons import Reason
 from support.environment import Done
+from support.upstreams import make_repository
 
 # pytest-timeout is not installed here.
 CONFTEST = b"def pytest_addoption(parser): parser.addoption('--timeout')\n"
@@ -72,7 +78,7 @@ def test_where_no_repository_answers_it_says_so(moving: Moving) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ported", "came", "why"),
+    ("ported", "holds", "why"),
     [
         ({"left": ("core.py:stop: find gone: it is not there",)}, False, "core.py:stop: find gone: it is not there"),
         ({"marked": ("core.py:stop: body changed: by 123",)}, False, "core.py:stop: body changed: by 123"),
@@ -85,7 +91,7 @@ def test_where_no_repository_answers_it_says_so(moving: Moving) -> None:
     ],
 )
 def test_a_case_of_ours_may_fail_only_where_a_person_has_to_look_or_upstream_moved_what_it_calls(
-    ported: dict[str, tuple[str, ...]], came: bool, why: str
+    ported: dict[str, tuple[str, ...]], holds: bool, why: str
 ) -> None:
     none: dict[str, tuple[str, ...]] = {"accepted": (), "left": (), "marked": (), "problems": (), "changed": ()}
     reasons = [
@@ -98,20 +104,52 @@ def test_a_case_of_ours_may_fail_only_where_a_person_has_to_look_or_upstream_mov
         "cpu: core.starts": "passed",
         "cpu: core.waits": "failed: no",
     }
-    said = judge(before, after, reasons, Ported(name="lib@1", fitting=1, **none | ported), lambda _: came)
+    said = judge(before, after, reasons, Ported(name="lib@1", fitting=1, **none | ported), lambda _: holds)
     assert said.passed == 1
-    assert said.explained == ({why: ("npu: core.stops[a]",)} if why else {})
+    never = {"fail over the overlay that was ported, too, in this environment": ("cpu: core.waits",)}
+    assert said.explained == never | ({why: ("npu: core.stops[a]",)} if why else {})
     assert said.failed == (() if why else ("npu: core.stops[a]: failed: no attribute",))
+
+
+def none_holds(_: Reason) -> bool:
+    return False
+
+
+WHO = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
+IDENTITY = {f"GIT_{one}": "jane@example.invalid" for one in WHO}
+
+
+def test_a_commit_is_a_reason_from_there_on_and_a_new_file_where_the_port_leaves_it_as_it_is(tmp_path: Path) -> None:
+    upstream = make_repository(tmp_path / "upstream", lambda: {**os.environ, **IDENTITY})
+    base, moved, last = (upstream.commit({f"src/lib/{name}.py": name.encode()}) for name in ("core", "train", "more"))
+    pin = Pin(project="lib", commit=base, packages=("src/lib",))
+    trees = tmp_path / "trees"
+    for tree in (UPSTREAM, PATCHED):
+        (trees / tree / "lib").mkdir(parents=True)
+        for name in ("core", "train"):
+            (trees / tree / f"lib/{name}.py").write_text(name)
+    past = History(repository=upstream.path / ".git")
+    between = Between(past=past, pin=pin, commit=last, trees=trees)
+    assert between.holds(Reason(cases="*", since=moved))
+    assert not between.holds(Reason(cases="*", since=base))
+    assert not replace(between, commit=base).holds(Reason(cases="*", since=moved))
+    new, old, absent = (Reason(cases="*", added=f"src/lib/{name}.py") for name in ("train", "core", "gone"))
+    assert between.holds(new)
+    assert not between.holds(old)
+    assert not between.holds(absent)
+    (trees / PATCHED / "lib/train.py").write_bytes(b"trains")
+    assert not between.holds(new)
 
 
 def test_a_case_of_ours_that_skips_itself_over_a_port_or_is_not_there_is_told_of() -> None:
     ported = Ported(name="lib@1", fitting=1, accepted=(), left=(), marked=(), problems=(), changed=())
-    before = {"cpu: core.starts": "passed", "cpu: core.stops": "passed"}
-    said = judge(before, {"cpu: core.starts": "skipped: no engine", "cpu: core.new": "failed: no"}, [], ported, bool)
+    before = {"cpu: core.starts": "passed", "cpu: core.stops": "passed", "cpu: core.waits": "skipped: not yet"}
+    after = {"cpu: core.starts": "skipped: no engine", "cpu: core.new": "failed: no", "cpu: core.waits": "failed: no"}
+    said = judge(before, after, [], ported, none_holds)
     assert said.passed == 0
     assert said.explained == {"skipped: no engine": ("cpu: core.starts",)}
-    assert said.failed == ("cpu: core.stops: is not there", "cpu: core.new: failed: no")
-    whole = judge(before, {"cpu: core": "skipped: no core"}, [], ported, bool)
+    assert said.failed == ("cpu: core.stops: is not there", "cpu: core.new: failed: no", "cpu: core.waits: failed: no")
+    whole = judge(before, {"cpu: core": "skipped: no core"}, [], ported, none_holds)
     assert whole.explained == {"skipped: no core": ("cpu: core.starts", "cpu: core.stops")}
-    one = judge({"cpu: core.runs[a]": "passed"}, {"cpu: core.runs[b]": "passed"}, [], ported, bool)
+    one = judge({"cpu: core.runs[a]": "passed"}, {"cpu: core.runs[b]": "passed"}, [], ported, none_holds)
     assert one.explained == {"skipped: what it is of is gone": ("cpu: core.runs[a]",)}

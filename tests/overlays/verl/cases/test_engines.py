@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import inspect
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,8 +26,10 @@ from verl.workers.rollout.vllm_rollout import vllm_async_server, vllm_rollout_sp
 
 OFF = "expandable_segments:False"
 pytestmark = pytest.mark.usefixtures("world")
-# Where the overlay has something to do there, verl has no dataclass for the rollout's configuration yet.
+# Where the overlay has something to do there, a server has the keys that are shipped, and no dataclass of them yet.
 IS_OLD = changed("verl/workers/rollout/vllm_rollout/vllm_async_server.py", "AsyncvLLMServer.init_engine")
+# Workers had one before servers did.
+HAS_DATACLASS = "model_config" in inspect.signature(vllm_rollout_spmd.vLLMRollout).parameters
 ROLLOUT = {
     "name": "vllm",
     "prompt_length": 8,
@@ -42,23 +45,23 @@ ROLLOUT = {
 }
 
 
-def rollout_config(**changes: Any) -> Any:
-    """Return the shipped configuration of the rollout with these changes, as a worker gets it."""
+def rollout_config(*, dataclass: bool, **changes: Any) -> Any:
+    """Return the shipped configuration of the rollout with these changes, as a worker or a server gets it."""
     file = Path(str(shipped.__file__)).parent / "rollout" / "rollout.yaml"
     keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
     known = {name: value for name, value in keys.items() if not isinstance(value, str) or "$" not in value}
     for part in ("profiler", "skip_dump_dir"):
         known.pop(part, None)
     config = OmegaConf.merge(known, ROLLOUT, changes)
-    return config if IS_OLD else omega_conf_to_dataclass(config)
+    return omega_conf_to_dataclass(config) if dataclass else config
 
 
 def rollout_of(**changes: Any) -> Any:
     """Return a rollout built from the shipped keys and these changes, whichever signature this verl has."""
     hf_config = SimpleNamespace(max_position_embeddings=64, rope_scaling=None)
     tokenizer = SimpleNamespace(pad_token_id=0)
-    config = rollout_config(**changes)
-    if IS_OLD:
+    config = rollout_config(dataclass=HAS_DATACLASS, **changes)
+    if not HAS_DATACLASS:
         return vllm_rollout_spmd.vLLMRollout("path", config, tokenizer, hf_config)
     model = SimpleNamespace(
         local_path="path", tokenizer=tokenizer, hf_config=hf_config, trust_remote_code=False, lora_rank=0
@@ -183,7 +186,7 @@ def test_a_servers_engine_gets_the_configs_and_the_users_arguments(monkeypatch: 
     server_class = vllm_async_server.AsyncvLLMServer.__ray_metadata__.modified_class
     server = object.__new__(server_class)
     user = {"gpu_memory_utilization": 0.3, "additional_config": {"refresh": True}}
-    rollout = rollout_config(engine_kwargs={"vllm": user}, enable_prefix_caching=False)
+    rollout = rollout_config(dataclass=False, engine_kwargs={"vllm": user}, enable_prefix_caching=False)
     server.config = OmegaConf.create({"model": {"path": "a/b/c"}, "rollout": rollout})
 
     with pytest.raises(Stopped):
@@ -200,7 +203,7 @@ def test_a_servers_engine_gets_the_configs_and_the_users_arguments(monkeypatch: 
 def test_a_server_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_async_server, "copy_to_local", lambda path: path, raising=False)
     settings = {"enabled": True, "lmhead_tensor_parallel_size": 2}
-    rollout = rollout_config(hybrid_tp=settings)
+    rollout = rollout_config(dataclass=not IS_OLD, hybrid_tp=settings)
     if IS_OLD:
         server = object.__new__(vllm_async_server.AsyncvLLMServer.__ray_metadata__.modified_class)
         server.config = OmegaConf.create({"model": {"path": "a/b/c"}, "rollout": rollout})

@@ -157,7 +157,7 @@ def worker(request: pytest.FixtureRequest) -> Any:
     offloaded = dict.fromkeys(("_is_offload_param", "_is_offload_optimizer", "_ref_is_offload_param"), False)
     counter = SimpleNamespace(estimate_flops=lambda *_, **__: (1.0, 1.0))
     scheduler = SimpleNamespace(step=lambda _count: None)
-    profiler = SimpleNamespace(discrete=False, this_step=False, _impl=None, check_enable=lambda: False)
+    profiler = SimpleNamespace(discrete=False, this_step=False, enable=False, _impl=None, check_enable=lambda: False)
     worker.__dict__.update(
         own, **offloaded, profiler=profiler, flops_counter=counter, actor_optimizer_scheduler=scheduler, _world_size=1
     )

@@ -76,7 +76,8 @@ def test_a_worker_renews_the_patches(repatch: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.skipif(
-    not changed(ENGINE, "MindspeedEngineWithLMHead.__init__"), reason="this verl's engine has no such constructor"
+    not any(changed(ENGINE, f"MindspeedEngineWithLMHead.{name}") for name in ("__init__", "_init_device_mesh")),
+    reason="this verl's engine has no such constructor",
 )
 def test_an_engine_renews_the_patches(repatch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from verl.workers.engine.mindspeed import transformer_impl  # noqa: PLC0415  # not every verl has it
@@ -85,7 +86,7 @@ def test_an_engine_renews_the_patches(repatch: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(transformer_impl.MegatronEngineWithLMHead, "__init__", _keep_config)
 
     with pytest.raises(ReachedError):
-        transformer_impl.MindspeedEngineWithLMHead(None, _Config(context_parallel_size=2), None, None)
+        _start(transformer_impl.MindspeedEngineWithLMHead)
 
     assert repatch.given == [({"use_flash_attn": True, "context_parallel_size": 2}, "upstream")]
 
@@ -100,6 +101,11 @@ def test_an_engines_function_renews_the_patches(repatch: Any, monkeypatch: pytes
         transformer_impl._mindspeed_repatch(_Config(context_parallel_size=2))
 
     assert repatch.given == [({"use_flash_attn": True, "context_parallel_size": 2}, "upstream")]
+
+
+def _start(engine_class: Any) -> None:
+    """Make an engine and, where its constructor is done by then, the groups of its ranks."""
+    engine_class(None, _Config(context_parallel_size=2), None, None)._init_device_mesh()
 
 
 class _Config(SimpleNamespace):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +23,14 @@ if not changed("verl/utils/device.py", "set_expandable_segments"):
     pytest.skip("this verl switches the NPU's allocator by itself", allow_module_level=True)
 stub_vllm.install()
 
-from verl.workers import engine_workers, fsdp_workers  # noqa: E402  # the stand-in comes first
+from verl.workers import engine_workers  # noqa: E402  # the stand-in comes first
+
+# Upstream's own packages are asked, so that a wheel that lost them does not pass.
+UPSTREAM = [
+    Path(folder, "verl/workers/fsdp_workers.py") for folder in os.environ["UPSTREAM_PACKAGES"].split(os.pathsep)
+]
+if HAS_FSDP_WORKERS := any(file.is_file() for file in UPSTREAM):
+    from verl.workers import fsdp_workers
 
 OFF, ON = "expandable_segments:False", "expandable_segments:True"
 CONFIG = {"free_cache_engine": True, "checkpoint_engine": SimpleNamespace(backend="naive")}
@@ -60,6 +68,8 @@ def engine_turn(server: Server) -> Any:
     class Engine:
         """The trained model as far as the worker looks."""
 
+        is_param_offload_enabled = True
+
         def get_per_tensor_param(self, **_: Any) -> Any:
             return torch.nn.Linear(2, 2).to("npu").named_parameters(), None
 
@@ -72,7 +82,7 @@ def engine_turn(server: Server) -> Any:
     return worker.update_weights()
 
 
-@pytest.mark.parametrize("turn", [fsdp_turn, engine_turn])
+@pytest.mark.parametrize("turn", [*[fsdp_turn] * HAS_FSDP_WORKERS, engine_turn])
 def test_segments_are_off_before_the_server_wakes_and_on_when_it_has_its_weights(journal: list[str], turn: Any) -> None:
     asyncio.run(turn(Server(journal)))
 
