@@ -37,15 +37,34 @@ _EXPERTS: dict[str, Any] = {
     "num_experts_per_tok": 4,
     "mlp_only_layers": [0],
 }
+# One layer of linear attention, one of the other; every expert is asked.
+_HYBRID: dict[str, Any] = {
+    "head_dim": 32,
+    "layer_types": ["linear_attention", "full_attention"],
+    "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "partial_rotary_factor": 0.25,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]},
+}
+_SHARED: dict[str, Any] = {
+    **{name: value for name, value in _EXPERTS.items() if name != "mlp_only_layers"},
+    "shared_expert_intermediate_size": 24,
+}
 _VISION: dict[str, Any] = {"depth": 2, "num_heads": 2, "patch_size": 2, "in_channels": 3}
 _MERGED: dict[str, Any] = {"hidden_size": 16, "out_hidden_size": HIDDEN, "intermediate_size": 20}
-_DEEPSTACK: dict[str, Any] = {**_MERGED, "num_position_embeddings": 16, "deepstack_visual_indexes": [0, 1]}
+_POSITIONED: dict[str, Any] = {**_MERGED, "num_position_embeddings": 16}
+_DEEPSTACK: dict[str, Any] = {**_POSITIONED, "deepstack_visual_indexes": [0, 1]}
 # By package: what classes begin with, and what text models and vision towers are made with.
 FAMILIES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "qwen2_vl": ("Qwen2VL", _MROPE, {"embed_dim": 16, "hidden_size": HIDDEN}),
     "qwen2_5_vl": ("Qwen2_5_VL", _MROPE, {**_MERGED, "window_size": 8, "fullatt_block_indexes": [1]}),
     "qwen3_vl": ("Qwen3VL", _INTERLEAVED, _DEEPSTACK),
     "qwen3_vl_moe": ("Qwen3VLMoe", {**_INTERLEAVED, **_EXPERTS}, _DEEPSTACK),
+    "qwen3_5": ("Qwen3_5", _HYBRID, _POSITIONED),
+    "qwen3_5_moe": ("Qwen3_5Moe", {**_HYBRID, **_SHARED}, _POSITIONED),
     "glm4v": ("Glm4v", _MROPE, {**_MERGED, "image_size": 8}),
 }
 

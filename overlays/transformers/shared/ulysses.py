@@ -1,5 +1,6 @@
 """Ulysses sequence parallelism for vision-language models: slicing, once images have become embeddings."""
 
+from transformers.integrations.packed_linear_attention import packed_lengths
 from transformers.integrations.ulysses import ulysses_slice, ulysses_slice_marked
 
 from npu_overlays.markers import upstream, wrapped
@@ -191,5 +192,42 @@ def deepstack_forward(
         use_cache=use_cache,
         visual_pos_masks=visual_pos_masks,
         deepstack_visual_embeds=deepstack_visual_embeds,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5TextModel.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; where a framework asks for it, "
+    "linear attention is told where packed sequences begin; otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="5",
+)
+def hybrid_forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    past_key_values=None,
+    inputs_embeds=None,
+    use_cache=None,
+    **kwargs,
+):
+    lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)
+    if lengths is not None:
+        kwargs["packed_lengths"] = lengths
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
         **kwargs,
     )

@@ -49,6 +49,27 @@ def run_tower(): ...
 
 @edited(
     (
+        "inputs_embeds = self.get_input_embeddings()(input_ids)",
+        (
+            "inputs_embeds = with_vision_tower(\n"
+            "    self, self.get_input_embeddings()(input_ids), pixel_values, pixel_values_videos\n"
+            ")"
+        ),
+    ),
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5Model.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeModel.forward",
+    ],
+    uses=[with_vision_tower],
+    why="Where a framework asks for it, ranks whose share of a batch has no image run the vision tower as well, since "
+    "all of them gather its weights; otherwise unchanged.",
+    since="5",
+)
+def run_tower(): ...
+
+
+@edited(
+    (
         "return Qwen3VLCausalLMOutputWithPast(",
         "return with_hidden_states(outputs, Qwen3VLCausalLMOutputWithPast)(",
     ),

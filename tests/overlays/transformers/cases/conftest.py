@@ -20,7 +20,12 @@ torch.set_num_threads(1)
 from transformers.integrations import npu_flash_attention  # noqa: E402
 
 # What only some pins have is tested where it is; that it is there where it belongs, the other tests say.
-_MODULES = {"npu_moe": "test_moe.py", "moe": "test_grouped_mm.py", "npu_norms": "test_norms.py"}
+_MODULES = {
+    "npu_moe": "test_moe.py",
+    "moe": "test_grouped_mm.py",
+    "npu_norms": "test_norms.py",
+    "packed_linear_attention": "test_packed_linear_attention.py",
+}
 collect_ignore = [
     *(file for module, file in _MODULES.items() if find_spec(f"transformers.integrations.{module}") is None),
     *(["test_former_names.py"] if not hasattr(npu_flash_attention, "index_first_axis") else []),

@@ -127,6 +127,26 @@ def _glm() -> nn.Module:
     return model
 
 
+def _hybrid() -> nn.Module:
+    from transformers.models.qwen3_5.configuration_qwen3_5 import Qwen3_5TextConfig  # noqa: PLC0415
+    from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5TextModel  # noqa: PLC0415
+
+    chosen = {
+        **_sizes(),
+        "head_dim": 32,
+        "layer_types": ["linear_attention", "full_attention"],
+        "linear_conv_kernel_dim": 4,
+        "linear_key_head_dim": 4,
+        "linear_value_head_dim": 8,
+        "linear_num_key_heads": 4,
+        "linear_num_value_heads": 8,
+        "partial_rotary_factor": 0.25,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]},
+    }
+    model: nn.Module = Qwen3_5TextModel(Qwen3_5TextConfig(**chosen, attn_implementation="eager"))
+    return model
+
+
 Build = Callable[[], nn.Module]
 
 
@@ -205,6 +225,23 @@ def _check_deepstack(rank: int, ranks: int) -> None:
     }
     assert any(not part.any() for part in marks.chunk(ranks, dim=1))
     _check_model(rank, ranks, _deepstack_model, whole, whole, 32)
+
+
+def _check_hybrid(rank: int, ranks: int) -> None:
+    """Linear attention, of whose heads each rank has some: packed, told so, and one sequence; sliced here or before."""
+    from transformers.integrations.packed_linear_attention import separate_packed_sequences  # noqa: PLC0415
+
+    generator = torch.Generator().manual_seed(1)
+    embeddings = torch.randn(1, TOTAL, 32, generator=generator)
+    ids = torch.randint(67, (1, TOTAL), generator=generator)
+    for positions, told in ((_positions(), True), (torch.arange(TOTAL).unsqueeze(0), False)):
+        separate_packed_sequences(separate=told)
+        whole = {"inputs_embeds": embeddings, "position_ids": positions.unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
+        tokens = {"input_ids": ids, "position_ids": positions}
+        slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in tokens.items()}
+        _check_model(rank, ranks, _hybrid, whole, whole, 32)
+        _check_model(rank, ranks, _hybrid, tokens, slices, 32)
+    separate_packed_sequences(separate=False)
 
 
 def _check_marked(rank: int, ranks: int) -> None:
@@ -299,6 +336,8 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
     _check_marked(rank, ranks)
     if find_spec("transformers.models.qwen3_vl"):
         _check_deepstack(rank, ranks)
+    if find_spec("transformers.integrations.packed_linear_attention"):
+        _check_hybrid(rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
     # All checks are done; leaving the ordinary way, gloo's threads abort the process now and then.

@@ -21,10 +21,15 @@ if helper("images") is None:
 from transformers.integrations import vision_towers  # nothing is told before that
 from verl.utils.npu import images
 
+linear_attention = helper("linear_attention")
 # GLM-4V is not among them: with verl's positions its forward runs on no transformers that one of our pins is paired
 # with. From 5 on a tower gives an object, of which it reads a tensor's shape, and before that the language model does
 # not know the row of the text.
-FAMILIES = [name for name in vision_language.families() if name != "glm4v"]
+MODULES = {"qwen2_vl": "qwen2_vl", "qwen2_5_vl": "qwen2_vl", "qwen3_vl": "qwen3_vl", "qwen3_vl_moe": "qwen3_vl"}
+if linear_attention:
+    MODULES |= {"qwen3_5": "qwen3_5", "qwen3_5_moe": "qwen3_5"}
+FAMILIES = [name for name in vision_language.families() if name in MODULES]
+HYBRID = [name for name in FAMILIES if MODULES[name] == "qwen3_5"]
 KINDS = ("text", "images", "mixed", "videos", "both")
 LAYOUTS = {"packed": vision_language.batch, "padded": vision_language.padded}
 Results = dict[str, torch.Tensor | None]
@@ -34,16 +39,38 @@ Results = dict[str, torch.Tensor | None]
 def _untold() -> Iterator[None]:
     yield
     vision_towers.always_run_vision_towers(always=False)
+    if linear_attention:
+        _separate(separate=False)
+
+
+def _separate(*, separate: bool) -> None:
+    importlib.import_module("transformers.integrations.packed_linear_attention").separate_packed_sequences(
+        separate=separate
+    )
+
+
+def _forwards(family: str) -> tuple[str, Any]:
+    """Return how verl's module of a family is called, and the module."""
+    return MODULES[family], importlib.import_module(f"verl.models.transformers.{MODULES[family]}")
+
+
+def _layers(family: str) -> tuple[Any, Any]:
+    """Return a hybrid family's classes of layers, and of what has linear attention in them."""
+    package = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    prefix = vision_language.FAMILIES[family][0]
+    return getattr(package, f"{prefix}DecoderLayer"), getattr(package, f"{prefix}GatedDeltaNet")
 
 
 def _theirs(family: str, inputs: dict[str, Any]) -> Results:
     """Return what a model computes with verl's own forwards, assigned as upstream assigns them."""
-    module = "qwen2_vl" if family.startswith("qwen2") else "qwen3_vl"
-    forwards = importlib.import_module(f"verl.models.transformers.{module}")
+    module, forwards = _forwards(family)
     base, head = vision_language.classes(family)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "forward", getattr(forwards, f"{module}_base_forward"))
         patch.setattr(head, "forward", forwards.forward_with_normal_backend)
+        if family in HYBRID:
+            for one, name in zip(_layers(family), ("decoder_layer", "gated_delta_net"), strict=True):
+                patch.setattr(one, "forward", getattr(forwards, f"qwen3_5_{name}_forward"))
         return vision_language.trained(vision_language.model_of(family), inputs)
 
 
@@ -60,14 +87,16 @@ def _assert_same(found: Results, expected: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "layout"),
+    ("family", "kind", "layout"),
     [
-        pytest.param(kind, layout, marks=[] if (kind, layout) == ("text", "packed") else pytest.mark.thorough)
+        pytest.param(family, kind, layout, marks=[] if (kind, layout) == ("text", "packed") else pytest.mark.thorough)
+        for family in FAMILIES
         for kind in KINDS
         for layout in LAYOUTS
+        # What verl's own computes of packed sequences there is tried below.
+        if (family not in HYBRID or layout == "padded")
     ],
 )
-@pytest.mark.parametrize("family", FAMILIES)
 def test_logits_and_every_gradient_are_those_of_verls_own_forwards(family: str, kind: str, layout: str) -> None:
     inputs = LAYOUTS[layout](kind)
     found = _ours(family, inputs)
@@ -85,17 +114,48 @@ def test_logits_and_every_gradient_are_those_of_verls_own_forwards(family: str, 
     assert (kind != "text") == any(found[name].any() for name in _of_tower(found))
 
 
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [
+        pytest.param(family, kind, marks=[] if kind == "mixed" else pytest.mark.thorough)
+        for family in HYBRID
+        for kind in KINDS
+    ],
+)
+def test_linear_attention_keeps_packed_sequences_apart_which_verls_own_does_by_kernels_alone(
+    family: str, kind: str
+) -> None:
+    inputs = vision_language.batch(kind)
+    lengths = list(vision_language.LENGTHS)
+    padded = _ours(family, vision_language.padded(kind))["logits"]
+    assert padded is not None
+    expected = torch.cat([row[:length] for row, length in zip(padded, lengths, strict=True)])
+
+    found = _ours(family, inputs)["logits"]
+    assert found is not None
+    torch.testing.assert_close(found[0], expected, atol=1e-4, rtol=1e-4)
+
+    # As verl's engine tells it; without kernels, what computes the state takes it and does nothing about it.
+    bounds = torch.tensor([0, *lengths]).cumsum(0)
+    _separate(separate=False)
+    theirs = _theirs(family, {**inputs, "cu_seqlens": bounds, "cu_seqlens_cpu": bounds})["logits"]
+    assert theirs is not None
+    torch.testing.assert_close(theirs[0, : lengths[0]], expected[: lengths[0]], atol=1e-4, rtol=1e-4)
+    assert (theirs[0] - expected)[lengths[0] :].abs().max() > 0.01
+
+
 def _of_tower(results: Results) -> set[str]:
     return {name for name in results if ".visual." in name}
 
 
 @pytest.mark.parametrize("family", vision_language.families())
 def test_nothing_of_a_model_that_transformers_serves_is_assigned(family: str) -> None:
-    before = [one.forward for one in vision_language.classes(family)]
+    classes = [*vision_language.classes(family), *(_layers(family) if family in HYBRID else ())]
+    before = [one.forward for one in classes]
 
     monkey_patch.apply_monkey_patch(vision_language.model_of(family), ulysses_sp_size=1, use_remove_padding=False)
 
-    assert [one.forward for one in vision_language.classes(family)] == before
+    assert [one.forward for one in classes] == before
     assert vision_towers._always
 
 
@@ -103,13 +163,15 @@ def test_nothing_of_a_model_that_transformers_serves_is_assigned(family: str) ->
 def test_beside_a_transformers_that_is_not_told_verls_forwards_are_assigned(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(images, "_HOOK", "transformers.integrations.no_such_module")
-    for one in (one for name in FAMILIES for one in vision_language.classes(name)):
+    for module in filter(None, (images, linear_attention)):
+        monkeypatch.setattr(module, "_HOOK", "transformers.integrations.no_such_module")
+    classes = [(*vision_language.classes(name), *(_layers(name) if name in HYBRID else ())) for name in FAMILIES]
+    for one in (one for several in classes for one in several):
         monkeypatch.setattr(one, "forward", one.forward)
 
     monkey_patch.apply_monkey_patch(vision_language.model_of(family), ulysses_sp_size=1, use_remove_padding=False)
 
-    found = {one.forward.__module__.rpartition(".")[0] for one in vision_language.classes(family)}
+    found = {one.forward.__module__.rpartition(".")[0] for one in classes[FAMILIES.index(family)]}
     assert found == {"verl.models.transformers"}
     assert not vision_towers._always
 
@@ -152,10 +214,26 @@ def test_fused_kernels_get_from_the_model_what_verls_own_forward_gives(
     inputs = {**vision_language.batch("mixed"), "temperature": 0.9, "return_dict": True}
     found = model(**inputs)
 
-    module = "qwen2_vl" if family.startswith("qwen2") else "qwen3_vl"
-    forwards = importlib.import_module(f"verl.models.transformers.{module}")
+    module, forwards = _forwards(family)
     monkeypatch.setattr(base, "forward", getattr(forwards, f"{module}_base_forward"))
     expected = model(**inputs)
 
     assert torch.equal(found.log_probs, expected.log_probs)
     assert torch.equal(found.entropy, expected.entropy)
+
+
+@pytest.mark.parametrize("family", HYBRID)
+def test_fused_kernels_are_not_to_tell_where_sequences_begin_what_finds_that_by_itself(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = vision_language.classes(family)[1]
+    monkeypatch.setattr(head, "forward", head.forward)
+    model = vision_language.model_of(family)
+    assert not linear_attention.takes_boundaries(model)
+
+    fused = {"use_fused_kernels": True, "fused_kernels_backend": "torch"}
+    monkey_patch.apply_monkey_patch(model, ulysses_sp_size=1, use_remove_padding=True, **fused)
+    assert not linear_attention.takes_boundaries(model)
+
+    monkeypatch.setattr(linear_attention, "_HOOK", "transformers.integrations.no_such_module")
+    assert linear_attention.takes_boundaries(model)

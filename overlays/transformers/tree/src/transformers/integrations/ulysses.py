@@ -23,7 +23,15 @@ GroupGetter = Callable[[], Any]
 _group_getter: GroupGetter | None = None
 
 # The text models that slice their input here, once images have become embeddings; frameworks leave these alone.
-SLICED_MODELS = ("Qwen2VLTextModel", "Qwen2_5_VLTextModel", "Qwen3VLTextModel", "Qwen3VLMoeTextModel", "Glm4vTextModel")
+SLICED_MODELS = (
+    "Qwen2VLTextModel",
+    "Qwen2_5_VLTextModel",
+    "Qwen3VLTextModel",
+    "Qwen3VLMoeTextModel",
+    "Qwen3_5TextModel",
+    "Qwen3_5MoeTextModel",
+    "Glm4vTextModel",
+)
 
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
@@ -128,6 +136,30 @@ def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tenso
     mine = torch.zeros_like(marks)
     mine.chunk(dist.get_world_size(group), dim=_LENGTH)[dist.get_rank(group)].fill_(True)
     return rows[mine[marks]]
+
+
+def ulysses_share(parameter: torch.Tensor) -> torch.Tensor:
+    """Return this rank's share of a parameter that has an entry, or several, for each head, or all with no group."""
+    group = ulysses_group()
+    return parameter if group is None else parameter.chunk(dist.get_world_size(group))[dist.get_rank(group)]
+
+
+def ulysses_exchange(states: torch.Tensor, *, scatter: int, gather: int) -> torch.Tensor:
+    """Return states of which ranks share one dimension where they shared another, or the same with no group.
+
+    Args:
+        states: whole along `scatter`, this rank's share along `gather`.
+        scatter: the dimension of which this rank keeps a share; a multiple of the ranks.
+        gather: the dimension that becomes whole.
+    """
+    group = ulysses_group()
+    return states if group is None else _AllToAll.apply(group, states, scatter, gather)
+
+
+def ulysses_gather_length(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the slices of all ranks joined along the last dimension, or `tensor` with no group; no gradients."""
+    group = ulysses_group()
+    return tensor if group is None else _gather_length(tensor, group)
 
 
 def _spread_heads(states: torch.Tensor, query: torch.Tensor, ranks: int) -> torch.Tensor:

@@ -28,6 +28,8 @@ SERVED_MODELS = (
     "Qwen2_5_VLModel",
     "Qwen3VLModel",
     "Qwen3VLMoeModel",
+    "Qwen3_5Model",
+    "Qwen3_5MoeModel",
     "Glm4vModel",
 )
 

@@ -10,6 +10,7 @@ from verl.utils.npu.attention import (
     use_ulysses_attention,
 )
 from verl.utils.npu.images import use_mixed_batches, use_position_lookup
+from verl.utils.npu.linear_attention import use_separate_sequences
 
 from npu_overlays.markers import edited, replaced, upstream, wrapped
 
@@ -235,6 +236,35 @@ def apply_monkey_patch(): ...
         ),
         "use_multimodal_attention(Glm4vTextAttention, glm4v_attn_forward)",
     ),
+    ("Qwen3_5Model.forward = qwen3_5_base_forward", "use_mixed_batches(Qwen3_5Model, qwen3_5_base_forward)"),
+    ("Qwen3_5MoeModel.forward = qwen3_5_base_forward", "use_mixed_batches(Qwen3_5MoeModel, qwen3_5_base_forward)"),
+    (
+        "Qwen3_5ForConditionalGeneration.forward = forward_with_normal_backend",
+        "use_mixed_batches(Qwen3_5ForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        (
+            "Qwen3_5MoeForConditionalGeneration.forward = forward_with_normal_backend\n"
+            'print(f"Monkey patch {model.__class__.__name__} model forward")'
+        ),
+        "use_mixed_batches(Qwen3_5MoeForConditionalGeneration, forward_with_normal_backend)",
+    ),
+    (
+        "Qwen3_5DecoderLayer.forward = qwen3_5_decoder_layer_forward",
+        "use_separate_sequences(Qwen3_5DecoderLayer, qwen3_5_decoder_layer_forward)",
+    ),
+    (
+        "Qwen3_5MoeDecoderLayer.forward = qwen3_5_decoder_layer_forward",
+        "use_separate_sequences(Qwen3_5MoeDecoderLayer, qwen3_5_decoder_layer_forward)",
+    ),
+    (
+        "Qwen3_5GatedDeltaNet.forward = qwen3_5_gated_delta_net_forward",
+        "use_separate_sequences(Qwen3_5GatedDeltaNet, qwen3_5_gated_delta_net_forward)",
+    ),
+    (
+        "Qwen3_5MoeGatedDeltaNet.forward = qwen3_5_gated_delta_net_forward",
+        "use_separate_sequences(Qwen3_5MoeGatedDeltaNet, qwen3_5_gated_delta_net_forward)",
+    ),
     (
         "Qwen3_5VisionModel.fast_pos_embed_interpolate = fast_pos_embed_interpolate",
         "use_position_lookup(Qwen3_5VisionModel, fast_pos_embed_interpolate)",
@@ -243,9 +273,16 @@ def apply_monkey_patch(): ...
         "Qwen3_5MoeVisionModel.fast_pos_embed_interpolate = fast_pos_embed_interpolate",
         "use_position_lookup(Qwen3_5MoeVisionModel, fast_pos_embed_interpolate)",
     ),
-    uses=[use_mixed_batches, use_multimodal_attention, use_position_lookup, use_ulysses_attention],
-    why="transformers-npu runs attention under Ulysses sequence parallelism and the vision towers of batches without "
-    "images by itself, and is told to; nothing it holds is assigned. Upstream's transformers is patched as before.",
+    uses=[
+        use_mixed_batches,
+        use_multimodal_attention,
+        use_position_lookup,
+        use_separate_sequences,
+        use_ulysses_attention,
+    ],
+    why="transformers-npu runs attention under Ulysses sequence parallelism, the vision towers of batches without "
+    "images and linear attention of packed sequences by itself, and is told to; nothing it holds is assigned. "
+    "Upstream's transformers is patched as before.",
     since="0.9.0",
 )
 def apply_monkey_patch(): ...

@@ -1,6 +1,18 @@
-"""FSDP engine: language models train on the CPU too."""
+"""FSDP engine: language models train on the CPU too, and only those that need it are told of packed sequences."""
+
+from verl.utils.npu.linear_attention import takes_boundaries
 
 from npu_overlays.markers import edited
+
+
+class FSDPEngine:
+    @edited(
+        ('"cu_seqlens" in signature(module.forward).parameters', "takes_boundaries(module)"),
+        uses=[takes_boundaries],
+        why="transformers-npu finds by itself where packed sequences begin, and fused kernels are not to tell it.",
+        since="0.9.0",
+    )
+    def _build_model_optimizer(self): ...
 
 
 @edited(

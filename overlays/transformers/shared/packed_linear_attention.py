@@ -1,0 +1,51 @@
+"""Linear attention over packed sequences, which begin without a state, and over several ranks."""
+
+from transformers.integrations.packed_linear_attention import separated_gated_delta
+from transformers.integrations.ulysses import ulysses_group
+
+from npu_overlays.markers import edited, upstream, wrapped
+
+
+@edited(
+    ("cache_params=past_key_values,", "cache_params=past_key_values, packed_lengths=kwargs.get('packed_lengths'),"),
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5DecoderLayer.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeDecoderLayer.forward",
+    ],
+    why="Linear attention is told where packed sequences begin, if a framework asked for that; otherwise unchanged.",
+    since="5",
+    until="5.10",
+)
+def tell_lengths(): ...
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5GatedDeltaNet.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeGatedDeltaNet.forward",
+    ],
+    why="Where a framework asks for it, every packed sequence begins without a state, which upstream carries on where "
+    "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
+    since="5",
+    until="5.10",
+)
+def forward(self, hidden_states, cache_params=None, attention_mask=None, packed_lengths=None):
+    if packed_lengths is None and ulysses_group() is None:
+        return upstream(self, hidden_states, cache_params, attention_mask)
+    return separated_gated_delta(self, hidden_states, cache_params, attention_mask, packed_lengths)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5GatedDeltaNet.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeGatedDeltaNet.forward",
+    ],
+    why="Where a framework asks for it, every packed sequence begins without a state, which upstream carries on where "
+    "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
+    since="5.10",
+)
+def forward(self, hidden_states, cache_params=None, attention_mask=None, **kwargs):
+    lengths = kwargs.pop("packed_lengths", None)
+    if lengths is None and ulysses_group() is None:
+        return upstream(self, hidden_states, cache_params, attention_mask, **kwargs)
+    return separated_gated_delta(self, hidden_states, cache_params, attention_mask, lengths)
