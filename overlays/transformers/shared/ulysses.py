@@ -1,9 +1,9 @@
 """Ulysses sequence parallelism for vision-language models: slicing, once images have become embeddings."""
 
 from transformers.integrations.packed_linear_attention import packed_lengths
-from transformers.integrations.ulysses import ulysses_slice, ulysses_slice_marked
+from transformers.integrations.ulysses import split_text_positions, ulysses_slice, ulysses_slice_marked
 
-from npu_overlays.markers import upstream, wrapped
+from npu_overlays.markers import edited, upstream, wrapped
 
 
 @wrapped(
@@ -81,35 +81,45 @@ def forward(
     )
 
 
-@wrapped(
+@edited(
+    (
+        "if inputs_embeds is None:\n    inputs_embeds = self.embed_tokens(input_ids)",
+        (
+            "if inputs_embeds is None:\n"
+            "    inputs_embeds = self.embed_tokens(input_ids)\n"
+            "else:\n"
+            "    inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)\n"
+            "text_position_ids, position_ids = split_text_positions(position_ids)"
+        ),
+    ),
+    (
+        "past_key_values=past_key_values, position_ids=position_ids,",
+        (
+            "past_key_values=past_key_values, "
+            "position_ids=(position_ids if text_position_ids is None else text_position_ids),"
+        ),
+    ),
+    (
+        "cache_position=cache_position, **kwargs,",
+        "cache_position=cache_position, text_position_ids=text_position_ids, **kwargs,",
+    ),
     targets=["src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward"],
-    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
+    uses=[split_text_positions, ulysses_slice],
+    why="With a Ulysses group registered each rank computes its slice of the sequence. A fourth row of positions, the "
+    "text's, which upstream fails on, tells attention where packed sequences begin; otherwise unchanged.",
     until="5",
 )
-def forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    past_key_values=None,
-    inputs_embeds=None,
-    use_cache=None,
-    cache_position=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        past_key_values=past_key_values,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        cache_position=cache_position,
-        **kwargs,
-    )
+def attend_by_text_positions(): ...
+
+
+@edited(
+    ("scaling=self.scaling,", "scaling=self.scaling, position_ids=kwargs.pop('text_position_ids', None),"),
+    targets=["src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextAttention.forward"],
+    why="Flash attention is told where packed sequences begin, as it is from transformers 5 on, and Ulysses needs to "
+    "know; without a row of positions for the text unchanged.",
+    until="5",
+)
+def attend_by_text_positions(): ...
 
 
 @wrapped(

@@ -14,6 +14,7 @@ from transformers.integrations import npu_flash_attention
 from transformers.integrations.npu_flash_attention import npu_flash_attn_func, npu_flash_attn_varlen_func
 
 import emulation
+import vision_language
 
 
 def _states(length: int, heads: int, seed: int, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -231,3 +232,17 @@ def test_attention_gets_the_requested_implementation() -> None:
     taken = inspect.signature(modeling_flash_attention_utils._flash_attention_forward).parameters
     (name,) = {"implementation", "attn_implementation"} & taken.keys()
     assert seen[name] == "flash_attention_2"
+
+
+@pytest.mark.parametrize("family", [name for name in vision_language.families() if not name.startswith("qwen3_5")])
+def test_packed_sequences_of_models_that_read_images_are_attended_to_as_each_alone(family: str) -> None:
+    model = vision_language.model_of(family).to(torch.bfloat16).to("npu")
+    model.config.get_text_config()._attn_implementation = "flash_attention_2"
+    packed = vision_language.batch("text")
+    ids, rows = (packed[name].to("npu") for name in ("input_ids", "position_ids"))
+
+    found = model(**{**packed, "input_ids": ids, "position_ids": rows}).logits
+    parts = zip(*(one.split(vision_language.LENGTHS, dim=-1) for one in (ids, rows)), strict=True)
+    expected = [model(**{**packed, "input_ids": one, "position_ids": row}).logits for one, row in parts]
+
+    assert_close(found, torch.cat(expected, dim=1).cpu(), roundings=8)

@@ -10,7 +10,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from emulation.attention import Options, attend
 
 LENGTHS = (5, 2, 9)
 TOTAL = sum(LENGTHS)
-IS_5 = version("transformers") >= "5"
 
 
 def _cpu_flash(
@@ -121,8 +119,7 @@ def _glm() -> nn.Module:
     from transformers.models.glm4v.modeling_glm4v import Glm4vTextModel  # noqa: PLC0415
 
     rope = {"rope_scaling": {"rope_type": "default", "mrope_section": [0, 1, 1]}}
-    # Before 5 its attention is not told where packed sequences begin: only slicing can be tried.
-    chosen = {**_sizes(), **rope, "pad_token_id": 0, **({} if IS_5 else {"num_hidden_layers": 0})}
+    chosen = {**_sizes(), **rope, "pad_token_id": 0}
     model: nn.Module = Glm4vTextModel(Glm4vTextConfig(**chosen, attn_implementation="eager"))
     return model
 
@@ -204,11 +201,7 @@ def _check_vision_language(rank: int, ranks: int) -> None:
 
 def _check_glm(rank: int, ranks: int) -> None:
     embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
-    rows = _positions().unsqueeze(0).expand(4 if IS_5 else 3, 1, TOTAL).contiguous()
-    whole = {"inputs_embeds": embeddings, "position_ids": rows}
-    if not IS_5:
-        # Without a mask it takes no rows of positions at all.
-        whole["attention_mask"] = torch.ones(1, TOTAL)
+    whole = {"inputs_embeds": embeddings, "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
     _check_model(rank, ranks, _glm, whole, whole, 32)
 
 

@@ -22,7 +22,6 @@ stub_vllm.install_profiler()
 
 import actor  # noqa: E402  # the emulated NPU comes first
 import torch  # noqa: E402
-import transformers  # noqa: E402
 import verl.trainer.ppo.ray_trainer  # noqa: E402, F401
 from verl.models.transformers.monkey_patch import apply_monkey_patch  # noqa: E402
 
@@ -37,9 +36,7 @@ if hasattr(engine := importlib.import_module("verl.workers.engine.fsdp.utils"), 
     engine.apply_npu_fsdp_patches()
 
 if "vision" in sys.argv:
-    # GLM-4V before transformers 5 is left to verl, which does not attend in it without an accelerator.
-    known = [name for name in vision_language.families() if name != "glm4v" or transformers.__version__ >= "5"]
-    for family in known:
+    for family in vision_language.families():
         apply_monkey_patch(vision_language.model_of(family), ulysses_sp_size=1, use_remove_padding=True)
 else:
     for family in actor.FAMILIES:

@@ -25,7 +25,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .ulysses import ulysses_exchange, ulysses_gather_length, ulysses_group, ulysses_share
+from .ulysses import (
+    split_text_positions,
+    ulysses_exchange,
+    ulysses_gather_length,
+    ulysses_group,
+    ulysses_share,
+)
 
 _separate = False
 
@@ -39,7 +45,6 @@ SEPARATING_LAYERS = (
 
 # (batch, length, channels)
 _LENGTH, _CHANNELS = 1, 2
-_ROWS = 4  # of positions, of which the first is of the text
 
 
 def separate_packed_sequences(*, separate: bool = True) -> None:
@@ -60,10 +65,10 @@ def packed_lengths(
     """
     if not _separate or attention_mask is not None or position_ids is None or position_ids.shape[-2] != 1:
         return None
+    text, others = split_text_positions(position_ids)
+    position_ids = others if text is None else text
     if position_ids.dim() > _CHANNELS:
-        if position_ids.shape[0] != _ROWS:
-            return None
-        position_ids = position_ids[0]
+        return None
     whole = ulysses_gather_length(position_ids) if sliced else position_ids
     starts = (whole[0] == 0).nonzero().flatten().tolist()
     bounds = [0, *(start for start in starts if start), whole.shape[-1]]

@@ -33,6 +33,8 @@ SLICED_MODELS = (
     "Glm4vTextModel",
 )
 
+# Of models that read images: (rows, batch, length), the first row of the text, the others of time, height and width.
+_ROWS, _DIMENSIONS = 4, 3
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
 _HEADS = 2
@@ -121,6 +123,13 @@ def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
             f"a sequence of length {tensor.shape[dim]} cannot be split evenly over {ranks} ranks: pad it first"
         )
     return tensor.chunk(ranks, dim=dim)[dist.get_rank(group)].contiguous()
+
+
+def split_text_positions(position_ids: torch.Tensor | None) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Return the text's row of four rows of positions, None where there are not four, and the other rows."""
+    if position_ids is None or position_ids.dim() != _DIMENSIONS or len(position_ids) != _ROWS:
+        return None, position_ids
+    return position_ids[0], position_ids[1:]
 
 
 def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:

@@ -161,6 +161,13 @@ def apply_monkey_patch(): ...
         ),
         "use_mixed_batches(Glm4vForConditionalGeneration, forward_with_normal_backend)",
     ),
+    (
+        (
+            "Glm4vTextAttention.forward = glm4v_attn_forward\n"
+            'print(f"Monkey patch {model.__class__.__name__} attention layer")'
+        ),
+        "use_multimodal_attention(Glm4vTextAttention, glm4v_attn_forward)",
+    ),
     uses=[use_mixed_batches, use_multimodal_attention, use_ulysses_attention],
     why="transformers-npu runs attention under Ulysses sequence parallelism and the vision towers of batches without "
     "images by itself, and is told to; nothing it holds is assigned. Upstream's transformers is patched as before.",
