@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from parity.figures import Half, Parity
 
+_MODULE = "test_models"
 _CASE = re.compile(r"test_(\w+)\[(\w+)-(\w+)-.*\]")
 _CPU, _FULL, _HALF = "on_cpu_outputs", "on_npu_fp32", "on_npu_half"
 
@@ -31,7 +32,7 @@ def parities(report: Path) -> dict[str, Parity]:
     """Return how far each model is from upstream's.
 
     Args:
-        report: what pytest wrote of `cases/test_models.py`, as JUnit's XML.
+        report: what pytest wrote of `cases/test_models.py`, and maybe of others, as JUnit's XML.
 
     Raises:
         Incomplete: a case failed, was skipped, or left no figure.
@@ -49,7 +50,8 @@ def _cases(report: Path) -> Iterator[_Case]:
         name = element.get("name", "")
         if bad := {"failure", "error", "skipped"} & {one.tag for one in element}:
             raise Incomplete(f"{name}: {bad.pop()}")
-        if case := _CASE.fullmatch(name):
+        is_model = element.get("classname", "").rpartition(".")[2] == _MODULE
+        if is_model and (case := _CASE.fullmatch(name)):
             measured = {one.attrib["name"]: float(one.attrib["value"]) for one in element.iter("property")}
             yield _Case(test=case[1], family=case[2], dtype=case[3], measured=measured)
 

@@ -106,9 +106,11 @@ def test_each_figure_stands_in_its_row_and_column(name: str) -> None:
     assert any(line.startswith("| 2.0 | `transformers@2` | 2 | 8 | ") for line in lines)
 
 
-def _report(folder: Path, cases: Mapping[str, str]) -> Path:
+def _report(folder: Path, cases: Mapping[str, str], module: str = "cases.test_models") -> Path:
     file = folder / "report.xml"
-    listed = "".join(f'<testcase name="{name}">{inside}</testcase>' for name, inside in cases.items())
+    listed = "".join(
+        f'<testcase classname="{module}" name="{name}">{inside}</testcase>' for name, inside in cases.items()
+    )
     file.write_text(f"<testsuites><testsuite>{listed}</testsuite></testsuites>", "utf-8")
     return file
 
@@ -148,6 +150,11 @@ def test_of_a_report_the_worst_of_each_kind_is_told(tmp_path: Path) -> None:
 def test_what_was_not_measured_is_no_figure(changed: dict[str, str], said: str, tmp_path: Path) -> None:
     with pytest.raises(Incomplete, match=said):
         parities(_report(tmp_path, {**MEASURED, **changed} if changed else {}))
+
+
+def test_cases_of_other_files_are_none_of_models(tmp_path: Path) -> None:
+    with pytest.raises(Incomplete, match="there is no case"):
+        parities(_report(tmp_path, MEASURED, "cases.test_moe"))
 
 
 def test_a_kind_of_case_that_is_gone_is_noticed(tmp_path: Path) -> None:
