@@ -17,6 +17,8 @@ from environments import Installations, Torch, Unavailable, cache_folder, torch_
 from environments.installing import install, place
 from environments.once import once
 
+# The cases of `tests/overlays/verl` that are for every stack, by the names there.
+PROCESSES = ("training at length", "cpu", "npu", "drivers", "drivers on a cluster", "engines", "audits", "sharded")
 # What verl and transformers import when models are trained, at versions that the pins before numpy 2 work with.
 # No wandb and no dashboard of ray: nothing here reports to them.
 REQUIREMENTS = (
@@ -89,19 +91,7 @@ class Stack:
     transformers: str
     requirements: tuple[str, ...]
     base: tuple[str, ...] = REQUIREMENTS
-    processes: tuple[str, ...] = (
-        *(
-            "training at length",
-            "cpu",
-            "npu",
-            "drivers",
-            "drivers on a cluster",
-            "engines",
-            "audits",
-            "sharded",
-            "images",
-        ),
-    )
+    processes: tuple[str, ...] = (*PROCESSES, "images")
     thorough: bool = True
     git_only: bool = False
 
@@ -186,6 +176,8 @@ STACKS = (
     Stack(
         verl="verl@796871d",
         transformers="transformers@8365f70",
+        # It has no forwards of its own for batches that mix images and text.
+        processes=PROCESSES,
         requirements=("tokenizers>=0.21,<0.22", "transformers>=4.55,<4.56", "tensordict>=0.8,!=0.9.0,<=0.9.1"),
         git_only=True,
     ),
