@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -30,6 +31,7 @@ _TEXT: dict[str, Any] = {
     "pad_token_id": 0,
 }
 _MROPE: dict[str, Any] = {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
+_SECTIONED: dict[str, Any] = {"rope_scaling": {"rope_type": "default", "mrope_section": [1, 1, 2]}}
 _INTERLEAVED: dict[str, Any] = {"head_dim": 8, "rope_scaling": {"rope_type": "default", "mrope_section": [2, 1, 1]}}
 _EXPERTS: dict[str, Any] = {
     "moe_intermediate_size": 24,
@@ -65,7 +67,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "qwen3_vl_moe": ("Qwen3VLMoe", {**_INTERLEAVED, **_EXPERTS}, _DEEPSTACK),
     "qwen3_5": ("Qwen3_5", _HYBRID, _POSITIONED),
     "qwen3_5_moe": ("Qwen3_5Moe", {**_HYBRID, **_SHARED}, _POSITIONED),
-    "glm4v": ("Glm4v", _MROPE, {**_MERGED, "image_size": 8}),
+    "glm4v": ("Glm4v", _SECTIONED, {**_MERGED, "image_size": 8}),
 }
 
 
@@ -84,7 +86,8 @@ def classes(family: str) -> tuple[type, type]:
 def model_of(family: str, attention: str = "sdpa") -> Any:
     """Return a tiny random model with its head; norms and biases are not at their starting values."""
     package = import_module(f"transformers.models.{family}.configuration_{family}")
-    prefix, text, vision = FAMILIES[family]
+    # Configurations change what they are made with.
+    prefix, text, vision = deepcopy(FAMILIES[family])
     config = getattr(package, f"{prefix}Config")(
         text_config={**_TEXT, **text}, vision_config={**_VISION, **vision}, **_TOKENS, attn_implementation=attention
     )

@@ -1,17 +1,18 @@
 """Linear attention over packed sequences, which begin without a state, and over several ranks."""
 
-from transformers.integrations.packed_linear_attention import separated_gated_delta
+from transformers.integrations.packed_linear_attention import separated_gated_delta, told_lengths
 from transformers.integrations.ulysses import ulysses_group
 
 from npu_overlays.markers import edited, upstream, wrapped
 
 
 @edited(
-    ("cache_params=past_key_values,", "cache_params=past_key_values, packed_lengths=kwargs.get('packed_lengths'),"),
+    ("cache_params=past_key_values,", "cache_params=past_key_values, **told_lengths(kwargs),"),
     targets=[
         "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5DecoderLayer.forward",
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeDecoderLayer.forward",
     ],
+    uses=[told_lengths],
     why="Linear attention is told where packed sequences begin, if a framework asked for that; otherwise unchanged.",
     since="5",
     until="5.10",

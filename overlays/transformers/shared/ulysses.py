@@ -1,7 +1,12 @@
 """Ulysses sequence parallelism for vision-language models: slicing, once images have become embeddings."""
 
 from transformers.integrations.packed_linear_attention import packed_lengths
-from transformers.integrations.ulysses import split_text_positions, ulysses_slice, ulysses_slice_marked
+from transformers.integrations.ulysses import (
+    split_text_positions,
+    ulysses_slice,
+    ulysses_slice_marked,
+    ulysses_slice_positions,
+)
 
 from npu_overlays.markers import edited, upstream, wrapped
 
@@ -30,7 +35,7 @@ def forward(
 ):
     if inputs_embeds is not None:
         # Token ids come sliced already; embeddings with images in them can only be sliced here.
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
     return upstream(
         self,
         input_ids=input_ids,
@@ -68,7 +73,7 @@ def forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
     return upstream(
         self,
         input_ids=input_ids,
@@ -88,7 +93,7 @@ def forward(
             "if inputs_embeds is None:\n"
             "    inputs_embeds = self.embed_tokens(input_ids)\n"
             "else:\n"
-            "    inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)\n"
+            "    inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)\n"
             "text_position_ids, position_ids = split_text_positions(position_ids)"
         ),
     ),
@@ -104,7 +109,7 @@ def forward(
         "cache_position=cache_position, text_position_ids=text_position_ids, **kwargs,",
     ),
     targets=["src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward"],
-    uses=[split_text_positions, ulysses_slice],
+    uses=[split_text_positions, ulysses_slice, ulysses_slice_positions],
     why="With a Ulysses group registered each rank computes its slice of the sequence. A fourth row of positions, the "
     "text's, which upstream fails on, tells attention where packed sequences begin; otherwise unchanged.",
     until="5",
@@ -146,7 +151,7 @@ def deepstack_forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
         if deepstack_visual_embeds is not None:
             deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
         visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
@@ -188,7 +193,7 @@ def deepstack_forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
         if deepstack_visual_embeds is not None:
             deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
         visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
@@ -230,7 +235,7 @@ def hybrid_forward(
     if lengths is not None:
         kwargs["packed_lengths"] = lengths
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice(position_ids, -1)
+        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
     return upstream(
         self,
         input_ids=input_ids,

@@ -177,10 +177,27 @@ def test_nothing_is_packed_in_several_rows_nor_where_something_is_padded_or_no_r
     assert packed.packed_lengths(row.expand(2, -1), None, sliced=False) is None
     assert packed.packed_lengths(row.expand(4, 2, -1), None, sliced=False) is None
     assert packed.packed_lengths(row.expand(3, 1, -1), None, sliced=False) is None
-    assert packed.packed_lengths(row, torch.ones(1, 4), sliced=False) is None
+    assert packed.packed_lengths(row, torch.tensor([[1, 1, 1, 0]]), sliced=False) is None
+    assert packed.packed_lengths(row, torch.ones(1, 4), sliced=False) == [2, 2]
     assert packed.packed_lengths(None, None, sliced=False) is None
     packed.separate_packed_sequences(separate=False)
     assert packed.packed_lengths(row, None, sliced=False) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "ulysses_group", lambda: "of several ranks")
+        assert packed.packed_lengths(row, None, sliced=False) == [2, 2]
+
+
+def test_a_layer_is_told_lengths_only_where_there_are_some() -> None:
+    assert packed.told_lengths({"use_cache": False}) == {}
+    assert packed.told_lengths({"use_cache": False, "packed_lengths": [1, 2]}) == {"packed_lengths": [1, 2]}
+
+
+def test_without_ranks_it_is_the_module_that_convolves_whatever_it_was_made_into() -> None:
+    net = _net(vision_language.model_of("qwen3_5"))
+    seen: list[int] = []
+    net.conv1d.register_forward_hook(lambda _module, given, _output: seen.append(given[0].shape[-1]))
+    packed.separated_gated_delta(net, torch.zeros(1, sum(LENGTHS), vision_language.HIDDEN), None, None, LENGTHS)
+    assert seen == LENGTHS
 
 
 def test_a_cache_is_refused() -> None:

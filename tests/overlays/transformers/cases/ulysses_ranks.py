@@ -283,7 +283,9 @@ def _check_heads(rank: int, ranks: int) -> None:
 
 
 def _check_refusals(ranks: int) -> None:
-    from transformers.integrations.ulysses import register_ulysses_group, ulysses_attention, ulysses_slice  # noqa: PLC0415
+    from transformers.integrations import ulysses  # noqa: PLC0415
+
+    register_ulysses_group, ulysses_attention = ulysses.register_ulysses_group, ulysses.ulysses_attention
 
     def attention(query: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         return query
@@ -305,7 +307,8 @@ def _check_refusals(ranks: int) -> None:
             "sinks",
             lambda: ulysses_attention(attention, q, q, q, None, 4, is_causal=True, position_ids=positions, s_aux=q),
         ),
-        (ValueError, "pad it", lambda: ulysses_slice(torch.zeros(1, ranks + 1), 1)),
+        (ValueError, "pad it", lambda: ulysses.ulysses_slice(torch.zeros(1, ranks + 1), 1)),
+        (ValueError, "position_ids", lambda: _vision_language_model()(inputs_embeds=torch.zeros(1, ranks, 32))),
     ]
     for error, message, call in calls:
         try:
@@ -315,6 +318,7 @@ def _check_refusals(ranks: int) -> None:
         else:
             raise AssertionError(f"no {error.__name__} about {message}")
     register_ulysses_group(None)
+    assert ulysses.ulysses_slice_positions(None) is None
 
 
 def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:

@@ -241,3 +241,16 @@ def test_fused_kernels_are_not_to_tell_where_sequences_begin_what_finds_that_by_
 
     monkeypatch.setattr(linear_attention, "_HOOK", "transformers.integrations.no_such_module")
     assert linear_attention.takes_boundaries(model)
+
+
+@pytest.mark.parametrize("family", HYBRID or [pytest.param("", marks=_NONE)])
+def test_text_models_are_told_too_where_rows_are_packed(family: str) -> None:
+    package = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    model_class = getattr(package, f"{vision_language.FAMILIES[family][0]}ForCausalLM")
+    model = model_class(vision_language.model_of(family).config.text_config)
+    told = importlib.import_module("transformers.integrations.packed_linear_attention")
+
+    monkey_patch.apply_monkey_patch(model, ulysses_sp_size=1, use_remove_padding=False)
+    assert not told._separate
+    monkey_patch.apply_monkey_patch(model, ulysses_sp_size=1, use_remove_padding=True)
+    assert told._separate

@@ -18,6 +18,8 @@ A training framework switches it on once::
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import signature
 from itertools import accumulate, pairwise
 from typing import Any
@@ -58,12 +60,17 @@ def packed_lengths(
 ) -> list[int] | None:
     """Return how long the sequences are that a row holds; None for one, and where nothing is to be separated.
 
+    With a Ulysses group registered that is so whether it was asked for or not: kernels are called here then.
+
     Args:
         position_ids: (batch, length), or four rows of that, of which the first is of the text.
-        attention_mask: None for what is packed, as for flash attention; others are padded, one sequence in each row.
+        attention_mask: None, or all 1, for what is packed, as for flash attention; others are padded, one sequence in
+            each row.
         sliced: whether, with a Ulysses group registered, positions are of this rank's slice.
     """
-    if not _separate or attention_mask is not None or position_ids is None or position_ids.shape[-2] != 1:
+    if not (_separate or ulysses_group()) or position_ids is None or position_ids.shape[-2] != 1:
+        return None
+    if attention_mask is not None and not bool((attention_mask == 1).all()):
         return None
     text, others = split_text_positions(position_ids)
     position_ids = others if text is None else text
@@ -74,6 +81,11 @@ def packed_lengths(
     bounds = [0, *(start for start in starts if start), whole.shape[-1]]
     lengths = [end - start for start, end in pairwise(bounds)]
     return lengths if len(lengths) > 1 else None
+
+
+def told_lengths(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a layer's options what linear attention is told, nothing where there is nothing to be told."""
+    return {name: options[name] for name in ("packed_lengths",) if name in options}
 
 
 def separated_gated_delta(
@@ -148,12 +160,15 @@ def _convolved(net: Any, mixed: torch.Tensor, weight: torch.Tensor, lengths: lis
             numbers = torch.tensor([numbers], dtype=torch.int32, device=mixed.device)
         found = net.causal_conv1d_fn(x=states, weight=weight, bias=None, activation=net.activation, seq_idx=numbers)
         return found.transpose(_LENGTH, _CHANNELS)
-    width = weight.shape[-1] - 1
     parts = states.split(lengths if lengths is not None else states.shape[-1], dim=-1)
-    convolved = [
-        F.conv1d(part, weight.unsqueeze(1), padding=width, groups=len(weight))[..., : part.shape[-1]] for part in parts
-    ]
+    convolve = net.conv1d if ulysses_group() is None else _convolution(weight)
+    convolved = [convolve(part)[..., : part.shape[-1]] for part in parts]
     return F.silu(torch.cat(convolved, dim=-1)).transpose(_LENGTH, _CHANNELS)
+
+
+def _convolution(weight: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return what convolves, as the module does with its weight, with this rank's share of it."""
+    return partial(F.conv1d, weight=weight.unsqueeze(1), padding=weight.shape[-1] - 1, groups=len(weight))
 
 
 def _delta_rule(

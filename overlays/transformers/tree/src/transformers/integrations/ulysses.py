@@ -35,6 +35,7 @@ SLICED_MODELS = (
 
 # Of models that read images: (rows, batch, length), the first row of the text, the others of time, height and width.
 _ROWS, _DIMENSIONS = 4, 3
+_POSITIONS_MISSING = "Ulysses sequence parallelism needs position_ids: pass them to the model's forward."
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
 _HEADS = 2
@@ -93,7 +94,7 @@ def ulysses_attention(
             query, key, value, attention_mask, query_length, is_causal=is_causal, position_ids=position_ids, **kwargs
         )
     if position_ids is None:
-        raise ValueError("Ulysses sequence parallelism needs position_ids: pass them to the model's forward.")
+        raise ValueError(_POSITIONS_MISSING)
     if kwargs.get("s_aux") is not None:
         raise NotImplementedError("Ulysses sequence parallelism does not split attention sinks (s_aux) over ranks.")
     ranks = dist.get_world_size(group)
@@ -123,6 +124,13 @@ def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
             f"a sequence of length {tensor.shape[dim]} cannot be split evenly over {ranks} ranks: pad it first"
         )
     return tensor.chunk(ranks, dim=dim)[dist.get_rank(group)].contiguous()
+
+
+def ulysses_slice_positions(position_ids: torch.Tensor | None) -> torch.Tensor | None:
+    """Return this rank's slice of positions, or these themselves with no group registered, which need not be there."""
+    if position_ids is None and ulysses_group() is not None:
+        raise ValueError(_POSITIONS_MISSING)
+    return ulysses_slice(position_ids, -1)
 
 
 def split_text_positions(position_ids: torch.Tensor | None) -> tuple[torch.Tensor | None, torch.Tensor | None]:

@@ -10,7 +10,7 @@ from verl.utils.npu.attention import (
     use_ulysses_attention,
 )
 from verl.utils.npu.images import use_mixed_batches, use_position_lookup
-from verl.utils.npu.linear_attention import use_separate_sequences
+from verl.utils.npu.linear_attention import separate_packed_sequences, use_separate_sequences
 
 from npu_overlays.markers import edited, replaced, upstream, wrapped
 
@@ -180,7 +180,7 @@ def apply_monkey_patch(): ...
 @edited(
     (
         "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
-        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)",
+        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)\nseparate_packed_sequences()",
     ),
     ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
     (
@@ -281,6 +281,7 @@ def apply_monkey_patch(): ...
         "use_position_lookup(Qwen3_5MoeVisionModel, fast_pos_embed_interpolate)",
     ),
     uses=[
+        separate_packed_sequences,
         use_mixed_batches,
         use_multimodal_attention,
         use_position_lookup,

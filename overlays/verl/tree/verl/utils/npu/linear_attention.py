@@ -16,16 +16,20 @@ _LAYER = "DecoderLayer"
 
 
 def use_separate_sequences(layer_class: Any, forward: Callable[..., Any]) -> None:
-    """Let a layer begin every packed sequence without a state.
+    """Let a layer begin every packed sequence without a state, which transformers may do by itself.
 
     Args:
         layer_class: of transformers, that verl has a forward for.
         forward: verl's, for a transformers that is not told.
     """
-    if _separates(layer_class.__name__):
-        importlib.import_module(_HOOK).separate_packed_sequences()
-    else:
+    if not _separates(layer_class.__name__):
         layer_class.forward = forward
+
+
+def separate_packed_sequences() -> None:
+    """Tell the installed transformers, where it can be told, that rows hold several sequences, whatever the model."""
+    if importlib.util.find_spec(_HOOK) is not None:
+        importlib.import_module(_HOOK).separate_packed_sequences()
 
 
 def takes_boundaries(model: Any) -> bool:
