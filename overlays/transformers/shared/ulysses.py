@@ -2,6 +2,7 @@
 
 from transformers.integrations.packed_linear_attention import packed_lengths
 from transformers.integrations.ulysses import (
+    refuse_slices,
     split_text_positions,
     ulysses_slice,
     ulysses_slice_marked,
@@ -246,3 +247,21 @@ def hybrid_forward(
         use_cache=use_cache,
         **kwargs,
     )
+
+
+@edited(
+    (
+        "apply_mask_to_padding_states(hidden_states, attention_mask)",
+        (
+            "apply_mask_to_padding_states(\n"
+            "    refuse_slices(hidden_states, 'the linear attention of Qwen3-Next'), attention_mask\n"
+            ")"
+        ),
+    ),
+    targets=["src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextGatedDeltaNet.forward"],
+    uses=[refuse_slices],
+    why="With a Ulysses group registered it is an error, where upstream begins anew in each rank's slice of a sequence "
+    "and computes something else; otherwise unchanged.",
+    since="4.57",
+)
+def refuse_to_begin_anew(): ...

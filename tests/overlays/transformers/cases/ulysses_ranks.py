@@ -144,6 +144,15 @@ def _hybrid() -> nn.Module:
     return model
 
 
+def _next() -> nn.Module:
+    """Return linear attention that is not split over ranks."""
+    from transformers.models.qwen3_next.configuration_qwen3_next import Qwen3NextConfig  # noqa: PLC0415
+    from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextGatedDeltaNet  # noqa: PLC0415
+
+    net: nn.Module = Qwen3NextGatedDeltaNet(Qwen3NextConfig(**_sizes()), 0)
+    return net
+
+
 Build = Callable[[], nn.Module]
 
 
@@ -310,6 +319,8 @@ def _check_refusals(ranks: int) -> None:
         (ValueError, "pad it", lambda: ulysses.ulysses_slice(torch.zeros(1, ranks + 1), 1)),
         (ValueError, "position_ids", lambda: _vision_language_model()(inputs_embeds=torch.zeros(1, ranks, 32))),
     ]
+    if find_spec("transformers.models.qwen3_next"):
+        calls.append((NotImplementedError, "linear attention of Qwen3-Next", lambda: _next()(torch.zeros(1, 2, 32))))
     for error, message, call in calls:
         try:
             call()

@@ -155,6 +155,13 @@ def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tenso
     return rows[mine[marks]]
 
 
+def refuse_slices(states: torch.Tensor, what: str) -> torch.Tensor:
+    """Return the states with no group registered; with one, say that a computation is not split over ranks."""
+    if ulysses_group() is not None:
+        raise NotImplementedError(f"Ulysses sequence parallelism does not split {what} over ranks.")
+    return states
+
+
 def ulysses_share(parameter: torch.Tensor) -> torch.Tensor:
     """Return this rank's share of a parameter that has an entry, or several, for each head, or all with no group."""
     group = ulysses_group()
