@@ -234,6 +234,7 @@ def test_attention_gets_the_requested_implementation() -> None:
     assert seen[name] == "flash_attention_2"
 
 
+# Linear attention is tried by itself: it has to be told.
 @pytest.mark.parametrize("family", [name for name in vision_language.families() if not name.startswith("qwen3_5")])
 def test_packed_sequences_of_models_that_read_images_are_attended_to_as_each_alone(family: str) -> None:
     model = vision_language.model_of(family).to(torch.bfloat16).to("npu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -99,10 +100,15 @@ def test_what_is_computed_again_for_gradients_is_told_too(family: str) -> None:
 def test_whatever_else_comes_is_upstreams(family: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = kind != "packed, and not told"
     inputs = {"padded": vision_language.padded("text"), "one sequence": _alone()[0]}.get(kind, _whole())
-    expected = vision_language.model_of(family)(**inputs).logits
-    monkeypatch.setattr(packed, "separated_gated_delta", lambda *_: pytest.fail("not upstream's"))
+    model = vision_language.model_of(family)
+    expected = model(**inputs).logits
+    # Where the model's own module has it from.
+    monkeypatch.setattr(sys.modules[type(model).__module__], "separated_gated_delta", lambda *_: pytest.fail("ours"))
     packed.separate_packed_sequences(separate=told)
-    assert torch.equal(vision_language.model_of(family)(**inputs).logits, expected)
+    assert torch.equal(model(**inputs).logits, expected)
+    packed.separate_packed_sequences()
+    with pytest.raises(pytest.fail.Exception, match="ours"):
+        model(**_whole())
 
 
 def _convolve(

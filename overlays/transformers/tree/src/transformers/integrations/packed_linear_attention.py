@@ -85,7 +85,7 @@ def packed_lengths(
 
 def told_lengths(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return of a layer's options what linear attention is told, nothing where there is nothing to be told."""
-    return {name: options[name] for name in ("packed_lengths",) if name in options}
+    return {"packed_lengths": options["packed_lengths"]} if "packed_lengths" in options else {}
 
 
 def separated_gated_delta(
