@@ -48,7 +48,7 @@ def temporaries(place: Path | None = None) -> Iterator[Path]:
         place: where, instead of the system's folder for temporary files.
     """
     before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
-    with scratch(place or Path(tempfile.gettempdir())) as folder:
+    with scratch(place or _usual()) as folder:
         tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
         try:
             yield folder
@@ -58,6 +58,13 @@ def temporaries(place: Path | None = None) -> Iterator[Path]:
                 del os.environ["TMPDIR"]
             else:
                 os.environ["TMPDIR"] = variable
+
+
+def _usual() -> Path:
+    """Return where tempfile would say that temporary files go, but for its try, whose file stays if it is killed."""
+    named = (os.environ.get(variable, "") for variable in ("TMPDIR", "TEMP", "TMP"))
+    usable = (place for place in (*named, "/tmp") if os.access(place, os.W_OK | os.X_OK))  # noqa: S108  # not a file
+    return Path(next(filter(os.path.isdir, usable), None) or tempfile.gettempdir()).absolute()
 
 
 def sweep(place: Path) -> None:

@@ -24,6 +24,22 @@ def test_a_folder_is_gone_afterwards(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+_FILES = """
+import os, sys; from npu_overlays.scratch import temporaries
+opened = []
+sys.addaudithook(lambda event, said: opened.append(said) if event == "open" and said[2] & os.O_CREAT else None)
+with temporaries() as folder:
+    print(folder.parent, opened)
+"""
+
+
+def test_no_file_is_tried_that_a_killed_process_would_leave(tmp_path: Path) -> None:
+    for there in ({"TMPDIR": str(tmp_path)}, {"TMPDIR": str(tmp_path / "absent"), "TEMP": str(tmp_path)}):
+        command = [sys.executable, "-c", _FILES]
+        done = subprocess.run(command, env=os.environ | there, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{tmp_path} []\n"
+
+
 def test_what_the_living_hold_is_kept_and_what_the_dead_left_is_swept(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
