@@ -5,6 +5,7 @@ It ends as soon as the process that started it is gone, however that ended, and 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import pickle
@@ -44,6 +45,7 @@ def main(descriptor: int, threshold: int) -> int:
         threshold: how seldom Python is to look for reference cycles.
     """
     gc.set_threshold(threshold)
+    atexit.register(gc.freeze)  # as in the process that started this
     crew: Connection[Word, bytes] = Connection(descriptor)
     try:
         with interruptible(), undisguised(), suppress(BrokenPipeError):  # nobody is left who could be told
