@@ -14,7 +14,7 @@ import os
 import re
 import sys
 
-from ..stores import open_store
+from ..stores import open_store, read_file
 from .compiled import HEADER, UNCHECKED, comparison
 
 TYPE_CHECKING = False
@@ -67,8 +67,7 @@ def _files(subject: Subject, seen: Survey, root: str) -> Iterator[tuple[str, str
 def _believed(source: str, compiled: str) -> int | None:
     """Return the flags of a file that Python takes without looking at the source's content; None for another."""
     try:
-        with open(compiled, "rb", buffering=0) as file:
-            header = file.read(HEADER)
+        header = read_file(compiled, HEADER)
         status = os.stat(source)
     except OSError:
         return None

@@ -75,7 +75,7 @@ class Subject:
         files = self.changes["files"] if self.changes else ()
         return {one["installed"]: one["before"] for one in files if one["installed"]}
 
-    @property
+    @cached_property
     def tops(self) -> tuple[str, ...]:
         """The top-level packages it ships, its summary included."""
         return tuple(sorted({path.partition("/")[0] for path in self.files if "/" in path}))

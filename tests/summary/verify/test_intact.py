@@ -87,6 +87,14 @@ def test_what_uninstalls_and_network_file_systems_leave_is_no_damage(site: Site)
     assert site.verify()["exit"] == 0
 
 
+def test_pipe_in_place_of_bytecode_is_not_waited_for(site: Site) -> None:
+    compile_all(site)
+    compiled = site.path(f"verl/__pycache__/trainer.{sys.implementation.cache_tag}.pyc")
+    compiled.unlink()
+    os.mkfifo(compiled)  # nobody will ever write to it
+    assert site.verify()["exit"] == 0
+
+
 @pytest.mark.slow
 def test_bytecode_folder_elsewhere_is_looked_into(site: Site, tmp_path: Path) -> None:
     elsewhere = str(tmp_path / "pyc")
