@@ -15,6 +15,8 @@ UPSTREAM = """\
 import os
 import sys
 from enum import Enum, auto
+import lib.one as one
+import lib.two as two
 
 LIMIT = 1
 TABLE = {"a": 1}
@@ -76,7 +78,13 @@ def test_where_an_addition_or_an_import_stands_makes_no_difference(old: str, new
         ("LIMIT = 1\nA = 1\nA += 1\nA *= 3\n", "LIMIT = 1\nA = 1\nA *= 3\nA += 1\n"),
         # The later import is what the name means; and one that stood at the end stood there for a reason.
         ("import sys\nfrom a import x\nfrom b import x\n", "import sys\nfrom b import x\nfrom a import x\n"),
-        ("import sys\n", "@import sys\n"),
+        ("import lib.two as two\n", "@import lib.two as two\n"),
+        # Modules may go by what was imported, or set, before them; Python's own do not.
+        ("import lib.one as one\nimport lib.two as two\n", "import lib.two as two\nimport lib.one as one\n"),
+        (
+            "import sys\nos.environ['A'] = ''\nfrom lib import c\n",
+            "import sys\nfrom lib import c\nos.environ['A'] = ''\n",
+        ),
         ("import sys\nNAMES = dir()\n", "import sys\n@NAMES = dir()\n"),
     ],
 )
@@ -91,6 +99,37 @@ def test_where_it_makes_a_difference_it_is_another_program(one: str, other: str)
 
     assert module(one) != module(other)
     assert not _same(module(one), module(other))
+
+
+REGISTRY = "RULES = []\n\ndef rule(f):\n    RULES.append(f)\n    return f\n\n"
+GENERAL, SPECIAL = "@rule\ndef general(x):\n    return True\n\n", "@rule\ndef special(x):\n    return x == 1\n\n"
+HARMLESS = "from functools import cache\n\n@cache\ndef f(): ...\n", "@cache\ndef g(): ...\n"
+FIELDS = "class Field: ...\n\nclass Model:\n    first = Field()\n", "    between = Field()\n", "    last = Field()\n"
+
+
+def test_what_registers_something_counts_by_its_place() -> None:
+    known = Module(PATH, f"{REGISTRY}{GENERAL}".encode()).definitions.keys()
+    one, other = f"{REGISTRY}{SPECIAL}{GENERAL}".encode(), f"{REGISTRY}{GENERAL}{SPECIAL}".encode()
+    assert not same_program(one, other, known)
+    upstream, new = HARMLESS
+    head, rest = upstream.split("\n\n")
+    known = Module(PATH, upstream.encode()).definitions.keys()
+    assert same_program(f"{upstream}{new}".encode(), f"{head}\n\n{new}{rest}".encode(), known)
+
+
+def test_values_that_a_class_calls_for_count_by_their_places() -> None:
+    first, between, last = FIELDS
+    known = Module(PATH, f"{first}{last}".encode()).definitions.keys()
+    assert not same_program(f"{first}{between}{last}".encode(), f"{first}{last}{between}".encode(), known)
+    plain = [text.replace("Field()", "1") for text in FIELDS]
+    assert same_program("".join(plain).encode(), "".join([plain[0], *plain[:0:-1]]).encode(), known)
+
+
+def test_an_import_on_a_condition_is_nothing_that_modules_go_by() -> None:
+    before, new = "try:\n    import x\nexcept ImportError:\n    x = None\n", "from lib import c\n"
+    known = Module(PATH, before.encode()).definitions.keys()
+    assert same_program(f"{before}{new}".encode(), f"{new}{before}".encode(), known)
+    assert not same_program(f"{before}x()\n{new}".encode(), f"{new}{before}x()\n".encode(), known)
 
 
 OVERLAY = """\

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
+from npu_overlays.refreshing.effects import acts, bound_within, names_read, touched
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name, stored_names
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -33,7 +35,9 @@ class _Item:
         free: whether it may stand anywhere, but for those it meets.
         binds: the names it binds.
         asks: the names it reads at once, not only when it is called.
-        acts: whether it is there for what it does to something else.
+        touches: the names it reads of what it may change: all, where it is there for what it does to something else.
+        loads: whether it runs a module that may go by what was done before; Python's own do not.
+        acts: whether what other modules find may be otherwise once it is done.
         field: whether it is a value of a class that may count its values in their order.
         lists: whether it asks what names there are.
     """
@@ -43,6 +47,8 @@ class _Item:
     free: bool
     binds: frozenset[str]
     asks: frozenset[str] = frozenset()
+    touches: frozenset[str] = frozenset()
+    loads: bool = False
     acts: bool = False
     field: bool = False
     lists: bool = False
@@ -50,17 +56,19 @@ class _Item:
     def meets(self, other: _Item) -> bool:
         """Return whether it matters which of the two stands first."""
         bound = self.binds & (other.binds | other.asks) or other.binds & self.asks
-        touched = (self.acts or other.acts) and self.asks & other.asks
+        touched = self.touches & other.asks or other.touches & self.asks
+        prepared = (self.acts and other.loads) or (other.acts and self.loads)
         listed = (self.lists and other.binds) or (other.lists and self.binds)
-        return bool(bound or touched or listed or (self.field and other.field))
+        return bool(bound or touched or prepared or listed or (self.field and other.field))
 
 
 def outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> Outline:
     """Return what the statements of a body come to.
 
-    What upstream's module does not define may stand anywhere, as an operation adds it where it has to; and its imports
-    may stand anywhere among those they stand among. But the order of two that bind or read one name counts, and of what
-    acts on something that the other reads; so does the order of the values of a class that may go by it.
+    What upstream's module does not define may stand anywhere, as an operation adds it where it has to, and so may an
+    import of one of Python's own modules. But the order of two that bind or read one name counts, and of what acts on
+    something that the other reads, as a decorator that registers does; so does the order of the values of a class that
+    may go by it, and whether another module is imported before or after something was done.
 
     Args:
         nodes: the statements.
@@ -79,49 +87,34 @@ def outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fie
         for first, second in combinations(range(len(items)), 2)
         if (items[first].free or items[second].free) and items[first].meets(items[second])
     ]
-    return list(_in_order(items)), sorted(item.text for item in items if item.free), sorted(pairs)
-
-
-def _in_order(items: Sequence[_Item]) -> Iterator[object]:
-    """Yield what stands in order; imports that only others stand between are one."""
-    imports: list[_Item] = []
-    for item in items:
-        if item.free:
-            continue
-        if item.said is None:
-            imports.append(item)
-            continue
-        if imports:
-            yield _sorted(imports)
-            imports = []
-        yield item.said
-    if imports:
-        yield _sorted(imports)
-
-
-def _sorted(imports: Sequence[_Item]) -> list[str]:
-    """Return imports by the names they bind; of two that bind one, the first comes first."""
-    return [one.text for one in sorted(imports, key=lambda one: sorted(one.binds))]
+    return (
+        [item.said for item in items if not item.free],
+        sorted(item.text for item in items if item.free),
+        sorted(pairs),
+    )
 
 
 def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Iterator[_Item]:
     if is_plain(node) and not parent:
         for name, text in imported(node):
-            yield _Item(text=text, said=None, free=name not in known, binds=frozenset([name]))
+            loads = text.split()[1].partition(".")[0] not in sys.stdlib_module_names
+            free = name not in known or not loads
+            yield _Item(text=text, said=text, free=free, binds=frozenset([name]), loads=loads)
         return
     names = list(names_of(node))
     free = bool(names) and not known & {f"{parent}{name}" for name in names}
     if isinstance(node, ast.ClassDef) and not free:
         yield _class(node, known, parent)
     elif not (parent and isinstance(node, ast.Pass)):  # which only holds a place
-        text, asked = ast.dump(node), frozenset(_names_read(node))
+        text, asked = ast.dump(node), frozenset(names_read(node))
         yield _Item(
             text=text,
             said=text,
             free=free,
-            binds=frozenset(name.partition(".")[0] for name in names) or frozenset(_bound_within(node)),
+            binds=frozenset(name.partition(".")[0] for name in names) or frozenset(bound_within(node)),
             asks=asked - _BUILTIN,
-            acts=_acts(node),
+            touches=frozenset(touched(node, within=parent)) - _BUILTIN,
+            acts=acts(node),
             field=fields and isinstance(node, _VALUES),
             lists=bool(asked & _LISTING),
         )
@@ -137,7 +130,7 @@ def _class(node: ast.ClassDef, known: Set[str], parent: str) -> _Item:
         said=(node.name, head, inner),
         free=False,
         binds=frozenset([node.name]),
-        asks=frozenset(_names_read(node)) - _BUILTIN,
+        asks=frozenset(names_read(node)) - _BUILTIN,
     )
 
 
@@ -162,35 +155,3 @@ def imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
         for alias in node.names:
             as_name = f" as {alias.asname}" if alias.asname else ""
             yield bound_name(node, alias), f"{source}import {alias.name}{as_name}"
-
-
-def _names_read(node: ast.AST) -> Iterator[str]:
-    """Yield the names that are read when a statement is reached: what functions do when they are called is left out."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield node.id
-    for name, value in ast.iter_fields(node):
-        if name == "body" and isinstance(node, (*FUNCTIONS, ast.Lambda)):
-            continue
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, ast.AST):
-                yield from _names_read(part)
-
-
-def _bound_within(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds which is neither a definition nor an assignment."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            yield part.id
-        elif isinstance(part, _NAMED):
-            yield part.name
-        elif isinstance(part, _IMPORTS):
-            yield from (bound_name(part, alias) for alias in part.names)
-
-
-def _acts(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Expr):
-        return not isinstance(node.value, ast.Constant)
-    if isinstance(node, _VALUES):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return not all(isinstance(one, ast.Name) for one in targets)
-    return not isinstance(node, (*_NAMED, *_IMPORTS))
