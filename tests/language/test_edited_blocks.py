@@ -355,3 +355,13 @@ def test_decorators_come_and_go() -> None:
     ):
         overlay = f"@edited({', '.join(map(repr, edits))}, why='w')\ndef f(): ...\n"
         check(before, overlay, "# edited: w\n" + after)
+
+
+JOINED = 'return ("a "\n        "b")\n'
+
+
+@pytest.mark.parametrize("replace", ['"c" if n else "d"', '"loss %f" % n', '"X".lower()'])
+def test_one_of_several_strings_that_are_joined_stays_a_string(replace: str) -> None:
+    what = f'`"b"` is one of several strings that Python joins, and `{replace}` is no string'
+    refuse(JOINED, f"{what}; let the find hold all of them", ('"b"', replace))
+    edit(JOINED, 'return ("a "\n        "c" "d")\n', ('"b"', '"c" "d"'))

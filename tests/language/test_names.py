@@ -314,6 +314,20 @@ def test_a_name_that_is_called_otherwise_inside_a_class_is_refused() -> None:
     )
 
 
+def test_what_upstream_binds_and_a_class_calls_otherwise_is_refused() -> None:
+    refused(
+        "__X = 3\nclass A:\n    def f(self): return 1\n    def g(self, __y): return __y\n",
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self): return upstream(self) + __X
+            @wrapped(why="w")
+            def g(self, __y): return upstream(self, __y)
+        """,
+        "4: `__X` is called otherwise inside a class, as in `A.f`; read it in an added function, outside of the class",
+    )
+
+
 def test_an_edit_may_bind_and_use_names_of_its_own() -> None:
     module = run(
         "def f(x): return x\ndef g(device): return 'cuda', device\ndef h(): return (lambda device: device)('cuda')\n",

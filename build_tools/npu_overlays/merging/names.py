@@ -76,8 +76,9 @@ class Merged:
         for scope in self._module.scopes.all:
             for load in scope.loads:
                 operation = self._operation(load)
-                if operation and load.name in {*added, *(one.name for one in operation.imports)}:
-                    yield from self._captured(scope, load, operation)
+                if operation:
+                    own = load.name in {*added, *(one.name for one in operation.imports)}
+                    yield from (self._captured if own else self._mangled)(scope, load, operation)
                 if operation and load.eager and load.name not in added:
                     yield from self._unbound(scope, load, operation)
                 other = brought.get(load.name)
@@ -115,6 +116,13 @@ class Merged:
                 what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
                 yield problem(operation, what, "give what is meant another name")
                 return
+
+    def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
+        """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
+        outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
+        if outer and self._module.scopes.bound(load.name):
+            what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
+            yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
     def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where what runs on import reads a name of the module's before it has one."""

@@ -27,7 +27,13 @@ def misreadings(before: Passage, after: Passage, made: list[Exchange]) -> Iterat
         yield "runs into the code beside one of its replacements", "put white space round the replacement"
         return
     for one in ordered:
-        yield from _misread(before, after, one, follow.place(one))
+        if _is_joined(before.layout, one) and any(token.kind != "string" for token in layout_of(one.text).tokens):
+            what = (
+                f"`{one.edit.find}` is one of several strings that Python joins, and `{one.edit.replace}` is no string"
+            )
+            yield what, "let the find hold all of them"
+        else:
+            yield from _misread(before, after, one, follow.place(one))
     yield from _reowned(before, after, follow)
 
 
@@ -85,6 +91,13 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
                 yield f"{what} stand inside a statement as `{one.edit.find}` does", "lengthen the find"
             if find.values and not _stands_in(before, new, find, one.first):
                 yield f"`{one.edit.find}` is only a part of a statement where it stands", "lengthen the find"
+
+
+def _is_joined(layout: Layout, one: Exchange) -> bool:
+    """Return whether a find is a string beside which another stands, with nothing between them."""
+    kinds = [token.kind for token in layout.tokens]
+    beside = [*kinds[max(one.first - 1, 0) : one.first], *kinds[one.behind : one.behind + 1]]
+    return "string" in beside and all(kind == "string" for kind in kinds[one.first : one.behind])
 
 
 def _torn(after: Passage, new: Fragment, place: int) -> bool:
