@@ -56,6 +56,12 @@ def test_whatever_patches_do_the_overlay_gives_it(team: Team, tmp_path: Path, fo
     assert given == expected
 
 
+def test_a_module_of_which_only_a_comment_is_otherwise_is_counted(team: Team) -> None:
+    team.put("core.patch", team.diff({CORE: FILES[CORE] + b"# The end.\n"}))
+    (found,) = team.imported("--as", "operations")["overlays"]
+    assert found["forms"]["operations"]["otherwise"] == [CORE]
+
+
 def test_patches_are_kept_with_their_names_and_reasons(team: Team) -> None:
     everything(team)
     (found,) = team.imported()["overlays"]

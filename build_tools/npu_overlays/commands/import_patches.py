@@ -196,8 +196,9 @@ def _proof_line(one: Migrated, kind: Kind) -> str:
         plural(number, _COUNTED[name]) if name in _COUNTED else f"{number} {name}"
         for name, number in one.counts.items()
     )
-    otherwise = f"; {plural(len(proven.otherwise), 'module')} with other comments or places" if proven.otherwise else ""
-    return f"the same program in each module, the same bytes elsewhere: {counted}{otherwise}"
+    otherwise = f"{plural(len(proven.otherwise), 'module')} with other comments or places" if proven.otherwise else ""
+    of_what = "; ".join(filter(None, [counted or "no operation", otherwise]))
+    return f"the same program in each module, the same bytes elsewhere: {of_what}"
 
 
 def _report_comparison(console: Console, comparison: Comparison, options: Options) -> None:

@@ -109,7 +109,8 @@ class Former:
                 bounds = f"see that Since and Until of {listing(bounded)} hold for the version that is pinned; "
                 fix = f"{bounds if bounded else ''}make smaller patches, or report this"
                 raise MergeError([Problem(where=path, what="would come out otherwise", fix=fix) for path in wrong])
-            otherwise = tuple(path for path in tree.changed if tree.after(path) != self._wanted.after(path))
+            touched = sorted({*tree.changed, *(one.path for one in self.edited)})
+            otherwise = tuple(path for path in touched if tree.after(path) != self._wanted.after(path))
             return Proven(otherwise=otherwise, unsound=_unsound(content, self._new))
 
     @property
