@@ -62,7 +62,7 @@ def _verify(options: Options, package: str) -> int:
     from .reports import show
     from .verify import verify
 
-    return show(verify(names=options.distribution or ()), as_json=options.json, package=package)
+    return show(verify(names=options.distribution or ()), as_json=options.format == "json", package=package)
 
 
 def _options(argv: list[str], package: str) -> Options:

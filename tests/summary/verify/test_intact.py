@@ -87,6 +87,11 @@ def test_what_uninstalls_and_network_file_systems_leave_is_no_damage(site: Site)
     assert site.verify()["exit"] == 0
 
 
+def test_the_format_of_the_summary_names_that_of_a_verification(site: Site) -> None:
+    done = site.python("-m", "verl_npu_summary", "--verify", "--format", "json")
+    assert (done.code, done.json()["status"]) == (0, "intact")
+
+
 def test_pipe_in_place_of_bytecode_is_not_waited_for(site: Site) -> None:
     compile_all(site)
     compiled = site.path(f"verl/__pycache__/trainer.{sys.implementation.cache_tag}.pyc")
