@@ -51,7 +51,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1: /p' Makefile | awk -F': ' '{ printf "%-24s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1 /p' Makefile | while read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
 
 wheels: $(VENV)/installed  ## build the default stack, npu-doctor and npu-recipes into wheels/, install them into a scratch environment, print the summary
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }

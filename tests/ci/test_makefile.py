@@ -48,6 +48,8 @@ def test_help_lists_every_target() -> None:
     done = make("help")
     listed = set(re.findall(r"^  make ([a-z-]+)  ", done.stdout, flags=re.MULTILINE))
     assert listed == set(phony.split()) == makefile_targets()
+    told = dict(line.split(maxsplit=2)[1:] for line in done.stdout.splitlines())
+    assert told == dict(re.findall(r"^([a-z-]+):.*?  ## (.*)", text, flags=re.MULTILINE))
 
 
 def test_refuses_a_named_python_that_is_not_supported(elsewhere: Path) -> None:

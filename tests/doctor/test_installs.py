@@ -99,6 +99,16 @@ def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> Non
     assert installs.constraints_name(stack.name) in said
 
 
+@pytest.mark.parametrize(
+    "stack", [one for one in VARIANTS if "triton" in one.absent and one.component("triton_ascend")], ids=names
+)
+def test_triton_ascend_is_installed_again_once_triton_took_its_files_along(stack: Stack) -> None:
+    *_, removal, again, _, _ = installs.commands(stack, KNOWLEDGE)
+    assert removal.startswith("pip uninstall -y triton")
+    assert again.startswith("pip install --force-reinstall --no-deps ")
+    assert "triton-ascend==" in again
+
+
 @pytest.mark.parametrize("stack", VARIANTS, ids=names)
 def test_commands_are_a_shell_script(stack: Stack, tmp_path: Path) -> None:
     script = tmp_path / "install.sh"

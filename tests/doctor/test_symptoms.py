@@ -589,3 +589,12 @@ def test_an_ill_machine_says_nothing_else_is_ill(machine: Machine) -> None:
     numpy_2(machine)
     broken = {(row.check, row.component) for row in machine.report(imports=True).rows if row.level != "matched"}
     assert broken == {("install.limits", "numpy"), ("install.requirements", "numpy for vllm-ascend")}
+
+
+@pytest.mark.parametrize(("version", "level"), [("2.2.0", "matched"), ("1.26.4", "broken")])
+def test_of_a_component_that_the_stack_names_the_stack_alone_says_what_will_do(
+    machine: Machine, version: str, level: str
+) -> None:
+    machine.install("numpy", version, {"numpy/__init__.py": ""})
+    rows = [row for row in machine.report("verl-0.9.1").rows if row.component == "numpy"]
+    assert [(row.check, row.level) for row in rows] == [("stack.pins", level)]

@@ -113,10 +113,14 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
 
 
 def limits(context: Context) -> Iterator[Row]:
-    """Yield whether packages keep within the limits that hold for every stack, as far as nothing lifts them."""
+    """Yield whether packages keep within the limits that hold for every stack, as far as nothing lifts them.
+
+    The stack that the machine is held against says by itself which versions of its own components it takes.
+    """
     for limit in context.settings["limits"]:
         found = context.version(limit["component"])
-        if not found or _is_lifted(context, limit.get("unless", {})):
+        stated = context.stack and context.stack.component(limit["component"])
+        if not found or stated or _is_lifted(context, limit.get("unless", {})):
             continue
         answer = versions.allows(limit["allow"], versions.public(found))
         level: Level = "unknown" if answer is None else "matched" if answer else "broken"

@@ -34,7 +34,7 @@ whatever was written there before, and what was found is run again: a command
 that then ends otherwise is refused.
 
 examples:
-  npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol.py
+  npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py
   npu-overlays bisect verl@d62da49 -- sh -c '! grep -rq print verl/utils/npu'
 """
 

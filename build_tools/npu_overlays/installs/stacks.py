@@ -197,6 +197,8 @@ def _removals(stack: Stack, catalogue: Catalogue) -> list[str]:
     """Return the commands that remove what must not be there; triton takes files of triton-ascend with it."""
     lines = [f"pip uninstall -y {' '.join(stack.absent)}"] if stack.absent else []
     ours = stack.component("triton_ascend")
-    if "triton" in stack.absent and ours is not None and ours.install == "index":
-        lines.append(f"pip install --force-reinstall --no-deps '{requirement(ours, catalogue)}'")
+    if "triton" in stack.absent and ours is not None:
+        own = f"pip install --no-deps '{requirement(ours, catalogue)}'" if ours.install == "index" else ""
+        again = own or next((one for one in ours.commands if one.startswith("pip install ")), "")
+        lines += [again.replace("pip install ", "pip install --force-reinstall ", 1)] if again else []
     return lines

@@ -159,6 +159,8 @@ def _status(measured: Measure, limit: Limit | None, least: int) -> Status:
     # The few steps that could be compared say nothing of the many at which the reference is zero and the run is not,
     # or is no number.
     left_out = measured.left_out.zero + measured.left_out.not_finite
+    if measured.left_out.zero and (measured.to_mean is None or measured.to_mean > limit.value):
+        return "not comparable"
     return "within" if measured.steps > left_out and measured.steps >= least else "not comparable"
 
 
@@ -190,7 +192,8 @@ def _notes(
     if measured.left_out.not_finite:
         yield f"{measured.left_out.not_finite} steps left out: the reference is NaN or infinite there"
     if measured.left_out.zero:
-        yield f"{measured.left_out.zero} steps left out: the reference is zero there and the run is not"
+        share = "" if measured.to_mean is None else f"; with them, error / mean is {measured.to_mean:.2%}"
+        yield f"{measured.left_out.zero} steps left out: the reference is zero there and the run is not{share}"
 
 
 def _within(steps: Steps, bounds: tuple[int | None, int | None]) -> int:

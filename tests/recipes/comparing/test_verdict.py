@@ -66,8 +66,21 @@ def test_few_steps_do_not_speak_for_many_at_which_the_reference_is_zero() -> Non
     sparse = run({REWARD: {**dict.fromkeys(STEPS, 0.0), STEPS[0]: 1.0}})
     found = judged([sparse], [run({REWARD: {**dict.fromkeys(STEPS, 1000.0), STEPS[0]: 1.0}})])
     assert (found.verdict, only(found).status) == ("unusable", "not comparable")
-    assert only(found).notes == ("9 steps left out: the reference is zero there and the run is not",)
+    (note,) = only(found).notes
+    assert note.startswith(
+        "9 steps left out: the reference is zero there and the run is not; with them, error / mean is 9"
+    )
     assert judged([sparse], [sparse]).verdict == "within"
+
+
+@pytest.mark.parametrize(("instead", "verdict"), [(0.9, "unusable"), (0.001, "within")])
+def test_a_run_that_has_something_where_the_reference_has_nothing_is_not_within(instead: float, verdict: str) -> None:
+    early = STEPS[: len(STEPS) * 4 // 10]
+    values = dict.fromkeys(STEPS, 0.5)
+    found = judged(
+        [run({REWARD: values | dict.fromkeys(early, 0.0)})], [run({REWARD: values | dict.fromkeys(early, instead)})]
+    )
+    assert found.verdict == verdict
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
