@@ -103,8 +103,9 @@ def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> Non
     "stack", [one for one in VARIANTS if "triton" in one.absent and one.component("triton_ascend")], ids=names
 )
 def test_triton_ascend_is_installed_again_once_triton_took_its_files_along(stack: Stack) -> None:
-    *_, removal, again, _, _ = installs.commands(stack, KNOWLEDGE)
-    assert removal.startswith("pip uninstall -y triton")
+    lines = installs.commands(stack, KNOWLEDGE)
+    (removal,) = (number for number, line in enumerate(lines) if line.startswith("pip uninstall -y"))
+    again = lines[removal + 1]
     assert again.startswith("pip install --force-reinstall --no-deps ")
     assert "triton-ascend==" in again
 
