@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from ..installed import normal_name
@@ -44,21 +43,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         what, cause = _instead(subject, found[0])
         yield subject.finding("companion replaced", what, cause, repairs=repairs)
     elif damaged := _damaged(found[0]):
-        what = f"what is to say that {subject.name} is not there, should it be uninstalled, is not what was installed"
+        what = f"its metadata, or what is to say that {subject.name} is not there, should it be uninstalled,"
+        what += " is not what was installed"
         yield subject.finding("companion damaged", what, "edited, or removed", paths=damaged, repairs=repairs)
 
 
 def _damaged(companion: Dist) -> list[str]:
-    """Return the modules of a companion that are missing or differ from its RECORD."""
-    listed = {path: digest for path, digest in companion.record.items() if "/" not in path and path.endswith(".py")}
-    return [path for path, digest in listed.items() if _digest(companion, path) != digest]
+    """Return the metadata and modules of a companion that are missing, unreadable or differ from its RECORD."""
+    listed = (path for path in companion.record if path.startswith(f"{companion.info}/") or _is_module(path))
+    return list(dict.fromkeys([*companion.unusable, *companion.differing(listed)]))
 
 
-def _digest(companion: Dist, path: str) -> str:
-    try:
-        return hashlib.sha256(companion.store.read(path)).hexdigest()
-    except OSError:
-        return ""
+def _is_module(path: str) -> bool:
+    return "/" not in path and path.endswith(".py")
 
 
 def twice(subject: Subject, otherwise: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -89,6 +90,23 @@ class Dist:
         lines = (line.strip() for line in self._text("installed-files.txt").splitlines())
         return {os.path.normpath(f"{self.info}/{line}").replace(os.sep, "/"): "" for line in lines if line}
 
+    @cached_property
+    def unusable(self) -> tuple[str, ...]:
+        """Those of METADATA and RECORD without which installers refuse to replace it: missing, cut short or no text."""
+        if not self.info.endswith(".dist-info"):
+            return ()
+        metadata, record = f"{self.info}/METADATA", f"{self.info}/RECORD"
+        named = {"Name", "Version"} <= dict(self._fields("METADATA")).keys()
+        usable = {metadata: named, record: metadata in self.record}
+        return tuple(path for path, good in usable.items() if not (good and self._is_text(path)))
+
+    def _is_text(self, path: str) -> bool:
+        try:
+            self.store.read(path).decode()
+        except (OSError, ValueError):
+            return False
+        return True
+
     def claims(self, roots: Iterable[str]) -> dict[str, str]:
         """Return the files it claims whose paths begin like one of these; quick for the many that claim none."""
         text = self._text("RECORD") or self._text("installed-files.txt")
@@ -96,6 +114,16 @@ class Dist:
         if not any(root in text for root in wanted):
             return {}
         return {path: digest for path, digest in self.record.items() if path.startswith(wanted)}
+
+    def differing(self, paths: Iterable[str]) -> list[str]:
+        """Return those of these files that are missing or differ from its RECORD, where that gives a digest."""
+        return [path for path in paths if self.record[path] and self._digest(path) != self.record[path]]
+
+    def _digest(self, path: str) -> str:
+        try:
+            return hashlib.sha256(self.store.read(path)).hexdigest()
+        except OSError:
+            return ""
 
     def _fields(self, *names: str) -> list[tuple[str, str]]:
         """Return the fields of a metadata file, up to its first empty line."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from ..installed import normal_name
 from .companions import twice
 
@@ -81,12 +79,4 @@ def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
 
 def _differing(own: Dist) -> list[str]:
     """Return the files of a metadata folder that are not those its RECORD lists."""
-    listed = {path: digest for path, digest in own.record.items() if digest and path.startswith(f"{own.info}/")}
-    return [path for path, digest in listed.items() if _sha256(own, path) != digest]
-
-
-def _sha256(own: Dist, path: str) -> str:
-    try:
-        return hashlib.sha256(own.store.read(path)).hexdigest()
-    except OSError:
-        return ""
+    return own.differing(path for path in own.record if path.startswith(f"{own.info}/"))

@@ -458,6 +458,23 @@ DAMAGES = [
         says=("what is to say that transformers-npu is not there", "edited, or removed"),
         repaired_by=False,
     ),
+    Damage(
+        name="METADATA of the companion emptied",
+        do=_in_info("transformers", "METADATA", lambda _: b""),
+        kinds={"companion damaged"},
+        says=("dist-info/METADATA", "its metadata"),
+    ),
+    Damage(
+        name="METADATA of the companion edited",
+        do=_in_info("transformers", "METADATA", lambda old: old.replace(b"Summary: ", b"Summary: x")),
+        kinds={"companion damaged"},
+    ),
+    Damage(
+        name="RECORD of the companion removed",
+        do=_in_info("transformers", "RECORD", None),
+        kinds={"companion damaged"},
+        says=("dist-info/RECORD",),
+    ),
     Damage(name="two companions", do=_companion_twice, kinds={"companion twice"}),
     Damage(
         name="paired distribution removed",
@@ -468,7 +485,7 @@ DAMAGES = [
     Damage(
         name="paired distribution of another build",
         do=_all(_other_build("transformers_npu"), _other_build("transformers")),
-        kinds={"pair of another build", "modified", "metadata damaged"},
+        kinds={"pair of another build", "modified", "metadata damaged", "companion damaged"},
         says=("installed is 4.5.6+npu.2", "revision 2)"),
         repaired_by=False,
     ),
