@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     name = normal_name(subject.changes["companion"] if subject.changes else subject.place.project)
     found = [one for one in subject.dists if one.key == name]
     beside = {one.info for one in found if one.store.root == found[0].store.root}
-    repairs = subject.installer.companion(name)
+    repairs = (*(subject.freed(found[0]) if found else ()), *subject.installer.companion(name))
     if not found:
         what = f"no {name} {subject.version} (which holds none of its files, by design) is installed"
         cause = f"installed with --no-deps, or {name} was uninstalled; packages that require {name} will not work"

@@ -60,10 +60,11 @@ def _several_metadata(subject: Subject) -> Finding:
 
 def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
     """Yield what is wrong with the one metadata folder there is."""
+    repairs = (*subject.freed(own), *subject.installer.reinstall())
     if own.version != subject.version:
         what = f"the metadata says {own.version}, the files are of {subject.version}"
         cause = "an upgrade was interrupted, or the files were copied from another build"
-        yield subject.finding("registered as another build", what, cause)
+        yield subject.finding("registered as another build", what, cause, repairs=repairs)
         return
     unlisted = sorted(subject.files.keys() - own.record.keys())
     if not own.record:
@@ -74,7 +75,8 @@ def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
     else:
         what, paths = "files in the metadata folder are missing or differ from RECORD", _differing(own)
     if paths:
-        yield subject.finding("metadata damaged", what, "edited, or the installation was interrupted", paths=paths)
+        cause = "edited, or the installation was interrupted"
+        yield subject.finding("metadata damaged", what, cause, paths=paths, repairs=repairs)
 
 
 def _differing(own: Dist) -> list[str]:

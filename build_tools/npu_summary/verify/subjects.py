@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -89,6 +90,10 @@ class Subject:
     def roots(self) -> tuple[str, ...]:
         """What it ships begins with one of these: folders, with a slash, and files."""
         return (*(f"{top}/" for top in self.tops), *self.modules)
+
+    def freed(self, dist: Dist) -> tuple[Repair, ...]:
+        """Return what makes way for an installer, which would refuse to replace metadata that it cannot read."""
+        return self.installer.remove([os.path.join(dist.store.root, dist.info)]) if dist.unusable else ()
 
     def finding(  # noqa: PLR0913  # the fields of a finding
         self,

@@ -128,6 +128,21 @@ def test_command_names_the_file_with_a_space(site: Site) -> None:
     assert shlex.split(command) == ["rm", "-rf", str(site.path("verl/my file.py"))]
 
 
+@pytest.mark.parametrize("name", ["verl_npu", "transformers"])
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("RECORD", None), ("RECORD", b""), ("RECORD", b"\0\xff\xfe"), ("METADATA", None), ("METADATA", b"\xff\n")],
+)
+def test_metadata_that_installers_cannot_read_is_removed_first(
+    site: Site, name: str, file: str, content: bytes | None
+) -> None:
+    info = site.info(name)
+    (info / file).unlink() if content is None else (info / file).write_bytes(content)
+    first, *rest = look(site).commands()
+    assert shlex.split(first) == ["rm", "-rf", str(info)]
+    assert all(" install " in command for command in rest)
+
+
 def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
     for number in range(15):
         site.write(f"verl/n{number:02}.py", b"")

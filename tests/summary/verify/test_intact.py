@@ -187,6 +187,12 @@ def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) 
     inside.uninstall("transformers")
     assert kinds() == {"companion missing", "missing"}
     repair()
+    # pip refuses to replace what has no RECORD.
+    for name in ("transformers", "verl_npu"):
+        (record,) = venv.folder.glob(f"lib/python*/site-packages/{name}-*.dist-info/RECORD")
+        record.unlink()
+    assert kinds() == {"companion damaged", "metadata damaged"}
+    repair()
 
 
 def test_copy_of_a_venv_folder_is_its_own_subject(patched: Patched, tmp_path: Path) -> None:
