@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         "incumbent plugin",
         "startup hook",
         "overwritten",
+        "interrupted uninstall",
         "companion missing",
         "companion replaced",
         "companion twice",

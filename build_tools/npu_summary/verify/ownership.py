@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .subjects import Subject
 
+_MOVED = "~"  # what pip's name for a folder begins with that it is about to delete
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Yield every other distribution that claims files of ours, and what is wrong with our metadata."""
@@ -30,7 +32,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
     shared = sorted(other.claims(subject.roots).keys() & subject.files.keys())
-    if shared:
+    if shared and other.info.startswith(_MOVED):
+        what = f"{other.info} claims {len(shared)} of our files, and no installer ends it"
+        cause = "pip moves what it uninstalls to such a name, and was interrupted"
+        repairs = subject.installer.remove([other.info])
+        yield subject.finding("interrupted uninstall", what, cause, paths=[f"{other.info}/"], repairs=repairs)
+    elif shared:
         yield subject.finding(
             "overwritten",
             f"{other.name} {other.version} claims {len(shared)} of our files; uninstalling it deletes them",

@@ -240,6 +240,11 @@ def _twice(site: Site) -> None:
     shutil.copytree(info, info.with_name("verl_npu-0.5.0.dist-info"))
 
 
+def _interrupted_uninstall(site: Site) -> None:
+    info = site.info("verl_npu")
+    shutil.copytree(info, info.with_name("~" + info.name[1:]))
+
+
 def _companion_twice(site: Site) -> None:
     info = site.info("transformers")
     shutil.copytree(info, info.with_name("transformers-4.40.0.dist-info"))
@@ -474,6 +479,12 @@ DAMAGES = [
         do=_in_info("transformers", "RECORD", None),
         kinds={"companion damaged"},
         says=("dist-info/RECORD",),
+    ),
+    Damage(
+        name="uninstall interrupted",
+        do=_interrupted_uninstall,
+        kinds={"interrupted uninstall"},
+        says=("~erl_npu-", "rm -rf"),
     ),
     Damage(name="two companions", do=_companion_twice, kinds={"companion twice"}),
     Damage(
