@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _REMOVE, _UNINSTALL, _COMPANION, _WHEEL = range(4)
+_PLAIN = {chr(byte) for byte in range(ord(" "), ord("~") + 1)} - {"'", "\\"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class Installer:
         if self._zipped:
             return self.reinstall()
         absolute = [os.path.join(self.root, path) for path in paths]
-        return tuple(Repair(rank=_REMOVE, command=f"rm -rf {shlex.quote(path)}") for path in absolute)
+        return tuple(Repair(rank=_REMOVE, command=f"rm -rf {_quoted(path)}") for path in absolute)
 
     @property
     def targeted(self) -> bool:
@@ -90,14 +91,26 @@ class Installer:
     def _place(self) -> str:
         """Return the option that makes an installer put things into the root."""
         if self.targeted:
-            return f" --upgrade --target {shlex.quote(self.root)}"
+            return f" --upgrade --target {_quoted(self.root)}"
         return "" if _is_own(self.root) else " --user"
 
     def _tool(self, action: str) -> str:
-        python = shlex.quote(sys.executable or "python")
+        python = _quoted(sys.executable or "python")
         if self.tool == "uv":
             return f"uv pip {action} --python {python}"
         return f"{python} -m pip {action}{' --yes' if action == 'uninstall' else ''}"
+
+
+def _quoted(text: str) -> str:
+    """Return a word of a shell command that a terminal can print; bash and newer sh know `$'...'`."""
+    if text.isprintable():
+        return shlex.quote(text)
+    return f"$'{''.join(map(_octal, os.fsencode(text)))}'"
+
+
+def _octal(byte: int) -> str:
+    """Return a byte as it stands in `$'...'`."""
+    return chr(byte) if chr(byte) in _PLAIN else f"\\{byte:03o}"
 
 
 def _is_own(root: str) -> bool:

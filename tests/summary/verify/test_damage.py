@@ -143,6 +143,19 @@ def test_metadata_that_installers_cannot_read_is_removed_first(
     assert all(" install " in command for command in rest)
 
 
+@pytest.mark.parametrize("name", [b"a\x1b[2Jb'c\\.py", b"x\nerror: y.py", b"\xff\xfe.py"])
+def test_names_that_no_terminal_should_see_are_escaped_and_removed(site: Site, name: bytes) -> None:
+    added = site.path("verl") / os.fsdecode(name)
+    added.touch()
+    report = look(site)
+    assert all(line.isprintable() for line in report.to_text().split("\n"))
+    (command,) = report.commands()
+    assert command.isprintable()
+    done = site.patched.environment.run("bash", "-c", command)
+    assert (done.code, added.exists()) == (0, False)
+    assert look(site).status == "intact"
+
+
 def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
     for number in range(15):
         site.write(f"verl/n{number:02}.py", b"")
