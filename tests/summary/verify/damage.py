@@ -245,6 +245,10 @@ def _interrupted_uninstall(site: Site) -> None:
     shutil.copytree(info, info.with_name("~" + info.name[1:]))
 
 
+def _entry_points_added(site: Site) -> None:
+    (site.info("verl_npu") / "entry_points.txt").write_bytes(b"[x]\na = b:c\n")
+
+
 def _companion_twice(site: Site) -> None:
     info = site.info("transformers")
     shutil.copytree(info, info.with_name("transformers-4.40.0.dist-info"))
@@ -524,6 +528,12 @@ DAMAGES = [
         name="bill edited",
         do=_in_info("verl_npu", "sboms/verl-npu.cdx.json", lambda old: old.replace(b"1.6", b"1.5")),
         kinds={"metadata damaged"},
+    ),
+    Damage(
+        name="entry points added",
+        do=_entry_points_added,
+        kinds={"metadata damaged"},
+        says=("entry_points.txt",),
     ),
     Damage(name="METADATA removed", do=_in_info("verl_npu", "METADATA", None), kinds={"metadata damaged"}),
     Damage(name="manifest removed", do=_remove("verl_npu_summary/manifest.json"), kinds={"manifest damaged"}),
