@@ -70,6 +70,8 @@ def test_text_and_steps(sample: Sample) -> None:
         (["--range", "v1"], "`v1` is no range"),
         (["--range", "a...b"], "`a...b` is no range"),
         (["--range", "..nowhere"], "nowhere: not found in "),
+        # Git's own words, which tell a name that is not there from a host that is not reached.
+        (["--range", "..nowhere"], "; fatal: couldn't find remote ref nowhere"),
         (["--range", "..main", "--step", "0"], "counts from 1, not 0"),
     ],
 )

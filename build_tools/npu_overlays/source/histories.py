@@ -54,15 +54,15 @@ def history(
         check(cache, folder.parent)
         with caching.exclusive(cache, f"{pin.project}-history", progress):
             _init(cache, folder)
-            found = {one: _found(folder, one, urls, progress) for one in dict.fromkeys(revisions)}
+            refused: dict[str, str] = {}
+            found = {one: _found(folder, one, urls, progress, refused) for one in dict.fromkeys(revisions)}
     missing = [one for one, commit in found.items() if not commit]
     if missing:
+        places = ", ".join(map(proc.without_credentials, urls))
+        said = "".join(f"; {git_said}" for git_said in dict.fromkeys(refused.values()))
         fix = "name a tag, a branch or a commit id that the repository has"
-        problems = [
-            Problem(where=one, what=f"not found in {', '.join(map(proc.without_credentials, urls))}", fix=fix)
-            for one in missing
-        ]
-        raise SourceError(problems)
+        fix += f"; where git reaches none, --upstream {pin.project}=PATH with a clone" if said else ""
+        raise SourceError(Problem(where=one, what=f"not found in {places}{said}", fix=fix) for one in missing)
     return folder, found
 
 
@@ -75,21 +75,24 @@ def _init(cache: Path, folder: Path) -> None:
         caching.publish(cache, made, folder)
 
 
-def _found(folder: Path, revision: str, urls: list[str], progress: Progress) -> str:
-    """Return the commit that a revision names, fetched where it is not there; a name may mean another one each day."""
+def _found(folder: Path, revision: str, urls: list[str], progress: Progress, refused: dict[str, str]) -> str:
+    """Return the commit that a revision names, fetched where it is not there; a name may mean another one each day.
+
+    What git says where it fetches nothing goes into `refused`, by the repository and what was asked for.
+    """
     if _ID.fullmatch(revision) and (commit := _resolved(folder, revision)):
         return commit
     for url in urls:
         # Servers give out names and whole ids; a short id is part of what leads to the newest commit, if anything.
         for wanted in (revision, "HEAD") if _ID.fullmatch(revision) else (revision,):
-            if _fetched(folder, url, wanted, progress):
+            if _fetched(folder, url, wanted, progress, refused):
                 named = f"{_KEPT}{_plain(wanted)}" if wanted == revision else revision
                 if commit := _resolved(folder, named):
                     return commit
     return ""
 
 
-def _fetched(folder: Path, url: str, wanted: str, progress: Progress) -> bool:
+def _fetched(folder: Path, url: str, wanted: str, progress: Progress, refused: dict[str, str]) -> bool:
     shown = proc.without_credentials(url)
     progress(f"fetching the history of {wanted} from {shown}")
     options = ("--progress", "--force", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
@@ -103,7 +106,8 @@ def _fetched(folder: Path, url: str, wanted: str, progress: Progress) -> bool:
             heard=lambda line, _: progress(f"{shown}: {line}"),
         )
     except proc.ProcessError as error:
-        progress(f"{shown}: {headline(error.output)}")
+        refused[f"{url} {wanted}"] = headline(error.output)
+        progress(f"{shown}: {refused[f'{url} {wanted}']}")
         return False
     return True
 
