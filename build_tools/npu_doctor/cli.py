@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 
 from npu_doctor.arguments import parse
 from npu_doctor.jsonfiles import DataError
@@ -28,6 +30,13 @@ def main(argv: list[str]) -> int:
         return show(_report(options), as_json=options.json, package=_PACKAGE)
     except DataError as error:
         stream.warn(f"error: {error}", package=_PACKAGE)
+        return UNTOLD
+    except ModuleNotFoundError as error:
+        # All that it requires, and what --no-deps leaves out.
+        if (error.name or "").partition(".")[0] != "packaging":
+            raise
+        fix = f"{shlex.quote(sys.executable)} -m pip install 'packaging>=22'"
+        stream.warn(f"error: packaging, which npu-doctor requires, is not installed; {fix}", package=_PACKAGE)
         return UNTOLD
 
 

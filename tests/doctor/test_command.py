@@ -66,6 +66,18 @@ def test_a_machine_without_anything_is_told_what_the_stack_needs(site: Path, pyt
     assert "exit 1" in done.stdout
 
 
+def test_what_it_requires_and_is_not_there_is_named(site: Path, python: str, tmp_path: Path) -> None:
+    for package in ("npu_doctor", "npu_summary"):
+        shutil.copytree(site / package, tmp_path / "site" / package)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{PROGRAM}"
+    done = subprocess.run(
+        [python, "-I", "-S", "-c", program, "--no-import"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("npu_doctor: error: packaging, which npu-doctor requires, is not installed; ")
+    assert done.stderr.endswith("-m pip install 'packaging>=22'\n")
+
+
 def test_json_is_json_in_any_locale(site: Path, python: str, tmp_path: Path) -> None:
     done = run(python, site, tmp_path, "--json", "--deterministic", "--no-import", HCCL_CONNECT_TIMEOUT="größe")
     value = json.loads(done.stdout)
