@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import platform
 import shutil
 import subprocess
 import sys
+from email.parser import BytesHeaderParser
 from pathlib import Path
+from zipfile import ZipFile
+
+from packaging.specifiers import SpecifierSet
 
 from try_wheels import built, run
 
@@ -35,6 +40,9 @@ def main() -> int:
         listed = built(options.out, [])
         wheels = [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
         ours = [sorted(Path(options.out).glob(f"npu_{name}-*.whl"))[-1] for name in ("doctor", "recipes")]
+        if problems := unfit([*wheels, *ours]):
+            sys.stderr.write("".join(f"try_training: error: {problem}\n" for problem in problems))
+            return 2
         install(options.environment, [*wheels, *ours])
         arguments = options.arguments or ["smoke-grpo"]
         if options.fresh:
@@ -43,6 +51,19 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         return error.returncode
     return 0
+
+
+def unfit(wheels: list[Path], python: str = platform.python_version()) -> list[str]:
+    """Return which wheels are for no such Python, and what to do; pip says it only once torch has been fetched."""
+    problems = []
+    for wheel in wheels:
+        with ZipFile(wheel) as archive:
+            (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+            wanted = BytesHeaderParser().parsebytes(archive.read(name))["Requires-Python"] or ""
+        if python not in SpecifierSet(wanted):
+            fix = "begin anew with another: make clean, make wheels train PYTHON=python3.12"
+            problems.append(f"{wheel.name} is for Python {wanted}, and this is {python}; {fix}")
+    return problems
 
 
 def install(environment: Path, wheels: list[Path]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -75,3 +77,23 @@ def test_two_overlays_of_one_project_are_not_installed_together(sample: Sample) 
     assert done.code == 2
     assert f"{sample.lib_name} and {sample.lib_name} would both install lib" in done.err
     assert not (sample.folder / "trial").exists()
+
+
+def test_a_python_that_a_wheel_is_not_for_is_named_before_anything_is_fetched(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "build_tools", tmp_path / "tools", ignore=shutil.ignore_patterns("npu_*", "__pycache__"))
+    wheel = tmp_path / "verl-1-py3-none-any.whl"
+    with ZipFile(wheel, "w") as archive:
+        archive.writestr("verl-1.dist-info/METADATA", "Name: verl\nVersion: 1\nRequires-Python: <3.13,>=3.10\n\n")
+    program = "import sys, pathlib, try_training; print(try_training.unfit([pathlib.Path(sys.argv[1])], sys.argv[2]))"
+    told = []
+    for python in ("3.12.7", "3.13.0"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, wheel, python],
+            cwd=tmp_path / "tools",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.append(done.stdout)
+    assert told[0] == "[]\n"
+    assert "verl-1-py3-none-any.whl is for Python <3.13,>=3.10, and this is 3.13.0; begin anew" in told[1]
