@@ -5,6 +5,8 @@ from __future__ import annotations
 import string
 from pathlib import Path
 
+from npu_recipes.errors import Problem, RecipeError
+
 # Of a Qwen's tokenizer verl wants the token that ends a turn, and one for the end of a line.
 PADDING, END, START = SPECIAL = ("<|endoftext|>", "<|im_end|>", "<|im_start|>")
 # Everything a keyboard has; byte pairs are written with the first two for a blank and for the end of a line.
@@ -16,9 +18,17 @@ TEMPLATE = (
 
 
 def write_model(folder: Path, *, seed: int = 0) -> None:
-    """Write a model with random weights, and its tokenizer, as transformers reads them."""
-    import torch  # noqa: PLC0415  # only where something is trained
-    from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer, logging  # noqa: PLC0415  # likewise
+    """Write a model with random weights, and its tokenizer, as transformers reads them.
+
+    Raises:
+        RecipeError: torch or transformers cannot be imported.
+    """
+    try:
+        import torch  # noqa: PLC0415  # only where something is trained
+        from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer, logging  # noqa: PLC0415  # likewise
+    except ImportError as error:
+        what, fix = f"cannot be imported: {error}", "install verl-npu, which brings it, or torch and transformers alone"
+        raise RecipeError(Problem(where=error.name or "torch", what=what, fix=fix)) from error
 
     # There is one file to write.
     logging.disable_progress_bar()

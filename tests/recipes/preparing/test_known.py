@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -121,3 +123,15 @@ def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("answer", "reward"), [("", 0), ("123abc", 0.25), ("0" * 12, 1)])
 def test_the_reward_is_the_share_of_digits(answer: str, reward: float) -> None:
     assert digits.compute_score("", answer, "12", extra_info={}) == reward
+
+
+@pytest.mark.parametrize("absent", ["torch", "transformers"])
+def test_what_makes_the_tiny_model_and_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, absent: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(RecipeError, match=rf"{absent}: cannot be imported.*\n +fix: install verl-npu, ") as raised:
+        prepare("smoke-sft", tmp_path, source="")
+    assert raised.value.exit_code == 2
+    assert not list(tmp_path.iterdir())
