@@ -251,6 +251,18 @@ def test_only_what_is_there_can_be_yanked(shop: Shop) -> None:
     assert "the index has no such project" in done.err
 
 
+def test_what_is_yanked_and_what_is_not_any_more_is_said(shop: Shop) -> None:
+    shop.wheel("app", "1.0")
+    shop.wheel("app", "2.0")
+    shop.indexed()
+    done = shop.index("--yank", "App==1.0", "--yank", "app==2.0", "--reason", "slow")
+    assert (done.code, done.out.splitlines()[-2:]) == (0, ["  app==1.0 is yanked: slow", "  app==2.0 is yanked: slow"])
+    done = shop.index("--unyank", "app==1.0")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "  app==1.0 is not yanked")
+    told = shop.indexed("--yank", "app==1.0", "--reason", "broken", "--unyank", "app==2.0")
+    assert (told["yanked"], told["unyanked"]) == ({"app==1.0": "broken"}, ["app==2.0"])
+
+
 def test_writers_at_once_lose_nothing(shop: Shop, tmp_path: Path) -> None:
     folders = [tmp_path / f"from-{number}" for number in range(6)]
     for number, folder in enumerate(folders):

@@ -118,6 +118,8 @@ def _run(options: Options, console: Console) -> int:
         console.notice(f"{name}: listed, but not there any more; it was taken off the list")
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
+    for mark in options.request.marks:
+        console.line(f"  {mark.name} is {'not yanked' if mark.reason is None else f'yanked: {mark.reason}'}")
     return 0
 
 
@@ -128,6 +130,8 @@ def _as_json(request: Request, updated: Updated) -> dict[str, object]:
         "added": list(updated.added),
         "unchanged": updated.unchanged,
         "dropped": list(updated.dropped),
+        "yanked": {mark.name: mark.reason for mark in request.marks if mark.reason is not None},
+        "unyanked": [mark.name for mark in request.marks if mark.reason is None],
     }
 
 

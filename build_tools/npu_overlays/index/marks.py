@@ -25,6 +25,11 @@ class Mark:
     version: Version
     reason: str | None
 
+    @property
+    def name(self) -> str:
+        """What is meant, as it is asked for: ``app==1.0``."""
+        return f"{self.project}=={self.version}"
+
 
 def marked(pages: Mapping[str, Page], marks: tuple[Mark, ...], problems: list[Problem]) -> dict[str, Page]:
     """Return the pages with what the user wishes; versions there are none of are added to `problems`."""
@@ -42,7 +47,7 @@ def _unknown(mark: Mark, page: Page) -> Problem:
     there = ", ".join(page.versions)
     what = f"the index has no such version; it has {there}" if there else "the index has no such project"
     fix = "name one that it has, with its local version (+…)" if there else "correct the name"
-    return Problem(where=f"{mark.project}=={mark.version}", what=what, fix=fix)
+    return Problem(where=mark.name, what=what, fix=fix)
 
 
 def yanked_versions(page: Page) -> dict[Version, str]:
