@@ -598,3 +598,25 @@ def test_of_a_component_that_the_stack_names_the_stack_alone_says_what_will_do(
     machine.install("numpy", version, {"numpy/__init__.py": ""})
     rows = [row for row in machine.report("verl-0.9.1").rows if row.component == "numpy"]
     assert [(row.check, row.level) for row in rows] == [("stack.pins", level)]
+
+
+@pytest.mark.parametrize(
+    ("stack", "verl", "levels"),
+    [
+        # No component of either is numpy; the first is of verl 0.9.1, the second of one before.
+        ("verl-0.9.1-images", "", []),
+        ("verl-0.9.1-images", "0.6.1", []),
+        ("sglang-2025-09", "0.9.1", ["broken"]),
+        ("", "0.9.1", []),
+        ("", "0.6.1", ["broken"]),
+    ],
+)
+def test_the_verl_of_the_stack_decides_on_numpy_whichever_is_installed(
+    machine: Machine, stack: str, verl: str, levels: list[str]
+) -> None:
+    numpy_2(machine)
+    machine.uninstall("verl")
+    if verl:
+        machine.install("verl", verl, {"verl/__init__.py": ""})
+    rows = machine.report(stack).rows if stack else machine.report().rows
+    assert [row.level for row in rows if row.component == "numpy" and row.check == "install.limits"] == levels

@@ -129,5 +129,14 @@ def limits(context: Context) -> Iterator[Row]:
 
 
 def _is_lifted(context: Context, unless: Mapping[str, str]) -> bool:
-    """Return whether a component is there at a version from which on a limit does not hold."""
-    return any(versions.allows(allow, versions.public(context.version(name))) for name, allow in unless.items())
+    """Return whether a component is at a version from which on a limit does not hold."""
+    return any(versions.allows(allow, _decisive(context, name)) for name, allow in unless.items())
+
+
+def _decisive(context: Context, component: str) -> str:
+    """Return the version of a component in the chosen stack, empty for a commit; the installed one if it names none."""
+    pins = {pin.partition("@")[0]: pin.partition("@")[2] for pin in context.stack.overlays} if context.stack else {}
+    if component in pins:
+        # A commit id of digits alone would be a version, and a high one.
+        return pins[component] if "." in pins[component] else ""
+    return versions.public(context.version(component))
