@@ -81,6 +81,16 @@ def test_refused(sample: Sample, arguments: list[str], message: str) -> None:
     assert message in done.err
 
 
+def test_a_repository_that_is_not_reached_is_not_said_to_lack_a_revision(sample: Sample) -> None:
+    settings = sample.environment.folder / "gitconfig"
+    settings.write_text(f'[url "{sample.folder}/gone"]\ninsteadOf = {sample.lib.url}\n')
+    done = sample.environment.cli("drift", sample.lib_name, "--range", "..nowhere")
+    assert done.code == 4
+    assert f"nowhere: {sample.lib.url} could not be reached; fatal: " in done.err
+    assert f"git ls-remote {sample.lib.url}" in done.err
+    assert "not found in" not in done.err
+
+
 def test_a_range_the_wrong_way_round(sample: Sample) -> None:
     clone, commits = history_of(sample)
     done = sample.environment.cli(

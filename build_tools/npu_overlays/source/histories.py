@@ -7,6 +7,7 @@ asked for, from the same places, and stay in the cache.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from npu_overlays import git, proc
@@ -21,6 +22,8 @@ from npu_overlays.source.patience import wait_for
 _TIMEOUT = 60 * 60
 _ID = re.compile(r"[0-9a-f]{7,40}")
 _KEPT = "refs/histories/"
+# What git says of a name that is not in a repository that it reached.
+_LACKS = "couldn't find remote ref"
 
 
 def kept(cache: Path, project: str) -> Path:
@@ -54,15 +57,11 @@ def history(
         check(cache, folder.parent)
         with caching.exclusive(cache, f"{pin.project}-history", progress):
             _init(cache, folder)
-            refused: dict[str, str] = {}
-            found = {one: _found(folder, one, urls, progress, refused) for one in dict.fromkeys(revisions)}
-    missing = [one for one, commit in found.items() if not commit]
+            said: dict[str, dict[str, str]] = {one: {} for one in revisions}
+            found = {one: _found(folder, one, urls, progress, said[one]) for one in said}
+    missing = [_missing(one, urls, said[one], pin.project) for one, commit in found.items() if not commit]
     if missing:
-        places = ", ".join(map(proc.without_credentials, urls))
-        said = "".join(f"; {git_said}" for git_said in dict.fromkeys(refused.values()))
-        fix = "name a tag, a branch or a commit id that the repository has"
-        fix += f"; where git reaches none, --upstream {pin.project}=PATH with a clone" if said else ""
-        raise SourceError(Problem(where=one, what=f"not found in {places}{said}", fix=fix) for one in missing)
+        raise SourceError(missing)
     return folder, found
 
 
@@ -75,24 +74,42 @@ def _init(cache: Path, folder: Path) -> None:
         caching.publish(cache, made, folder)
 
 
-def _found(folder: Path, revision: str, urls: list[str], progress: Progress, refused: dict[str, str]) -> str:
+def _missing(revision: str, urls: list[str], said: Mapping[str, str], project: str) -> Problem:
+    """Return that a revision was not had, why in git's words, and whether the repositories were reached at all."""
+    unreached = [url for url in urls if url in said and _LACKS not in said[url]]
+    asked = [url for url in urls if url not in unreached]
+    parts = [f"not found in {_shown(asked)}"] if asked else []
+    parts += [f"{_shown(unreached)} could not be reached"] if unreached else []
+    fix = "name a tag, a branch or a commit id that the repository has"
+    if unreached:
+        fix = (
+            f"see that `git ls-remote {_shown(unreached[:1])}` answers here, or --upstream {project}=PATH with a clone"
+        )
+    return Problem(where=revision, what="; ".join((*parts, *dict.fromkeys(said.values()))), fix=fix)
+
+
+def _shown(urls: list[str]) -> str:
+    return ", ".join(map(proc.without_credentials, urls))
+
+
+def _found(folder: Path, revision: str, urls: list[str], progress: Progress, said: dict[str, str]) -> str:
     """Return the commit that a revision names, fetched where it is not there; a name may mean another one each day.
 
-    What git says where it fetches nothing goes into `refused`, by the repository and what was asked for.
+    What git says where it fetches nothing goes into `said`, by the repository.
     """
     if _ID.fullmatch(revision) and (commit := _resolved(folder, revision)):
         return commit
     for url in urls:
         # Servers give out names and whole ids; a short id is part of what leads to the newest commit, if anything.
         for wanted in (revision, "HEAD") if _ID.fullmatch(revision) else (revision,):
-            if _fetched(folder, url, wanted, progress, refused):
+            if _fetched(folder, url, wanted, progress, said):
                 named = f"{_KEPT}{_plain(wanted)}" if wanted == revision else revision
                 if commit := _resolved(folder, named):
                     return commit
     return ""
 
 
-def _fetched(folder: Path, url: str, wanted: str, progress: Progress, refused: dict[str, str]) -> bool:
+def _fetched(folder: Path, url: str, wanted: str, progress: Progress, said: dict[str, str]) -> bool:
     shown = proc.without_credentials(url)
     progress(f"fetching the history of {wanted} from {shown}")
     options = ("--progress", "--force", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
@@ -106,9 +123,11 @@ def _fetched(folder: Path, url: str, wanted: str, progress: Progress, refused: d
             heard=lambda line, _: progress(f"{shown}: {line}"),
         )
     except proc.ProcessError as error:
-        refused[f"{url} {wanted}"] = headline(error.output)
-        progress(f"{shown}: {refused[f'{url} {wanted}']}")
+        said[url] = headline(error.output or str(error))
+        progress(f"{shown}: {said[url]}")
         return False
+    # It answers, whatever it said of another name: of an id that it lacks it says so in words of its own.
+    said.pop(url, None)
     return True
 
 
