@@ -23,7 +23,8 @@ _DESCRIPTION = """\
 Find the fewest operations, patches and added files of an overlay with which a
 command fails, by running it on parts of them. It is run in a folder that holds
 upstream with a part applied, as a checkout does: as its working folder, in
-$NPU_OVERLAYS_CHECKOUT, and first in PYTHONPATH.
+$NPU_OVERLAYS_CHECKOUT, and first in PYTHONPATH. What else it needs has to be
+installed where you run it: pytest, and whatever upstream imports.
 
 Exit codes are read as `git bisect run` does: 0 passes, 125 cannot tell, 126 and
 127 end it, any other fails, as does being ended by a signal. The command has to
