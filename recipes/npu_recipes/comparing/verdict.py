@@ -24,7 +24,7 @@ class Judged:
 
     Args:
         metric: its name.
-        status: ``not judged`` where it has no limit, ``not comparable`` where no step can be compared.
+        status: ``not judged`` where it has no limit, ``not comparable`` where too few steps can be compared.
         limit: the largest mean error it may have; None where it has none.
         threshold: the error above which a step is called diverging.
         measure: how far the sides lie apart.
@@ -159,9 +159,14 @@ def _status(measured: Measure, limit: Limit | None, least: int) -> Status:
     # The few steps that could be compared say nothing of the many at which the reference is zero and the run is not,
     # or is no number.
     left_out = measured.left_out.zero + measured.left_out.not_finite
-    if measured.left_out.zero and (measured.to_mean is None or measured.to_mean > limit.value):
+    if _hidden(measured, limit.value):
         return "not comparable"
     return "within" if measured.steps > left_out and measured.steps >= least else "not comparable"
+
+
+def _hidden(measured: Measure, limit: float) -> bool:
+    """Return whether the steps that are left out, where the reference is zero, hold what the limit does not allow."""
+    return bool(measured.left_out.zero) and (measured.to_mean is None or measured.to_mean > limit)
 
 
 def _seeds(metric: str, runs: Sequence[Run], curve: Curve, side: str) -> Iterator[str]:
@@ -230,8 +235,9 @@ def _problems(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[
     with_limit = [one for one in judged if one.limit is not None]
     asked = [limit for limit in limits if limit.given]
     for one in with_limit:
-        if one.status == "not comparable" and limit_of(one.metric, asked):
-            yield Problem(where=one.metric, what=f"has a limit, and no step can be compared; {'; '.join(one.notes)}")
+        # Of what differs, others within their limits must not make a comparison that is.
+        if one.status == "not comparable" and (limit_of(one.metric, asked) or _hidden(one.measure, one.threshold)):
+            yield Problem(where=one.metric, what=f"has a limit, and cannot be judged by it; {'; '.join(one.notes)}")
     if not any(one.status in {"within", "beyond"} for one in with_limit):
         what = "no metric with a limit can be compared"
         fix = f"--limit 'NAME=4%', for one that both have: {_listed(both)}"

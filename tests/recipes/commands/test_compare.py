@@ -47,12 +47,16 @@ def test_the_text_says_all_of_it(gpu: Path, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_what_cannot_be_compared_is_said_beside_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    zero: Log = [(step, {**data, REWARD: 0.0}) for step, data in log(range(1, 5))]
-    files = [write_console(tmp_path / "a.log", zero), write_console(tmp_path / "b.log", log(range(1, 5)))]
-    assert compare(*files) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == (
-        "within the limits: 1 of 1 metrics; 1 with a limit cannot be compared"
-    )
+    said = []
+    for value in (math.nan, 0.0):
+        without: Log = [(step, {**data, REWARD: value}) for step, data in log(range(1, 5))]
+        files = [write_console(tmp_path / "a.log", without), write_console(tmp_path / "b.log", log(range(1, 5)))]
+        said.append((compare(*files), capsys.readouterr().out.splitlines()[-1]))
+    # A reference that is no number says nothing of the run; one that is zero says that the run is another.
+    assert said == [
+        (0, "within the limits: 1 of 1 metrics; 1 with a limit cannot be compared"),
+        (2, "cannot be told"),
+    ]
 
 
 def test_all_lists_what_has_no_limit(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,6 +83,23 @@ def test_a_run_that_has_something_where_the_reference_has_nothing_is_not_within(
     assert found.verdict == verdict
 
 
+@pytest.mark.parametrize(("compared", "words"), [(6, "9 steps"), (0, "15 steps")])
+def test_other_metrics_within_their_limits_do_not_speak_for_it(compared: int, words: str) -> None:
+    steps = range(1, 16)
+    other = dict.fromkeys(steps, 1.0)
+    late = dict.fromkeys(list(steps)[15 - compared :], 1.0)
+    one = run({REWARD: dict.fromkeys(steps, 0.0) | late, "train/loss": other})
+    found = judged([one], [run({REWARD: other, "train/loss": other})])
+    assert {metric.metric: metric.status for metric in found.metrics} == {
+        REWARD: "not comparable",
+        "train/loss": "within",
+    }
+    assert found.verdict == "unusable"
+    (problem,) = found.problems
+    assert (problem.where, words in problem.what) == (REWARD, True)
+    assert "no step can be compared" not in problem.what
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_few_steps_do_not_speak_for_many_at_which_the_reference_is_no_number(value: float) -> None:
     broken = run({REWARD: {**dict.fromkeys(STEPS, value), STEPS[0]: 1.0}})
