@@ -74,7 +74,7 @@ def test_where_no_repository_answers_it_says_so(moving: Moving) -> None:
     moving.clone.rename(moving.clone.with_name("elsewhere"))
     done = sampled(moving, "--range", f"{moving.name}={'1' * 40}..{'2' * 40}")
     assert done.code == 2
-    assert f"not found in {moving.clone}" in done.err
+    assert f"{moving.clone} could not be reached; " in done.err
 
 
 @pytest.mark.parametrize(
