@@ -78,6 +78,7 @@ def test_where_an_addition_or_an_import_stands_makes_no_difference(old: str, new
         ("LIMIT = 1\nA = 1\nA += 1\nA *= 3\n", "LIMIT = 1\nA = 1\nA *= 3\nA += 1\n"),
         # The later import is what the name means; and one that stood at the end stood there for a reason.
         ("import sys\nfrom a import x\nfrom b import x\n", "import sys\nfrom b import x\nfrom a import x\n"),
+        ("import sys\n", "@import sys\n"),
         ("import lib.two as two\n", "@import lib.two as two\n"),
         # Modules may go by what was imported, or set, before them; Python's own do not.
         ("import lib.one as one\nimport lib.two as two\n", "import lib.two as two\nimport lib.one as one\n"),

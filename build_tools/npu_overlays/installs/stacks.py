@@ -198,7 +198,6 @@ def _removals(stack: Stack, catalogue: Catalogue) -> list[str]:
     lines = [f"pip uninstall -y {' '.join(stack.absent)}"] if stack.absent else []
     ours = stack.component("triton_ascend")
     if "triton" in stack.absent and ours is not None:
-        own = f"pip install --no-deps '{requirement(ours, catalogue)}'" if ours.install == "index" else ""
-        again = own or next((one for one in ours.commands if one.startswith("pip install ")), "")
-        lines += [again.replace("pip install ", "pip install --force-reinstall ", 1)] if again else []
+        installed = (one for one in _install(ours, "--no-deps", catalogue) if one.startswith("pip install "))
+        lines += [one.replace("pip install ", "pip install --force-reinstall ", 1) for one in installed]
     return lines

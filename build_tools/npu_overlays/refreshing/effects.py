@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
 
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_NAMED = (*FUNCTIONS, ast.ClassDef)
-_VALUES = (ast.Assign, ast.AnnAssign)
+IMPORTS = (ast.Import, ast.ImportFrom)
+NAMED = (*FUNCTIONS, ast.ClassDef)
+VALUES = (ast.Assign, ast.AnnAssign)
 # Decorators that do nothing to anything but what they stand above.
 _HARMLESS = frozenset(
     (
@@ -37,9 +37,9 @@ def bound_within(node: ast.stmt) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             yield part.id
-        elif isinstance(part, _NAMED):
+        elif isinstance(part, NAMED):
             yield part.name
-        elif isinstance(part, _IMPORTS):
+        elif isinstance(part, IMPORTS):
             yield from (bound_name(part, alias) for alias in part.names)
 
 
@@ -52,10 +52,10 @@ def _changes(node: ast.stmt) -> bool:
     """Return whether a statement is there for what it does to something else, or holds others that may be."""
     if isinstance(node, ast.Expr):
         return not isinstance(node.value, ast.Constant)
-    if isinstance(node, _VALUES):
+    if isinstance(node, VALUES):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return not all(isinstance(one, ast.Name) for one in targets)
-    return not isinstance(node, (*_NAMED, *_IMPORTS))
+    return not isinstance(node, (*NAMED, *IMPORTS))
 
 
 def _only_binds(node: ast.stmt) -> bool:
@@ -74,11 +74,11 @@ def touched(node: ast.stmt, *, within: str) -> Iterator[str]:
     """Yield the names of what a statement may change, in the body of a module or, with its name, of a class."""
     if _changes(node):
         yield from names_read(node)
-    if isinstance(node, _NAMED):
+    if isinstance(node, NAMED):
         registering = [one for one in node.decorator_list if _called(one) not in _HARMLESS]
         for part in (*registering, *(node.keywords if isinstance(node, ast.ClassDef) else ())):
             yield from names_read(part)
-    elif within and isinstance(node, _VALUES):
+    elif within and isinstance(node, VALUES):
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
                 yield from names_read(part.func)

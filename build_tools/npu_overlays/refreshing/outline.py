@@ -8,15 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import TypeAlias
 
-from npu_overlays.refreshing.effects import acts, bound_within, names_read, touched
-from npu_overlays.syntax.definitions import FUNCTIONS, bound_name, stored_names
+from npu_overlays.refreshing.effects import IMPORTS, NAMED, VALUES, acts, bound_within, names_read, touched
+from npu_overlays.syntax.definitions import bound_name, stored_names
 
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_NAMED = (*FUNCTIONS, ast.ClassDef)
-_VALUES = (ast.Assign, ast.AnnAssign)
 _BUILTIN = frozenset(dir(builtins))
 # What these give depends on all that was bound by then.
 _LISTING = frozenset({"dir", "globals", "locals", "vars"})
@@ -31,7 +28,7 @@ class _Item:
 
     Args:
         text: what it says, as a canonical text.
-        said: the same, with what a class holds in an outline of its own.
+        said: the same, with what a class holds in an outline of its own; None for an import of a module.
         free: whether it may stand anywhere, but for those it meets.
         binds: the names it binds.
         asks: the names it reads at once, not only when it is called.
@@ -65,10 +62,10 @@ class _Item:
 def outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> Outline:
     """Return what the statements of a body come to.
 
-    What upstream's module does not define may stand anywhere, as an operation adds it where it has to, and so may an
-    import of one of Python's own modules. But the order of two that bind or read one name counts, and of what acts on
-    something that the other reads, as a decorator that registers does; so does the order of the values of a class that
-    may go by it, and whether another module is imported before or after something was done.
+    What upstream's module does not define may stand anywhere, as an operation adds it where it has to, and its imports
+    of Python's own modules anywhere among the imports they stand among. But the order of two that bind or read one name
+    counts, and of what acts on something that the other reads, as a decorator that registers does; so does the order of
+    the values of a class that may go by it, and whether another module is imported before or after something was done.
 
     Args:
         nodes: the statements.
@@ -87,19 +84,27 @@ def outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fie
         for first, second in combinations(range(len(items)), 2)
         if (items[first].free or items[second].free) and items[first].meets(items[second])
     ]
-    return (
-        [item.said for item in items if not item.free],
-        sorted(item.text for item in items if item.free),
-        sorted(pairs),
-    )
+    ordered = list(_in_order(item for item in items if not item.free))
+    return ordered, sorted(item.text for item in items if item.free), sorted(pairs)
+
+
+def _in_order(items: Iterable[_Item]) -> Iterator[object]:
+    """Yield what stands in order; of imports that only others stand between, that of Python's own modules is free."""
+    for imports, several in groupby(items, key=lambda item: item.said is None):
+        run = list(several)
+        if imports:
+            # Of two that bind one name the first comes first.
+            yield [one.text for one in sorted(run, key=lambda one: sorted(one.binds))]
+            yield [one.text for one in run if one.loads]
+        else:
+            yield from (one.said for one in run)
 
 
 def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Iterator[_Item]:
     if is_plain(node) and not parent:
         for name, text in imported(node):
             loads = text.split()[1].partition(".")[0] not in sys.stdlib_module_names
-            free = name not in known or not loads
-            yield _Item(text=text, said=text, free=free, binds=frozenset([name]), loads=loads)
+            yield _Item(text=text, said=None, free=name not in known, binds=frozenset([name]), loads=loads)
         return
     names = list(names_of(node))
     free = bool(names) and not known & {f"{parent}{name}" for name in names}
@@ -115,7 +120,7 @@ def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Ite
             asks=asked - _BUILTIN,
             touches=frozenset(touched(node, within=parent)) - _BUILTIN,
             acts=acts(node),
-            field=fields and isinstance(node, _VALUES),
+            field=fields and isinstance(node, VALUES),
             lists=bool(asked & _LISTING),
         )
 
@@ -136,7 +141,7 @@ def _class(node: ast.ClassDef, known: Set[str], parent: str) -> _Item:
 
 def names_of(node: ast.stmt) -> Iterator[str]:
     """Yield the names that a definition or an assignment binds."""
-    if isinstance(node, _NAMED):
+    if isinstance(node, NAMED):
         yield node.name
     else:
         yield from stored_names(node)
@@ -145,12 +150,12 @@ def names_of(node: ast.stmt) -> Iterator[str]:
 def is_plain(node: ast.stmt) -> bool:
     """Return whether a statement of a module is an import that can stand elsewhere among the imports."""
     future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    return isinstance(node, _IMPORTS) and not future and all(alias.name != "*" for alias in node.names)
+    return isinstance(node, IMPORTS) and not future and all(alias.name != "*" for alias in node.names)
 
 
 def imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """Yield each name that an import binds, with the statement that binds it alone, as a merged import is written."""
-    if isinstance(node, _IMPORTS):
+    if isinstance(node, IMPORTS):
         source = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
             as_name = f" as {alias.asname}" if alias.asname else ""
