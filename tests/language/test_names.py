@@ -328,6 +328,28 @@ def test_what_upstream_binds_and_a_class_calls_otherwise_is_refused() -> None:
     )
 
 
+def test_what_upstreams_own_text_of_a_method_reads_in_a_class_its_replacement_may_read() -> None:
+    before = "__X = 3\nclass A:\n    def f(self, x): return __X if x else 0\n    def g(self): return 1\n"
+    module = run(
+        before,
+        """
+        class A:
+            @replaced(why="w")
+            def f(self, x): return __X if x else 2
+        """,
+    )
+    assert module.A().f(0) == 2
+    refused(
+        before,
+        """
+        class A:
+            @replaced(why="w")
+            def g(self): return __X
+        """,
+        "4: `__X` is called otherwise inside a class, as in `A.g`; read it in an added function, outside of the class",
+    )
+
+
 def test_an_edit_may_bind_and_use_names_of_its_own() -> None:
     module = run(
         "def f(x): return x\ndef g(device): return 'cuda', device\ndef h(): return (lambda device: device)('cuda')\n",

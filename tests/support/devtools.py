@@ -167,9 +167,9 @@ def open_tab(folder: Path) -> Iterator[Tab]:
     with log, subprocess.Popen([*start, *options], pass_fds=(ours[0], theirs[1]), stdout=log, stderr=log) as browser:
         os.close(ours[0])
         os.close(theirs[1])
-        with os.fdopen(ours[1], "wb") as write, os.fdopen(theirs[0], "rb") as read:
+        with os.fdopen(ours[1], "wb") as write:
             try:
-                yield _attached(write, read)
+                yield _attached(write, theirs[0])
             finally:
                 browser.kill()
 
@@ -185,7 +185,7 @@ def _pipe() -> tuple[int, int]:
     return moved[0], moved[1]
 
 
-def _attached(write: BinaryIO, read: BinaryIO) -> Tab:
+def _attached(write: BinaryIO, read: int) -> Tab:
     tab = Tab(write=write, answers=queue.Queue())
     threading.Thread(target=_listen, args=(read, tab.answers), daemon=True).start()
     target = tab.call("Target.createTarget", url="about:blank")["targetId"]
@@ -195,9 +195,11 @@ def _attached(write: BinaryIO, read: BinaryIO) -> Tab:
     return tab
 
 
-def _listen(read: BinaryIO, answers: queue.Queue[dict[str, Any]]) -> None:
+def _listen(end: int, answers: queue.Queue[dict[str, Any]]) -> None:
+    """Put what a browser sends into a queue, and close the pipe where that ends; nobody else may, while it is read."""
     rest = b""
-    while part := os.read(read.fileno(), 1 << 16):
-        *whole, rest = (rest + part).split(b"\0")
-        for message in whole:
-            answers.put(json.loads(message))
+    with os.fdopen(end, "rb", buffering=0) as read:
+        while part := read.read(1 << 16):
+            *whole, rest = (rest + part).split(b"\0")
+            for message in whole:
+                answers.put(json.loads(message))

@@ -39,6 +39,7 @@ class Merged:
         spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
         self._spans = [span for span in spans if span[0] < span[1]]
         self._starts = [start for start, _, _ in self._spans]
+        self._upstream = module
         self._path = module.path
         self.content = splice(module.content, splices, newline=module.newline)
         self.authorship = spliced(module.content, splices, newline=module.newline)
@@ -120,9 +121,16 @@ class Merged:
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
-        if outer and self._module.scopes.bound(load.name):
+        if outer and self._module.scopes.bound(load.name) and not self._was_mangled(load.name, operation.symbol):
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
+
+    def _was_mangled(self, name: str, symbol: str) -> bool:
+        """Return whether upstream's own text of a symbol reads a name in a class: what it gets there stays the same."""
+        spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(symbol, [])]
+        loads = (load for scope in self._upstream.scopes.all if scope.is_in_class for load in scope.loads)
+        offsets = [self._upstream.span(load.at)[0] for load in loads if load.name == name]
+        return any(start <= offset < end for offset in offsets for start, end in spans)
 
     def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where what runs on import reads a name of the module's before it has one."""
