@@ -28,9 +28,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from .compiled import Candidate
     from .findings import Finding
     from .subjects import Subject
-    from .surveys import Survey
 
 
 def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> Verification:
@@ -48,9 +48,9 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
     # All are begun before one is waited for.
-    seen = [_look(subject) for subject in subjects_]
-    checked = zip(subjects_, seen, strict=True)
-    findings = [finding for subject, looked in checked for finding in _check(subject, looked, places, path)]
+    begun = [bytecode.begin(subject) for subject in subjects_]
+    checked = zip(subjects_, begun, strict=True)
+    findings = [finding for subject, compared in checked for finding in _check(subject, compared, places, path)]
     findings += [finding for subject in subjects_ for finding in contradictions.shadows(subject)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
@@ -60,17 +60,9 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     )
 
 
-def _look(subject: Subject) -> tuple[Survey, Callable[[], list[str]]] | None:
-    """Return what lies there, and what gives the stale bytecode; None where nothing tells what was built."""
-    if not subject.files:
-        return None
-    seen = survey(subject)
-    return seen, bytecode.begin(subject, seen)
-
-
 def _check(
     subject: Subject,
-    looked: tuple[Survey, Callable[[], list[str]]] | None,
+    compared: Callable[[], list[Candidate]],
     places: Sequence[installed.Place],
     path: Sequence[str] | None,
 ) -> Iterator[Finding]:
@@ -80,10 +72,10 @@ def _check(
     yield from pairs.check(subject, places)
     yield from origins.check(subject, path)
     yield from contradictions.check(subject)
-    if looked is None:
-        return
-    seen, stale = looked
+    if not subject.files:
+        return  # nothing tells what was built
+    seen = survey(subject)
     yield from leftovers.check(subject, seen)
     yield from files.check(subject, seen)
     yield from platforms.check(subject)
-    yield from bytecode.check(subject, stale())
+    yield from bytecode.check(subject, seen, compared)

@@ -14,12 +14,12 @@ import os
 import re
 import sys
 
-from ..stores import open_store, read_file
-from .compiled import HEADER, UNCHECKED, comparison
+from ..stores import read_head
+from .compiled import HEADER, UNCHECKED, comparison, stale
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from .compiled import Candidate
     from .findings import Finding
@@ -30,50 +30,82 @@ if TYPE_CHECKING:
 _NAME = re.compile(rf"([^.]+)\.{re.escape(sys.implementation.cache_tag or '')}(?:\.opt-([12]))?\.pyc")
 
 
-def begin(subject: Subject, seen: Survey) -> Callable[[], list[str]]:
-    """Begin to look for stale bytecode, and return what gives its paths; zip files hold none not reported as added."""
-    root = os.path.abspath(subject.store.root)
-    shown: dict[str, str] = {}
-    candidates: list[Candidate] = []
-    for source, compiled, optimization in [] if subject.zipped else _files(subject, seen, root):
-        believed = _believed(os.path.join(root, source), compiled)
-        if believed is None or not (believed == UNCHECKED or source in subject.upstream):
-            continue
-        shown[compiled] = compiled if sys.pycache_prefix else os.path.relpath(compiled, root).replace(os.sep, "/")
-        candidates.append((os.path.join(root, source), compiled, optimization, source in subject.upstream))
-    compared = comparison(candidates)
-    return lambda: [shown[compiled] for compiled in compared()]
+def begin(subject: Subject) -> Callable[[], list[Candidate]]:
+    """Begin to compile the changed files, and return what gives those whose bytecode is another's.
+
+    That is most of what a verification costs, and goes on while all else is looked at.
+    """
+    folders = {path.rpartition("/")[0] for path in subject.upstream}
+    found = _files(subject, sorted(folders))
+    changed = [one for built, one in found if built in subject.upstream]
+    return comparison([(*one, True) for one in changed if _believed(one[0], one[1])])
 
 
-def check(subject: Subject, stale: list[str]) -> Iterator[Finding]:
-    """Yield one finding for all stale bytecode."""
-    if stale:
-        what = f"{len(stale)} compiled files that Python uses are not of the installed source"
+def check(subject: Subject, seen: Survey, begun: Callable[[], list[Candidate]]) -> Iterator[Finding]:
+    """Yield one finding for all stale bytecode; zip files hold none that is not reported as added."""
+    others = (one for built, one in _files(subject, seen.folders) if built not in subject.upstream)
+    unchecked = [(*one, False) for one in others if _flags(one[1]) == UNCHECKED]
+    compiled = sorted(one[1] for one in [*begun(), *stale(unchecked)])
+    if compiled:
+        what = f"{len(compiled)} compiled files that Python uses are not of the installed source"
         cause = "compiled from another version of the same date and size, or marked as never to be checked"
-        yield subject.finding("stale bytecode", what, cause, paths=stale, repairs=subject.installer.remove(stale))
+        paths = [_shown(path, subject) for path in compiled]
+        yield subject.finding("stale bytecode", what, cause, paths=paths, repairs=subject.installer.remove(paths))
 
 
-def _files(subject: Subject, seen: Survey, root: str) -> Iterator[tuple[str, str, int]]:
-    """Yield every built source with a bytecode file that this Python may use for it, and its level of optimization."""
-    for folder, listed in seen.folders.items():
-        cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(root, folder, "x.py")))
-        for name in sorted(open_store(cache).listing("")):
+def _shown(compiled: str, subject: Subject) -> str:
+    """Return the path of a bytecode file as it is reported."""
+    root = os.path.abspath(subject.store.root)
+    return compiled if sys.pycache_prefix else os.path.relpath(compiled, root).replace(os.sep, "/")
+
+
+def _files(subject: Subject, folders: Iterable[str]) -> Iterator[tuple[str, tuple[str, str, int]]]:
+    """Yield every built source in these folders that this Python may use a bytecode file for.
+
+    By its path as built, with where both files lie, and the bytecode's level of optimization.
+    """
+    if subject.zipped:
+        return
+    root = os.path.abspath(subject.store.root)
+    for folder in folders:
+        place = os.path.join(root, folder)
+        cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(place, "x.py")))
+        for name in _names(cache):
             found = _NAME.fullmatch(name)
             source = f"{folder}/{found[1]}.py".removeprefix("/") if found else ""
-            if found and source in subject.files and f"{found[1]}.py" in listed:
-                yield source, os.path.join(cache, name), int(found[2] or 0)
+            if found and source in subject.files:
+                yield source, (f"{place}{os.sep}{found[1]}.py", f"{cache}{os.sep}{name}", int(found[2] or 0))
 
 
-def _believed(source: str, compiled: str) -> int | None:
-    """Return the flags of a file that Python takes without looking at the source's content; None for another."""
+def _names(folder: str) -> list[str]:
     try:
-        header = read_file(compiled, HEADER)
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _believed(source: str, compiled: str) -> bool:
+    """Return whether Python takes a file without looking at the source's content."""
+    try:
+        header = read_head(compiled, HEADER)
         status = os.stat(source)
     except OSError:
-        return None
-    if len(header) < HEADER or header[:4] != importlib.util.MAGIC_NUMBER:
-        return None
-    flags = int.from_bytes(header[4:8], "little")
+        return False
+    flags = _flags_of(header)
     dated = int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF
     said = int.from_bytes(header[8:12], "little"), int.from_bytes(header[12:], "little")
-    return flags if flags == UNCHECKED or (not flags and dated == said) else None
+    return flags == UNCHECKED or (flags == 0 and dated == said)
+
+
+def _flags(compiled: str) -> int | None:
+    try:
+        return _flags_of(read_head(compiled, HEADER))
+    except OSError:
+        return None
+
+
+def _flags_of(header: bytes) -> int | None:
+    """Return how Python checks a bytecode file; None where it is none of this Python's."""
+    if len(header) < HEADER or header[:4] != importlib.util.MAGIC_NUMBER:
+        return None
+    return int.from_bytes(header[4:8], "little")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
+from .distributions import sha256_of
 from .leftovers import injects_plugin
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ def _of_one(subject: Subject, path: str, owners: Sequence[tuple[Dist, Mapping[st
         return "it changes while it is looked at"
     digest = hashlib.sha256(content).hexdigest()
     for owner, claimed in owners:
-        if claimed.get(path) == digest:
+        if sha256_of(claimed.get(path, "")) == digest:
             return f"{owner.name} {owner.version} has written its own file over it"
     if subject.upstream.get(path) == digest:
         return "this is upstream's file: it was copied over the patched one, or the patch was taken back"

@@ -29,15 +29,15 @@ _WORTH_A_PROCESS = 8
 _LONGEST = 600  # seconds
 
 
-def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[str]]:
-    """Begin to compare, and return what gives the stale bytecode files, in order, once it is needed."""
+def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[Candidate]]:
+    """Begin to compare, and return what gives those with stale bytecode, in order, once it is needed."""
     process = _start(candidates) if len(candidates) >= _WORTH_A_PROCESS and (os.cpu_count() or 1) > 1 else None
     return lambda: _ended(process, candidates) if process else stale(candidates)
 
 
-def stale(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the bytecode files that Python believes although they are not of their source."""
-    return [candidate[1] for candidate in candidates if _is_stale(*candidate)]
+def stale(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return those whose bytecode Python believes although it is not of its source."""
+    return [candidate for candidate in candidates if _is_stale(*candidate)]
 
 
 def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
@@ -58,7 +58,7 @@ def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
     return process
 
 
-def _ended(process: Popen[bytes], candidates: Sequence[Candidate]) -> list[str]:
+def _ended(process: Popen[bytes], candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return what a process found; what it could not tell is looked at here."""
     import subprocess
 

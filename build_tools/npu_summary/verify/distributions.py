@@ -83,7 +83,10 @@ class Dist:
 
     @cached_property
     def record(self) -> Mapping[str, str]:
-        """The files it claims, with the sha256 it gives them (hex, empty where it gives none)."""
+        """The files it claims, with the digest it gives them, as it is spelled there; `sha256_of` tells its bytes.
+
+        Of thousands only a few are ever asked for.
+        """
         rows = _record_rows(self._text("RECORD"))
         if rows:
             return rows
@@ -117,7 +120,8 @@ class Dist:
 
     def differing(self, paths: Iterable[str]) -> list[str]:
         """Return those of these files that are missing or differ from its RECORD, where that gives a digest."""
-        return [path for path in paths if self.record[path] and self._digest(path) != self.record[path]]
+        said = {path: sha256_of(self.record[path]) for path in paths}
+        return [path for path, digest in said.items() if digest and self._digest(path) != digest]
 
     def _digest(self, path: str) -> str:
         try:
@@ -159,11 +163,11 @@ def _record_rows(text: str) -> dict[str, str]:
     with suppress(csv.Error):
         for row in csv.reader(text.splitlines()):
             if row:
-                rows[row[0]] = _hex(row[1]) if len(row) > 1 else ""
+                rows[row[0]] = row[1] if len(row) > 1 else ""
     return rows
 
 
-def _hex(digest: str) -> str:
+def sha256_of(digest: str) -> str:
     """Return a RECORD's ``sha256=<urlsafe base64>`` as hex; empty for none and for other algorithms."""
     algorithm, _, value = digest.partition("=")
     if algorithm != "sha256":

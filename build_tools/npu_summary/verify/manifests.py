@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from .. import changes as model
+from .distributions import sha256_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,11 +41,10 @@ def read(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     RECORD stands in for a manifest that is damaged: better than nothing, and named as the reason.
     """
     path = f"{place.package}/{MANIFEST}"
-    listed = _from_record(record, path)
     try:
         content = store.read(path)
     except OSError as error:
-        return Built(files=listed, damage=error.strerror or str(error))
+        return Built(files=_from_record(record, path), damage=error.strerror or str(error))
     digest = hashlib.sha256(content).hexdigest()
     try:
         manifest = model.parse_manifest(content)
@@ -53,19 +53,16 @@ def read(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     except model.Unreadable as error:
         damage = f"is not a manifest this code understands ({error})"
     else:
-        if record.get(path, digest) in {digest, ""}:
+        if sha256_of(record.get(path, "")) in {digest, ""}:
             version = manifest["distribution"]["version"]
             return Built(files={**manifest["files"], path: digest}, version=version, manifest=digest)
         damage = "is not the one RECORD lists"
-    return Built(files={**listed, path: digest}, damage=damage)
+    return Built(files={**_from_record(record, path), path: digest}, damage=damage)
 
 
 def _from_record(record: Mapping[str, str], manifest: str) -> dict[str, str]:
     """Return the built files by RECORD, less the manifest, of which something else is said."""
     # Scripts lie outside the packages: in `../../bin/`, or in `bin/` after `pip install --target`.
     other = ("../", "bin/", manifest)
-    return {
-        path: digest
-        for path, digest in record.items()
-        if digest and ".dist-info/" not in path and not path.startswith(other)
-    }
+    digests = ((path, sha256_of(digest)) for path, digest in record.items() if ".dist-info/" not in path)
+    return {path: digest for path, digest in digests if digest and not path.startswith(other)}

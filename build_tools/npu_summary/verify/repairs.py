@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass
+from functools import cache
 
 from .findings import Repair
 
@@ -113,6 +114,7 @@ def _octal(byte: int) -> str:
     return chr(byte) if chr(byte) in _PLAIN else f"\\{byte:03o}"
 
 
+@cache
 def _is_own(root: str) -> bool:
     """Return whether it is where this Python's packages are installed."""
     import sysconfig
@@ -121,6 +123,7 @@ def _is_own(root: str) -> bool:
     return os.path.realpath(root) in map(os.path.realpath, own)
 
 
+@cache
 def _is_users(root: str) -> bool:
     """Return whether it is where ``pip install --user`` puts things."""
     import site

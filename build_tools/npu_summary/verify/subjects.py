@@ -145,6 +145,6 @@ def _summary(place: Place) -> tuple[Changes | None, str]:
 
 
 def _record(own: Sequence[Dist], changes: Changes | None) -> dict[str, str]:
-    """Return what RECORD says; of several, left by other builds, that of the build the summary is of."""
+    """Return what RECORD says, as it spells it; of several, left by other builds, that of the build of the summary."""
     right = [one for one in own if changes and one.version == changes["distribution"]["version"]]
     return {path: digest for dist in right or own for path, digest in dist.record.items()}

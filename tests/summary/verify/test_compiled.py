@@ -31,8 +31,8 @@ def candidates(tmp_path: Path) -> list[compiled.Candidate]:
     return made
 
 
-def expected(candidates: list[compiled.Candidate]) -> list[str]:
-    return [candidates[number][1] for number in STALE]
+def expected(candidates: list[compiled.Candidate]) -> list[compiled.Candidate]:
+    return [candidates[number] for number in STALE]
 
 
 def test_a_second_process_finds_what_this_one_finds(
