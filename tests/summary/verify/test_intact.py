@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import py_compile
 import shutil
 import sys
 from collections.abc import Callable
@@ -99,6 +101,18 @@ def test_pipe_in_place_of_bytecode_is_not_waited_for(site: Site) -> None:
     os.mkfifo(compiled)  # nobody will ever write to it
     command = ("timeout", "60", sys.executable, "-m", "verl_npu_summary", "--verify")
     assert site.patched.environment.run(*command, PYTHONPATH=str(site.folder)).code == 0
+
+
+def test_bytecode_that_python_compiles_again_is_no_damage(site: Site) -> None:
+    path = site.path("transformers/models/model.py")
+    other = path.with_name("other.py")
+    other.write_bytes(path.read_bytes().replace(b"eps = 1", b"eps = 2"))
+    os.utime(other, (1, 1))  # the date that the bytecode says its source has
+    py_compile.compile(str(other), cfile=importlib.util.cache_from_source(str(path)), doraise=True)
+    other.unlink()
+    assert site.verify()["exit"] == 0
+    os.utime(path, (1, 1))
+    assert {one["kind"] for one in site.verify()["findings"]} == {"stale bytecode"}
 
 
 @pytest.mark.slow
