@@ -47,7 +47,7 @@ class Folder:
 
     def read(self, path: str) -> bytes:
         """See `Store`."""
-        return read_file(os.path.join(self.root, path))
+        return read_file(f"{self.root}{os.sep}{path}")
 
 
 class Archive:

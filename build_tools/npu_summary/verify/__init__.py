@@ -26,9 +26,8 @@ from .surveys import survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from .compiled import Candidate
     from .findings import Finding
     from .subjects import Subject
 
@@ -47,10 +46,11 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     chosen, unknown = installed.select(places, names)
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
-    # All are begun before one is waited for.
     begun = [bytecode.begin(subject) for subject in subjects_]
-    checked = zip(subjects_, begun, strict=True)
-    findings = [finding for subject, compared in checked for finding in _check(subject, compared, places, path)]
+    # All else is looked at before one is waited for.
+    checked = [list(_check(subject, places, path)) for subject in subjects_]
+    compared = map(bytecode.check, subjects_, begun)
+    findings = [one for pair in zip(checked, compared, strict=True) for found in pair for one in found]
     findings += [finding for subject in subjects_ for finding in contradictions.shadows(subject)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
@@ -60,12 +60,7 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     )
 
 
-def _check(
-    subject: Subject,
-    compared: Callable[[], list[Candidate]],
-    places: Sequence[installed.Place],
-    path: Sequence[str] | None,
-) -> Iterator[Finding]:
+def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield every finding of one distribution, the likeliest root cause first."""
     yield from companions.check(subject)
     yield from ownership.check(subject)
@@ -78,4 +73,3 @@ def _check(
     yield from leftovers.check(subject, seen)
     yield from files.check(subject, seen)
     yield from platforms.check(subject)
-    yield from bytecode.check(subject, seen, compared)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .compiled import Candidate
     from .findings import Finding
     from .subjects import Subject
-    from .surveys import Survey
 
 # Module and level of optimization of the files this Python uses: ``module.cpython-311.opt-1.pyc``.
 _NAME = re.compile(rf"([^.]+)\.{re.escape(sys.implementation.cache_tag or '')}(?:\.opt-([12]))?\.pyc")
@@ -41,9 +40,10 @@ def begin(subject: Subject) -> Callable[[], list[Candidate]]:
     return comparison([(*one, True) for one in changed if _believed(one[0], one[1])])
 
 
-def check(subject: Subject, seen: Survey, begun: Callable[[], list[Candidate]]) -> Iterator[Finding]:
+def check(subject: Subject, begun: Callable[[], list[Candidate]]) -> Iterator[Finding]:
     """Yield one finding for all stale bytecode; zip files hold none that is not reported as added."""
-    others = (one for built, one in _files(subject, seen.folders) if built not in subject.upstream)
+    folders = sorted({path.rpartition("/")[0] for path in subject.files})
+    others = (one for built, one in _files(subject, folders) if built not in subject.upstream)
     unchecked = [(*one, False) for one in others if _flags(one[1]) == UNCHECKED]
     compiled = sorted(one[1] for one in [*begun(), *stale(unchecked)])
     if compiled:

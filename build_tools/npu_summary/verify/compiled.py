@@ -7,8 +7,6 @@ nothing of the installation that is being verified is imported there.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import marshal
 import os
 import sys
@@ -42,6 +40,7 @@ def stale(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
     """Start a process that compares; None where none can be started, as in a Python that is built into a program."""
+    import contextlib
     import subprocess
 
     if not sys.executable:
@@ -79,9 +78,16 @@ def _is_stale(source: str, compiled: str, optimization: int, compared: bool) -> 
             text = file.read()
     except OSError:
         return False
-    if int.from_bytes(header[4:8], "little") == UNCHECKED and header[8:] != importlib.util.source_hash(text):
+    if int.from_bytes(header[4:8], "little") == UNCHECKED and header[8:] != _hash(text):
         return True
     return compared and not _same(body, text, optimization)
+
+
+def _hash(text: bytes) -> bytes:
+    """Return the digest that bytecode holds of its source; seldom needed, and its import is half of a start."""
+    import importlib.util
+
+    return importlib.util.source_hash(text)
 
 
 def _same(body: bytes, text: bytes, optimization: int) -> bool:
