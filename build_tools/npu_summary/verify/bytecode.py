@@ -68,13 +68,20 @@ def _files(subject: Subject, folders: Iterable[str]) -> Iterator[tuple[str, tupl
         return
     root = os.path.abspath(subject.store.root)
     for folder in folders:
-        place = os.path.join(root, folder)
-        cache = os.path.dirname(importlib.util.cache_from_source(os.path.join(place, "x.py")))
+        place = f"{root}{os.sep}{folder}"
+        cache = _cache(place)
         for name in _names(cache):
             found = _NAME.fullmatch(name)
             source = f"{folder}/{found[1]}.py".removeprefix("/") if found else ""
             if found and source in subject.files:
                 yield source, (f"{place}{os.sep}{found[1]}.py", f"{cache}{os.sep}{name}", int(found[2] or 0))
+
+
+def _cache(folder: str) -> str:
+    """Return where Python looks for the bytecode of a folder's modules."""
+    if sys.pycache_prefix is None:  # worth a short cut, as there are hundreds
+        return f"{folder}{os.sep}__pycache__"
+    return os.path.dirname(importlib.util.cache_from_source(f"{folder}{os.sep}x.py"))
 
 
 def _names(folder: str) -> list[str]:
