@@ -110,14 +110,22 @@ def _submit(ray: Any, node: str, commands: Mapping[str, Sequence[str]], seconds:
     def probe(wanted: Mapping[str, Sequence[str]], patience: float) -> dict[str, tuple[int, str, str]]:
         import subprocess
         import sys
+        import tempfile
+
+        def run(*arguments: str) -> tuple[int, str, str]:
+            # Where the node was started nothing is taken for a module: neither its folder nor, with -I, PYTHONPATH's.
+            with tempfile.TemporaryDirectory() as empty:
+                command = [sys.executable, *arguments]
+                done = subprocess.run(command, cwd=empty, capture_output=True, timeout=patience, check=False)
+            out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+            return done.returncode, out, err[-2000:]
 
         answers = {}
         for name, arguments in wanted.items():
-            command = [sys.executable, "-m", *arguments]
             try:
-                done = subprocess.run(command, capture_output=True, timeout=patience, check=False)
-                out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-                answers[name] = (done.returncode, out, err[-2000:])
+                answers[name] = run("-I", "-m", *arguments)
+                if f"No module named {arguments[0]}" in answers[name][2]:  # it lies in PYTHONPATH or the user's site
+                    answers[name] = run("-m", *arguments)
             except subprocess.TimeoutExpired:
                 answers[name] = (2, "", f"{name} did not end within {patience:g} s")
         return answers
