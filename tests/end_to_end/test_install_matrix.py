@@ -149,9 +149,10 @@ def test_reinstalled(pair: Cell) -> None:
 def test_edited_and_reinstalled(pair: Cell) -> None:
     # uv links files to its cache: what is edited in place is damaged there, and reinstalling alone brings it back.
     pair.install(pair.again, pair.shelf.pinned("app-npu"), pair.shelf.pinned("lib-npu"))
-    with (pair.venv.site / "lib/core.py").open("ab") as file:
-        file.write(b"# edited in place\n")
-    assert pair.verify() == (1, {"modified"})
+    for name in ("lib/core.py", "app.py"):
+        with (pair.venv.site / name).open("ab") as file:
+            file.write(b"# edited in place\n")
+    assert pair.verify() == (1, {"modified", "companion damaged"})
     pair.repair()
     as_built(pair)
 

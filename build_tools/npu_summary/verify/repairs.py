@@ -40,13 +40,8 @@ class Installer:
         return cls(root=root, name=name, version=version, tool="uv" if installer == "uv" else "pip")
 
     def reinstall(self) -> tuple[Repair, ...]:
-        """Lay the wheel's files down again.
-
-        uv links installed files to its cache: one that was edited in place is damaged there too, and would come
-        back from there, here and into every new environment.
-        """
-        uncached = f"uv cache clean {self.name} && " if self.tool == "uv" and not self._zipped else ""
-        return (Repair(rank=_WHEEL, command=uncached + self._install(self.name)),)
+        """Lay the wheel's files down again."""
+        return (Repair(rank=_WHEEL, command=self._install(self.name)),)
 
     def companion(self, name: str) -> tuple[Repair, ...]:
         """Install the companion; upstream's copy, where there is one, goes with its files, so ours follow."""
@@ -55,9 +50,8 @@ class Installer:
     def other(self, name: str, versions: Iterable[str]) -> tuple[Repair, ...]:
         """Install another patched distribution with its companion, in the first of these versions that can be had."""
         wanted = tuple(versions)
-        companion = " || ".join(self._install(name.rpartition("-")[0], version) for version in wanted)
-        wheel = " || ".join(self._install(name, version) for version in wanted)
-        return (Repair(rank=_COMPANION, command=companion), Repair(rank=_WHEEL, command=wheel))
+        companion = self._install(name.rpartition("-")[0], *wanted)
+        return (Repair(rank=_COMPANION, command=companion), Repair(rank=_WHEEL, command=self._install(name, *wanted)))
 
     def uninstall(self, name: str) -> tuple[Repair, ...]:
         """Uninstall a distribution."""
@@ -81,13 +75,21 @@ class Installer:
     def _zipped(self) -> bool:
         return os.path.isfile(self.root)
 
-    def _install(self, name: str, version: str = "") -> str:
-        version = version or self.version
-        wanted = f"{name}=={version}" if version else name
+    def _install(self, name: str, *versions: str) -> str:
+        """Return what lays a distribution's files down, of the first of some versions that can be had, or of our own.
+
+        uv links installed files to its cache: one that was edited in place is damaged there too, and would come
+        back from there, here and into every new environment.
+        """
+        wanted = [f"{name}=={version}" for version in versions or (self.version,) if version] or [name]
         if self._zipped:
-            return f"# make {self.root} again, with the wheel {wanted}"
-        again = f"--reinstall-package {name}" if self.tool == "uv" else "--force-reinstall"
-        return f"{self._tool('install')}{self._place()} {again} --no-deps {wanted}"
+            return f"# make {self.root} again, with the wheel {' or '.join(wanted)}"
+        if self.tool == "uv":
+            clean, again = f"uv cache clean {name} && ", f"--reinstall-package {name}"
+        else:
+            clean, again = "", "--force-reinstall"
+        install = f"{self._tool('install')}{self._place()} {again} --no-deps"
+        return clean + " || ".join(f"{install} {one}" for one in wanted)
 
     def _place(self) -> str:
         """Return the option that makes an installer put things into the root."""
@@ -99,7 +101,8 @@ class Installer:
         python = _quoted(sys.executable or "python")
         if self.tool == "uv":
             return f"uv pip {action} --python {python}"
-        return f"{python} -m pip {action}{' --yes' if action == 'uninstall' else ''}"
+        pip = f"{python} -m pip" if _has_pip() else f"pip --python {python}"
+        return f"{pip} {action}{' --yes' if action == 'uninstall' else ''}"
 
 
 def _quoted(text: str) -> str:
@@ -112,6 +115,14 @@ def _quoted(text: str) -> str:
 def _octal(byte: int) -> str:
     """Return a byte as it stands in `$'...'`."""
     return chr(byte) if chr(byte) in _PLAIN else f"\\{byte:03o}"
+
+
+@cache
+def _has_pip() -> bool:
+    """Return whether this Python can run pip; where it cannot, another's installs into it."""
+    import importlib.util
+
+    return importlib.util.find_spec("pip") is not None
 
 
 @cache

@@ -172,9 +172,7 @@ def test_json_is_told_even_when_nothing_can_be_compared(site: Site) -> None:
 def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) -> None:
     uv = find_uv() or ""
     path = f"{Path(uv).parent}{os.pathsep}{os.environ['PATH']}"
-    if not venv.is_uv:
-        # The printed commands ask this environment's own pip.
-        patched.environment.python("-m", "venv", "--upgrade", venv.folder)
+    # It has no pip of its own; the printed commands ask another's.
     inside = Venv(folder=venv.folder, environment=patched.environment, installer=venv.installer)
 
     def kinds() -> set[str]:
