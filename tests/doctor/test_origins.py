@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,17 @@ def test_a_copy_that_comes_before_the_installed_one_is_broken(machine: Machine, 
         ("transformers", "broken", str(copy))
     ]
     assert origin(machine, "transformers").kind == "path"
+
+
+def test_a_companion_whose_patched_package_is_gone_is_broken(machine: Machine) -> None:
+    version = "0.6.1+npu.1.gd62da49"
+    machine.install("verl", version, {"verl.py": "raise ImportError\n"})
+    assert rows(machine, "lost") == []
+    shutil.rmtree(machine.site / "verl")
+    (found,) = rows(machine, "lost")
+    assert (found.component, found.level, found.expected) == ("verl", "broken", f"the files of verl-npu {version}")
+    assert found.found.startswith(str(machine.site / "verl.py"))
+    assert found.fix == f"pip install --force-reinstall --no-deps verl=={version} verl-npu=={version}"
 
 
 @pytest.mark.parametrize(

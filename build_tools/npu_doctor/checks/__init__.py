@@ -74,6 +74,7 @@ CHECKS: Mapping[str, Check] = {
     "origin.owners": ownership.owners,
     "origin.duplicates": ownership.duplicates,
     "origin.outside": ownership.outside,
+    "origin.lost": ownership.lost,
     # These wait for commands that run meanwhile.
     "install.chip": install.chip,
     "devices.nodes": devices.nodes,

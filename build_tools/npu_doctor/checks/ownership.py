@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from npu_doctor import files
 from npu_doctor.context import Context
 from npu_doctor.model import Row
+from npu_summary.verify.companions import suffix_of
 
 _PYPI_TESTS = "the verl wheels of PyPI install top-level `tests` and `scripts`"
 
@@ -109,3 +110,22 @@ def outside(context: Context) -> Iterator[Row]:
             fix=f"take {'/'.join(origin.file.split('/')[:-2])} off PYTHONPATH, or start elsewhere",
             see=("https://github.com/modelscope/ms-swift/issues/9245",),
         )
+
+
+def lost(context: Context) -> Iterator[Row]:
+    """Yield packages of which nothing is there but the companion's module, which says so when it is imported."""
+    for package, distribution in context.settings["packages"].items():
+        located, companion = context.packages.locate(package), context.packages.get(distribution)
+        suffix = suffix_of(companion.version) if companion else ""
+        if not (located and companion and suffix) or located.folder:
+            continue
+        if files.real(located.file) == files.real(f"{companion.root}/{package}.py"):
+            patched, version = f"{distribution}-{suffix}", companion.version
+            yield Row(
+                component=package,
+                level="broken",
+                found=f"{located.file}, which only says that the package is not there",
+                expected=f"the files of {patched} {version}",
+                why=f"{patched} was uninstalled without its companion, or its files were deleted",
+                fix=f"pip install --force-reinstall --no-deps {distribution}=={version} {patched}=={version}",
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..installed import load, normal_name
+from ..installed import SUFFIX, load, normal_name
 from .companions import suffix_of
 
 TYPE_CHECKING = False
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ..changes import Pair
     from ..installed import Place
+    from .distributions import Dist
     from .findings import Finding
     from .subjects import Subject
 
@@ -20,7 +21,8 @@ def check(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
     pairs = subject.changes["pairs"] if subject.changes else []
     for pair in pairs:
         yield from _pair(subject, pair, places)
-    yield from _alone(subject, {*(pair["distribution"] for pair in pairs), *(place.distribution for place in places)})
+    known = {*(pair["distribution"] for pair in pairs), *(place.distribution for place in places)}
+    yield from _alone(subject, {normal_name(name) for name in known})
 
 
 def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Finding]:
@@ -48,19 +50,32 @@ def _overlay(name: str, revision: int) -> str:
     return f" (overlay {name} revision {revision})" if name else ""
 
 
-def _alone(subject: Subject, said: set[str]) -> Iterator[Finding]:
-    """Yield companions of distributions that are gone, but for those of which something else is said."""
-    keys = {one.key for one in subject.dists} | {normal_name(name) for name in said}
+def _alone(subject: Subject, known: set[str]) -> Iterator[Finding]:
+    """Yield what is registered of patched distributions whose files are gone, but for those of which else is said."""
+    registered = {one.key for one in subject.dists}
     for one in subject.dists:
         suffix = suffix_of(one.version)
-        patched = f"{one.key}-{suffix}"
-        if not suffix or one.key.endswith(f"-{suffix}") or patched in keys:
+        patched = one.key if one.key.endswith(f"-{suffix}") else f"{one.key}-{suffix}"
+        if not suffix or patched in known or not (_has_summary(one) if one.key == patched else _is_empty(one)):
             continue
-        if all(_is_companions(path, one.info) for path in one.record):
-            what = f"{one.name} {one.version} holds none of its files by design"
-            what += f", and {patched}, which does, is not installed"
-            repairs = subject.installer.other(patched, [one.version])
-            yield subject.finding("companion alone", what, f"{patched} was uninstalled without it", repairs=repairs)
+        known.add(patched)
+        what, cause = f"{one.name} {one.version} is registered, and its files are not there", "they were deleted"
+        if one.key != patched:
+            what = f"{one.name} {one.version} holds none of its files by design, and {patched}, which does, "
+            what += "has lost them" if patched in registered else "is not installed"
+            cause = cause if patched in registered else f"{patched} was uninstalled without it"
+        repairs = subject.installer.other(patched, [one.version])
+        yield subject.finding("companion alone", what, cause, repairs=repairs)
+
+
+def _has_summary(one: Dist) -> bool:
+    """Return whether a patched distribution's summary is among the files that it claims."""
+    return any(path.startswith(f"{one.key.replace('-', '_')}{SUFFIX}/") for path in one.record)
+
+
+def _is_empty(one: Dist) -> bool:
+    """Return whether a companion's metadata claims nothing else than companions hold."""
+    return all(_is_companions(path, one.info) for path in one.record)
 
 
 def _is_companions(path: str, info: str) -> bool:

@@ -266,6 +266,15 @@ def _orphan(site: Site) -> None:
     site.write(f"{info}/RECORD", f"{info}/METADATA,,\n{info}/RECORD,,\n".encode())
 
 
+def _lost_files(site: Site) -> None:
+    for name in ("verl", "recipe", "verl_npu_summary"):
+        shutil.rmtree(site.path(name))
+
+
+def _no_companion(site: Site) -> None:
+    shutil.rmtree(site.info("verl"))
+
+
 def _record_without_ours(site: Site) -> None:
     record = site.info("verl_npu") / "RECORD"
     lines = [line for line in record.read_text().splitlines() if not line.startswith(TRAINER)]
@@ -458,6 +467,19 @@ DAMAGES = [
         do=_orphan,
         kinds={"companion alone"},
         says=("0123456 holds none of its files by design, and other-npu", "was uninstalled without it"),
+        repaired_by=False,
+    ),
+    Damage(
+        name="folders of a distribution deleted, its metadata not",
+        do=_lost_files,
+        kinds={"companion alone"},
+        says=("holds none of its files by design, and verl-npu, which does, has lost them", "they were deleted"),
+    ),
+    Damage(
+        name="folders of a distribution and its companion's metadata deleted",
+        do=_all(_lost_files, _no_companion),
+        kinds={"companion alone"},
+        says=("verl-npu 0.6.1+npu.1.g", "is registered, and its files are not there"),
         repaired_by=False,
     ),
     Damage(
