@@ -187,6 +187,27 @@ def test_statements_and_constraints_go_along(shop: Shop) -> None:
     assert shop.files()["constraints-a.txt"] == b"app==2.0\n"
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_constraints_of_wheels_that_were_built_apart_pin_all_of_them(
+    shop: Shop, tmp_path: Path, *, together: bool
+) -> None:
+    folders = [tmp_path / name for name in ("first", "second")]
+    apart = [
+        "# of app@1:\napp-acme==1.0+acme.1\n# not built beside this file: lib@1\n# of the index:\nnumpy==2.0\n",
+        "# not built beside this file: app@1\n# of lib@1:\nlib-acme==1.0+acme.1\n# of the index:\nnumpy==2.1\n",
+    ]
+    for folder, text in zip(folders, apart, strict=True):
+        folder.mkdir()
+        shutil.copy(shop.wheel(folder.name), folder)
+        (folder / "constraints-a.txt").write_text(text)
+        os.utime(folder / "constraints-a.txt", (1, 1))
+    for chosen in [folders] if together else [[folder] for folder in folders]:
+        shop.indexed(*chosen)
+    assert shop.files()["constraints-a.txt"].decode().splitlines() == [
+        *("# of app@1:", "app-acme==1.0+acme.1", "# of lib@1:", "lib-acme==1.0+acme.1", "# of the index:", "numpy==2.1")
+    ]
+
+
 def test_all_mistakes_are_named_at_once_and_nothing_is_written(shop: Shop) -> None:
     whole = shop.wheel("app")
     (shop.wheels / "cut-1.0-py3-none-any.whl").write_bytes(whole.read_bytes()[:200])

@@ -15,6 +15,7 @@ from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
 from npu_overlays.index.placing import copy, listed_at, locked, move, unchanged
 from npu_overlays.index.stored import Root, Stored, files_of, read_page, read_root
+from npu_overlays.installs.stacks import combined
 from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
@@ -226,8 +227,12 @@ def _stage_beside(made: _Update, found: Sequence[Candidate]) -> None:
         for file in folder.glob(f"*{_STATEMENT}"):
             if project := projects.get(folder / f"{file.name.removesuffix(_STATEMENT)}.whl"):
                 _copy_beside(made, file, project.place, project.at)
-        for file in folder.glob(_CONSTRAINTS):
-            _copy_beside(made, file, made.out, listed_at(made.out))
+    names = {file.name for folder in made.request.folders for file in folder.glob(_CONSTRAINTS)}
+    for name in sorted(names):
+        # What was there before is believed least, then the folders in their order.
+        files = (folder / name for folder in (made.out, *made.request.folders))
+        texts = [file.read_text("utf-8") for file in files if file.is_file()]
+        _stage(made, name, combined(texts).encode())
 
 
 def _copy_beside(made: _Update, file: Path, place: Path, listed: int) -> None:

@@ -15,6 +15,7 @@ BASE = "npu"
 DOCTOR = "doctor"  # the extra that brings npu-doctor
 _ON_INDEX = ("index", "source")
 _OURS = "# of {overlay}:"
+_NOT_OURS = "# not built beside this file: {overlay}"
 _ORDER = {"source": 0, "git": 1, "index": 2}  # engines before what is built against them
 
 
@@ -115,7 +116,7 @@ def constraints(stack: Stack, catalogue: Catalogue, ours: Mapping[str, Sequence[
         lines += [f"# - {one.says['en']} Instead: {one.instead['en']}. ({one.source})" for one in stack.contradictions]
     for overlay in stack.overlays:
         own = ours.get(overlay, ())
-        lines += [_OURS.format(overlay=overlay), *own] if own else [f"# not built beside this file: {overlay}"]
+        lines += [_OURS.format(overlay=overlay), *own] if own else [_NOT_OURS.format(overlay=overlay)]
     pins = [component for component in stack.components if component.install in _ON_INDEX]
     lines += ["# of the index:"] if pins else []
     lines += [line for component in pins for line in _constraint(component, catalogue)]
@@ -132,6 +133,19 @@ def own_pins(text: str) -> dict[str, list[str]]:
     pattern = re.escape(_OURS).replace(re.escape("{overlay}"), r"(\S+)")
     found = re.findall(rf"^{pattern}\n((?:[^#\n]+\n)*)", text, re.MULTILINE)
     return {overlay: pins.splitlines() for overlay, pins in found}
+
+
+def combined(texts: Sequence[str]) -> str:
+    """Return one constraints file of several of a stack, which were written beside different wheels of ours.
+
+    Args:
+        texts: the files, the one to be believed most last; what that has no pins of is pinned as the others say.
+    """
+    text = texts[-1]
+    for overlay, pins in {name: own for one in texts for name, own in own_pins(one).items()}.items():
+        said = "\n".join([_OURS.format(overlay=overlay), *pins])
+        text = text.replace(f"{_NOT_OURS.format(overlay=overlay)}\n", f"{said}\n")
+    return text
 
 
 def _system(stack: Stack) -> list[str]:
