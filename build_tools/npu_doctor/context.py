@@ -14,7 +14,7 @@ from npu_doctor.knowledge import Knowledge
 from npu_doctor.model import Level, Origin, Row
 from npu_doctor.packages import Packages
 from npu_doctor.probe import Imported
-from npu_doctor.stacks import Stack
+from npu_doctor.stacks import CPU_INDEX, Stack
 from npu_doctor.system import System
 
 
@@ -119,6 +119,13 @@ class Context:
         component = self.stack.component("torch") if self.stack else None
         return next(iter(published), "") or (component.version if component else versions.public(self.version("torch")))
 
+    def pip_torch(self, version: str) -> str:
+        """Return what pip takes to get a release of torch that torch_npu will do with on this machine."""
+        # torch_npu's x86 wheels require this very build, and the default index has CUDA's.
+        if self.system.machine.lower() in ("x86_64", "amd64"):
+            return f"torch=={versions.public(version)}+cpu --extra-index-url {CPU_INDEX}"
+        return f"torch=={versions.public(version)}"
+
     def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
         """Return a row that says what the table of symptoms says.
 
@@ -137,7 +144,8 @@ class Context:
         if level == "matched":
             return row
         given = {name: str(value) for name, value in more.items()}
-        values = defaultdict(lambda: "…", {"torch": self.torch or "…", **given})
+        torch = self.torch or "…"
+        values = defaultdict(lambda: "…", {"torch": torch, "pip_torch": self.pip_torch(torch), **given})
         fix = more.get("fix") or known.fix.format_map(values)
         why = more.get("why") or f"{known.cause} (users see: {known.message})"
         return replace(row, fix=fix, why=why)

@@ -13,6 +13,8 @@ from typing import Any
 
 from npu_doctor.jsonfiles import DataError, Mistake, decode, read_object
 
+# PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 INSTALLS = ("system", "index", "source", "git", "overlay")
 
 

@@ -12,6 +12,7 @@ from npu_doctor import knowledge
 from npu_doctor.context import Context
 from npu_doctor.examine import examine
 from npu_doctor.jsonfiles import DataError
+from npu_doctor.stacks import CPU_INDEX
 
 from .machine import MINDSPEED, TOOLKIT, Machine, clone
 
@@ -276,6 +277,20 @@ def test_a_missing_torch_npu_comes_with_a_command_that_can_be_run(machine: Machi
     machine.uninstall("torch")
     fix = row(machine.report(), "torch_npu", "stack.presence").fix
     assert re.fullmatch(r"python -m pip install torch==[0-9.]+ torch_npu==[0-9.]+\S*", fix)
+
+
+def test_on_x86_every_fix_gives_the_torch_that_torch_npu_requires_there(machine: Machine) -> None:
+    machine.machine = "x86_64"
+    machine.install_torch("2.5.1")
+    machine.install("torch-npu", "2.7.1", requires=["torch==2.7.1+cpu"])
+    machine.install("vllm", "0.9.1", requires=["torch==2.7.0"])
+    fixes = [row.fix for row in machine.report().rows if "torch==" in row.fix]
+    assert len(fixes) >= 3
+    assert [fix for fix in fixes if not re.search(rf"torch==2\.7\.1\+cpu --extra-index-url {CPU_INDEX}", fix)] == []
+    machine.uninstall("torch-npu")
+    machine.uninstall("torch")
+    fix = row(machine.report(), "torch_npu", "stack.presence").fix
+    assert re.fullmatch(rf"python -m pip install torch==[0-9.]+\+cpu --extra-index-url {CPU_INDEX} torch_npu==\S+", fix)
 
 
 def test_what_a_patched_wheel_requires_and_nobody_installed_is_named(machine: Machine) -> None:

@@ -12,6 +12,7 @@ from npu_doctor.model import Level, Row
 from npu_doctor.tables import Table
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
+_EXACT = re.compile(r"(?:==)?[0-9][0-9a-z.+]*")
 _FIXES = {
     "python": "make an environment with Python {version}",
     "cann": "install the CANN toolkit {version}, its kernels and its NNAL, and source their set_env.sh",
@@ -80,7 +81,7 @@ def _pair_row(context: Context, table: Table, component: tuple[str, str], key: s
     if level == "matched":
         return row
     why = f"the table {table.name} puts {table.key} {key[:40]} with {expected}"
-    return Row(**{**vars(row), "why": why, "fix": fix_of(name, cells[0].split(" | ")[0])})
+    return Row(**{**vars(row), "why": why, "fix": fix_of(context, name, cells[0].split(" | ")[0])})
 
 
 def _partner(table: Table, torch: str) -> str:
@@ -136,9 +137,11 @@ def _choices(table: Table, name: str, key: str) -> list[str]:
     return [choice for cell in cells if cell for choice in cell.split(" | ")]
 
 
-def fix_of(name: str, wanted: str) -> str:
+def fix_of(context: Context, name: str, wanted: str) -> str:
     """Return what installs a component in a version or range."""
     bare = wanted.removeprefix("==").removesuffix(".*")
     if name in _FIXES:
         return _FIXES[name].format(version=bare)
+    if name == "torch" and _EXACT.fullmatch(wanted):
+        return f"pip install --no-deps {context.pip_torch(bare)}"
     return f"pip install --no-deps '{name.replace('_', '-')}{wanted if wanted[0] in '<>=!~' else f'=={wanted}'}'"

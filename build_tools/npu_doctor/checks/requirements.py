@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files, versions
+from npu_doctor.checks.published import fix_of
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution
 from npu_doctor.model import Level, Row
@@ -98,7 +99,7 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
         if torch:
             yield context.judge(2, label, level, found, asked)
         else:
-            fix = f"pip install --no-deps '{wanted.name}{specifier}', or take both from one stack"
+            fix = f"{fix_of(context, name, specifier)}, or take both from one stack"
             why = f"{distribution.name} {distribution.version} requires it"
             see = (f"{distribution.info}",)
             yield Row(

@@ -32,7 +32,8 @@ def _pair(context: Context) -> Iterator[str]:
     wanted = next(stack for stack in context.knowledge.stacks if not stack.record and stack.component("torch_npu"))
     for name in ("torch", "torch_npu"):
         if component := wanted.component(name):
-            yield f"{name}=={component.version}"
+            version = component.version
+            yield context.pip_torch(version) if name == "torch" else f"{name}=={version}"
 
 
 def pins(context: Context) -> Iterator[Row]:
@@ -128,13 +129,13 @@ def _commit_level(context: Context, component: Component) -> tuple[Level, str]:
 def _row(context: Context, name: str, level: Level, found: str, expected: str) -> Row:
     chosen = context.stack
     component = chosen.component(name) if chosen else None
-    fix = "" if level == "matched" else _pin_fix(name, component, expected)
+    fix = "" if level == "matched" else _pin_fix(context, name, component, expected)
     why = "" if level == "matched" else f"the stack {chosen.name if chosen else ''} asks for it"
     see = tuple(filter(None, [component.source if component else (chosen.source if chosen else "")]))
     return Row(component=name, level=level, found=found, expected=expected, why=why, fix=fix, see=see)
 
 
-def _pin_fix(name: str, component: Component | None, expected: str) -> str:
+def _pin_fix(context: Context, name: str, component: Component | None, expected: str) -> str:
     if component is not None and component.repository and component.install in ("git", "source"):
         env = "".join(f"{key}={value} " for key, value in component.env.items())
         options = f"{component.options} " if component.options else ""
@@ -142,7 +143,7 @@ def _pin_fix(name: str, component: Component | None, expected: str) -> str:
         return "; ".join(component.commands) or f"{env}pip install {options}'git+{component.repository}{revision}'"
     if component is not None and component.install == "overlay":
         return f"install the patched wheel: pip install {name}-npu"
-    return fix_of(name, component.version or component.allow if component else expected)
+    return fix_of(context, name, component.version or component.allow if component else expected)
 
 
 def absent(context: Context) -> Iterator[Row]:

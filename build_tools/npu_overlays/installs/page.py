@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from npu_doctor.knowledge import load
-from npu_doctor.stacks import Catalogue, Component, Stack
+from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack
 from npu_overlays.installs import stacks as installs
 from npu_overlays.reproducible import write_atomically
 
@@ -37,7 +37,7 @@ def render(catalogue: Catalogue, language: str) -> str:
 
 def note(key: str, language: str) -> str:
     """Return a paragraph of the page, by its name in the file of its texts."""
-    return str(_TEXTS[language][key]).format(index=installs.CPU_INDEX)
+    return str(_TEXTS[language][key]).format(index=CPU_INDEX)
 
 
 def _consistent(stack: Stack, catalogue: Catalogue, language: str) -> Iterator[str]:

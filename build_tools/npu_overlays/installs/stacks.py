@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.version import Version
 
-from npu_doctor.stacks import Catalogue, Component, Stack
+from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack
 
-# PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 BASE = "npu"
 DOCTOR = "doctor"  # the extra that brings npu-doctor
 _ON_INDEX = ("index", "source")
