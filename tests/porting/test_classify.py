@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -296,6 +297,47 @@ def test_an_edit_whose_replacement_stands_there_is_absorbed(tmp_path: Path) -> N
     assert "stands in its place" in found.evidence
 
 
+TWICE = """
+    def first(n):
+        n = n.cuda()
+        m = n
+        return m
+
+    def second(n):
+        n = n.cuda()
+        n = n.cpu()
+        return n
+"""
+
+
+@pytest.mark.parametrize(
+    ("symbol", "edit", "now", "kind"),
+    [
+        ("first", '"n.cuda()", "n"', 'n = n.to("cuda")', "find gone"),
+        ("first", '"n.cuda()", "n"', "n = n", "absorbed"),
+        ("first", '"n = n.cuda()", "n = n.cpu()"', 'n = n.to("cuda")', "find gone"),
+        ("second", '"n = n.cuda()", "n = n.cpu()"', 'n = n.to("cuda")', "find gone"),
+        ("second", '"n.cuda()", "n.npu()"', "if n:\n            n = n.npu()", "find gone"),
+        ("second", '"n.cuda()", "n.npu()"', "n = n.npu()\n        log(n)", "find gone"),
+        ("second", '"n.cuda()", "n.npu()"', "n = n.npu()", "absorbed"),
+        ("second", '"n = n.cuda()", "n.npu()"', "n = n.npu()", "absorbed"),
+    ],
+)
+def test_an_edit_is_absorbed_where_its_statement_became_what_it_makes_of_it(
+    tmp_path: Path, symbol: str, edit: str, now: str, kind: str
+) -> None:
+    """Upstream changed something else, too; what it puts may have stood there before, or be a word of much."""
+    overlay = f"@edited(({edit}), why='x')\ndef {symbol}(n): ...\n"
+    after = TWICE.replace("n = n.cuda()", now).replace("return", "log(n)\n        return")
+    assert of(tmp_path, overlay, after, before=TWICE).kind == kind
+
+
+def test_an_edit_of_a_docstring_alone_is_not_absorbed_by_code_that_is_the_same(tmp_path: Path) -> None:
+    before, after = (f'\n    def third():\n        "{one}"\n        return 1\n' for one in ("GPU", "TPU"))
+    overlay = """@edited(('"GPU"', '"NPU"'), why='x')\ndef third(): ...\n"""
+    assert of(tmp_path, overlay, after, before=before).kind == "find gone"
+
+
 def test_an_addition_that_upstream_has_now(tmp_path: Path) -> None:
     overlay = '@added(why="x")\ndef helper():\n    return 2\n'
     same = of(tmp_path, overlay, ENGINE + "\n    def helper():\n        return 2  # two\n")
@@ -500,13 +542,53 @@ def test_a_substitution(tmp_path: Path, after: bytes, kind: str, resolved: bool)
     config = tmp_path / "o" / name / "pyproject.toml"
     config.write_text(config.read_text() + SETTINGS)
     content = load(tmp_path / "o", name)
-    now = revision_of(source_tree({"pkg/a.yaml": after}), Names(()))
-    ((_, verdict),) = Texts(now).edits(content.edits, now)
+    base, now = (revision_of(source_tree({"pkg/a.yaml": one}), Names(())) for one in (b"a: 0\nlimit: 1\n", after))
+    ((_, verdict),) = Texts(base).edits(content.edits, now)
     assert (verdict.kind, verdict.resolved) == (kind, resolved)
     assert file_verdict(content.files[0], now).kind == "fits"
     there = revision_of(source_tree({"pkg/new.py": b"x = 1\n"}), Names(()))
     assert file_verdict(content.files[0], there).kind == "absorbed"
-    assert [verdict.kind for _, verdict in Texts(now).edits(content.edits, there)] == ["retired"]
+    assert [verdict.kind for _, verdict in Texts(base).edits(content.edits, there)] == ["retired"]
+
+
+def substituted(tmp_path: Path, path: str, change: tuple[str, str], before: str, after: str) -> Verdict:
+    """Return what became of one substitution in a file."""
+    find, replace = map(json.dumps, change)
+    name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / name / "pyproject.toml"
+    said = f"paths = [{path!r}]\nfind = {find}\nreplace = {replace}\nwhy = 'x'\n"
+    config.write_text(f"{config.read_text()}\n[[tool.overlay.edit]]\n{said}")
+    base, now = (revision_of(source_tree({path: one.encode()}), Names(())) for one in (before, after))
+    ((_, found),) = Texts(base).edits(load(tmp_path / "o", name).edits, now)
+    return found
+
+
+ROLES = "actor:\n  compile: True\n  lr: 1\nref:\n  compile: False\n"
+SAYS_FALSE = ("compile: True", "compile: False")
+ADDS_EAGER = ("  lr: 1\n", "  lr: 1\n  eager: False\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "after", "kind"),
+    [
+        ("pkg/a.yaml", SAYS_FALSE, ROLES.replace("True", "${x}"), "find gone"),
+        ("pkg/a.yaml", SAYS_FALSE, ROLES.replace("True", "FalseOrNot"), "find gone"),
+        ("pkg/a.yaml", SAYS_FALSE, ROLES.replace("  compile: True\n", ""), "find gone"),
+        ("pkg/a.yaml", SAYS_FALSE, "# new\n" + ROLES.replace("True\n  lr: 1", "False\n  lr: 2"), "absorbed"),
+        ("pkg/a.yaml", SAYS_FALSE, "ref: {}\n" + ROLES.replace("True", "False").split("ref")[0], "absorbed"),
+        ("pkg/a.yaml", ADDS_EAGER, ROLES.replace("lr: 1", "lr: 1\n  eager: True") + "  eager: False\n", "taken"),
+        ("pkg/a.yaml", ADDS_EAGER, ROLES.replace("  lr: 1", "  eager: False\n  lr: 1"), "absorbed"),
+        ("pkg/a.txt", SAYS_FALSE, ROLES.replace("True", "${x}"), "find gone"),
+        ("pkg/a.txt", SAYS_FALSE, ROLES.replace("True", "FalseOrNot"), "find gone"),
+        ("pkg/a.txt", SAYS_FALSE, "# new\n" + ROLES.replace("True\n  lr: 1", "False\n  lr: 2"), "absorbed"),
+        ("pkg/a.txt", SAYS_FALSE, ROLES.replace("actor:\n  compile: True\n  lr: 1\n", ""), "find gone"),
+    ],
+)
+def test_a_substitution_is_absorbed_where_what_it_puts_stands_in_its_place(
+    tmp_path: Path, path: str, change: tuple[str, str], after: str, kind: str
+) -> None:
+    """What it puts stands elsewhere, too, before and after; or as a part of something else."""
+    assert substituted(tmp_path, path, change, ROLES, after).kind == kind
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,17 @@ import dataclasses
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.operations import EVERYTHING, Operation
+from npu_overlays.porting.alignment import is_made, statements
 from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.fingerprint import fingerprint
 from npu_overlays.syntax.logical import layout_of
 from npu_overlays.syntax.symbols import Module
+
+# The one definition of a symbol, in its module.
+_Defined = tuple[Module, ast.stmt]
+# In how many blocks it stands, and its words.
+_Statement = tuple[int, tuple[str, ...]]
 
 
 class Absorption:
@@ -28,47 +34,55 @@ class Absorption:
         self._base = base
         self._modules = modules
         self._distribution = distribution
-        self._made: dict[tuple[str, str], str] = {}
+        self._made: dict[tuple[str, str], _Defined | None] = {}
 
     def evidence(self, operation: Operation, now: Revision) -> str:
         """Return why an operation's change seems to be upstream's own now, or an empty text where nothing says so."""
-        module = self._modules.get(now, operation.path)
-        known = module.definitions.get(operation.symbol, []) if module is not None else []
-        if module is None or len(known) != 1 or operation.action not in ("added", "replaced", "edited"):
+        there = _defined(self._modules.get(now, operation.path), operation.symbol)
+        if there is None or operation.action not in ("added", "replaced", "edited"):
             return ""
-        if _code(known[0].node) == self._result(operation):
+        made = self._result(operation)
+        before = _defined(self._modules.get(self._base, operation.path), operation.symbol)
+        if made is None or (before is not None and fingerprint(made[1]) == fingerprint(before[1])):
+            return ""
+        if fingerprint(there[1]) == fingerprint(made[1]):
             return "upstream's code is what the operation makes of it, layout and comments aside"
-        if operation.action == "edited" and _replaced_already(operation, module):
-            return "what it looks for is gone, and what it puts there stands in its place"
-        return ""
+        if operation.action != "edited" or before is None:
+            return ""
+        is_there = is_made(*map(_indented, (before, made, there)), holds=_holds)
+        return "what it looks for is gone, and what it puts there stands in its place" if is_there else ""
 
-    def _result(self, operation: Operation) -> str:
-        """Return the fingerprint of what the operation makes; empty where that is not known."""
+    def _result(self, operation: Operation) -> _Defined | None:
+        """Return what the operation makes of its definition; None where that is not known."""
         key = (operation.path, operation.symbol)
         if key not in self._made:
-            self._made[key] = self._fingerprint(operation)
+            self._made[key] = self._merged(operation)
         return self._made[key]
 
-    def _fingerprint(self, operation: Operation) -> str:
+    def _merged(self, operation: Operation) -> _Defined | None:
         content = self._base.read(operation.path) if operation.path in self._base else b""
         if operation.symbol == EVERYTHING:
-            return ""
+            return None
         alone = dataclasses.replace(operation, imports=(), before="")
         try:
             merged = merge(operation.path, content, [alone], distribution=self._distribution)[0]
-            known = Module(operation.path, merged).definitions.get(operation.symbol, [])
+            return _defined(Module(operation.path, merged), operation.symbol)
         except OverlayError:
-            return ""
-        return _code(known[0].node) if len(known) == 1 else ""
+            return None
 
 
-def _code(node: ast.stmt) -> str:
-    return fingerprint(node)
+def _defined(module: Module | None, symbol: str) -> _Defined | None:
+    known = module.definitions.get(symbol, []) if module is not None else []
+    return (module, known[0].node) if module is not None and len(known) == 1 else None
 
 
-def _replaced_already(operation: Operation, module: Module) -> bool:
-    """Return whether every find that is gone has its replacement in its place; one at least must be gone."""
-    layout = layout_of(module.whole_text(module.definitions[operation.symbol][0].node).decode())
-    gone = [edit for edit in operation.edits if not layout.occurrences(layout_of(edit.find))]
-    there = [edit for edit in gone if edit.replace.strip() and layout.occurrences(layout_of(edit.replace))]
-    return bool(gone) and len(there) == len(operation.edits)
+def _indented(defined: _Defined) -> list[_Statement]:
+    module, node = defined
+    layout = layout_of(module.whole_text(node).decode())
+    return list(zip(layout.levels, statements(layout), strict=True))
+
+
+def _holds(one: _Statement, other: _Statement) -> bool:
+    """Return whether a statement is another one with more before or behind it, as where a value is assigned now."""
+    (level, words), (its, part) = one, other
+    return level == its and any(words[at : at + len(part)] == part for at in range(len(words) - len(part) + 1))

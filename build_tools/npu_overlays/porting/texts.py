@@ -8,8 +8,8 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
+from npu_overlays.porting.putting import is_put
 from npu_overlays.porting.revision import Revision, tree_of
 from npu_overlays.porting.verdict import Verdict
 from npu_overlays.tree import PatchedTree
@@ -63,17 +63,19 @@ def _substituted(edits: list[SourcedEdit], content: bytes, before: bytes) -> Ite
     for sourced in edits:
         edit = sourced.edit
         find, replace = edit.find.encode(), edit.replace.encode()
-        count = content.count(find)
+        count, made = content.count(find), before.replace(find, replace)
         if count == edit.count:
             put = content.replace(find, replace)
             if twice := _repeated(sourced.path, content, put):
-                yield _taken(edit, twice, content)
+                yield _taken(twice, is_same=is_put(sourced.path, before, made, content))
                 continue
             yield Verdict(kind="fits", applies=True)
             # The next one is looked for in what this one leaves, there as here.
-            content, before = put, before.replace(find, replace)
-        elif count == 0 and replace.strip() and replace in content:
-            yield Verdict(kind="absorbed", proposal="drop", evidence="what it looks for is gone, what it puts is there")
+            content, before = put, made
+        elif count == 0 and replace.strip() and is_put(sourced.path, before, made, content):
+            evidence = "what it looks for is gone, and what it puts there stands in its place"
+            yield Verdict(kind="absorbed", proposal="drop", evidence=evidence)
+            before = made
         elif count > edit.count:
             yield _ambiguous(edit.count, count, _lead(find, before, content) if edit.count == 1 else b"")
         else:
@@ -86,12 +88,10 @@ def _repeated(path: str, before: bytes, after: bytes) -> list[str]:
     return repeated_keys(*texts) if path.endswith(ENDINGS) else []
 
 
-def _taken(edit: TextEdit, twice: list[str], content: bytes) -> Verdict:
-    """Return that upstream has keys that an edit adds: all of what it adds, line by line, or something else."""
-    there, found = set(map(str.strip, content.decode(errors="replace").splitlines())), set(edit.find.splitlines())
-    added = [line.strip() for line in edit.replace.splitlines() if line not in found]
+def _taken(twice: list[str], *, is_same: bool) -> Verdict:
+    """Return that upstream has keys that an edit adds: all that it adds, or something else."""
     named = ", ".join(f"`{key}`" for key in twice)
-    if all(line in there for line in added if line and not line.startswith("#")):
+    if is_same:
         return Verdict(kind="absorbed", proposal="drop", evidence=f"upstream has {named} now, as it adds it")
     return Verdict(kind="taken", evidence=f"upstream has {named} now, and other than it adds it")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from itertools import pairwise
 
 from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.porting.alignment import statements
 from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.symbols import Module
 
@@ -24,18 +24,13 @@ def vanished(operation: Operation, before: Module, now: Module) -> bool:
         now: the same as it is now.
     """
     old, new = (_layout(module, operation.symbol) for module in (before, now))
-    gone = frozenset(_deleted(_statements(old), _statements(new)))
+    gone = frozenset(_deleted(statements(old), statements(new)))
     files = [layout_of(module.content.decode()) for module in (before, now)]
     return all(_lines(old, edit) <= gone and _is_nowhere(edit, *files) for edit in operation.edits)
 
 
 def _layout(module: Module, symbol: str) -> Layout:
     return layout_of(module.whole_text(module.definitions[symbol][0].node).decode())
-
-
-def _statements(layout: Layout) -> list[tuple[str, ...]]:
-    """Return the words of each logical line."""
-    return [tuple(layout.texts[start:end]) for start, end in pairwise([*layout.heads, len(layout.tokens)])]
 
 
 def _deleted(old: list[tuple[str, ...]], new: list[tuple[str, ...]]) -> Iterator[int]:
