@@ -144,6 +144,36 @@ def test_each_part_is_left_out_with_what_is_said_of_it(alone: Moving) -> None:
     assert not {"drop", "edit"} & set(settings(folder))
 
 
+def test_a_symbol_alone_names_what_is_open_of_several_that_are_called_so(alone: Moving) -> None:
+    added = b'\n\n@added(why="Helps.")\ndef helper():\n    return 3\n'
+    crlf = b"from npu_overlays.markers import added\n" + added
+    say(alone, {_CORE: CORE_OVERLAY + added, "tree/src/lib/crlf.py": crlf})
+    theirs = {
+        path: LIB_FILES[path] + b"\n\ndef helper():\n    return 4\n" for path in ("src/lib/core.py", "src/lib/crlf.py")
+    }
+    both = f"lib@{alone.commit('both', dict(theirs))[:7]}"
+    before = alone.ported("--to", both.partition("@")[2], code=5)
+    assert [one["kind"] for one in before["parts"] if one["target"].endswith(":helper")] == ["taken", "taken"]
+    refused = alone.port(both, "--continue", "--drop", "helper=Theirs.")
+    assert refused.code == 2
+    assert "--drop helper: names several parts: src/lib/core.py:helper, src/lib/crlf.py:helper" in refused.err
+    one = f"lib@{alone.commit('one', {'src/lib/crlf.py': LIB_FILES['src/lib/crlf.py']})[:7]}"
+    assert alone.ported("--to", one.partition("@")[2], "--drop", "helper=Theirs.")["finished"]
+    assert b"helper" not in (alone.root / one / _CORE).read_bytes()
+    assert (alone.root / one / "tree/src/lib/crlf.py").read_bytes() == crlf
+
+
+def test_what_applies_is_left_out_by_its_whole_name_only(alone: Moving) -> None:
+    name = f"lib@{alone.commit('start', {'src/lib/core.py': CORE.replace(b'def start', b'def begin')})[:7]}"
+    alone.ported("--to", name.partition("@")[2], code=5)
+    refused = alone.port(name, "--continue", "--accept", "all", "--drop", "scale=Two is right.")
+    assert refused.code == 2
+    assert "--drop scale: names only what applies: src/lib/core.py:scale" in refused.err
+    done = alone.port(name, "--continue", "--accept", "all", "--drop", "src/lib/core.py:scale=Two is right.")
+    assert done.code == 0, done.out + done.err
+    assert b"def scale" not in (alone.root / name / _CORE).read_bytes()
+
+
 def test_what_moved_to_another_file_is_stated_there_and_no_more_here(alone: Moving) -> None:
     start, end = CORE.index(b"def scale"), CORE.index(b"def main")
     scale = CORE[start:end]

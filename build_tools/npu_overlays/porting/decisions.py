@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from npu_overlays.errors import Problem, UsageError
+from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.port import Port
@@ -77,11 +77,19 @@ def is_own(port: Port, row: Row) -> bool:
 def _rows_of(port: Port, name: str) -> list[Row]:
     """Return what a name leaves out.
 
-    Of what the pin says itself that is what does not apply: the rest stands for what a layer says under that name,
-    which is meant then. Where there is nothing else of that name, all of it is meant.
+    A symbol alone names what is open. By its whole name, of what the pin says itself that is what does not apply: the
+    rest stands for what a layer says under that name, which is meant then. Where there is nothing else of that name,
+    all of it is meant.
     """
-    listed = [_beneath(port, row) for row in port.rows if name in _names(row)]
-    return [row for row in listed if not (is_own(port, row) and row.verdict.applies)] or listed
+    listed = [_beneath(port, row) for row in port.rows if row.name == name]
+    if listed:
+        return [row for row in listed if not (is_own(port, row) and row.verdict.applies)] or listed
+    return [row for row in _called(port, name) if not row.verdict.applies]
+
+
+def _called(port: Port, symbol: str) -> list[Row]:
+    """Return the rows of a symbol, whatever their files."""
+    return [_beneath(port, row) for row in port.rows if _names(row)[1] == symbol]
 
 
 def _beneath(port: Port, row: Row) -> Row:
@@ -89,7 +97,7 @@ def _beneath(port: Port, row: Row) -> Row:
     if is_own(port, row) and row.verdict.applies and isinstance(row.said, Operation):
         for one in load_content(port.new, port.version).operations:
             if (one.path, one.symbol) == (row.said.path, row.said.symbol) and one.layer != port.new.name:
-                return replace(row, said=one)
+                return replace(row, said=one, verdict=replace(row.verdict, applies=False))
     return row
 
 
@@ -112,6 +120,24 @@ def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> 
     known |= {name for row in port.rows for name in _names(row)}
     wrong = [f"--accept {one}" for one in decisions.accept if one not in known]
     wrong += [f"--drop {name}" for name in drops if name not in known]
-    if wrong:
-        fix = "name one of the table, its symbol alone, or a kind; --accept also takes all"
-        raise UsageError(Problem(where=one, what="names no part that is open here", fix=fix) for one in wrong)
+    fix = "name one of the table, its symbol alone, or a kind; --accept also takes all"
+    problems = [Problem(where=one, what="names no part that is open here", fix=fix) for one in wrong]
+    problems += _unclear(port, decisions, [name for name in drops if name in known])
+    if problems:
+        raise UsageError(problems)
+
+
+def _unclear(port: Port, decisions: Decisions, drops: Iterable[str]) -> Iterator[Problem]:
+    """Yield a problem for each symbol alone that several parts have, or, to be dropped, none that is open."""
+    whole = {row.name for row in port.rows}
+    accepted = {name: [row for row in _called(port, name) if row.verdict.proposal] for name in decisions.accept}
+    dropped = {name: _rows_of(port, name) for name in drops if name not in whole}
+    for option, meant in (("--accept", accepted), ("--drop", dropped)):
+        for name, rows in meant.items():
+            if len(named := sorted({row.name for row in rows})) > 1 and name not in whole:
+                what, fix = f"names several parts: {listing(named)}", "name each with its file"
+                yield Problem(where=f"{option} {name}", what=what, fix=fix)
+    for name in (name for name, rows in dropped.items() if not rows):
+        fitting = listing(sorted({row.name for row in _called(port, name)}))
+        what = f"names only what applies: {fitting}"
+        yield Problem(where=f"--drop {name}", what=what, fix="name it with its file to leave it out all the same")
