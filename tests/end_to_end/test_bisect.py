@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from language.overlays import load, write
+from npu_overlays.checkout.ending import Ending
+from npu_overlays.checkout.needing import needed
 from npu_overlays.checkout.reducing import smallest
+from npu_overlays.checkout.units import units_of
 from npu_overlays.checkout.workplace import Workplace
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
@@ -53,6 +57,130 @@ def test_what_an_operation_needs_is_applied_with_it(sample: Sample) -> None:
     edit(core, 'return "npu"', "return NAME")
     code = "from lib.core import Engine; e = Engine(); assert not hasattr(e, 'device') or e.device() != 'npu'"
     assert sorted(found(sample, "python", "-c", code)) == [f"{CORE}:Engine.device", "src/lib/npu.py"]
+
+
+def test_where_a_part_fails_otherwise_than_the_whole_does_that_is_said(sample: Sample) -> None:
+    """What it needs is named in a text, which shows nothing."""
+    edit(
+        sample.lib_overlay / "tree/src/lib/npu.py", 'NAME = "npu"', 'import lib\n\nNAME = getattr(lib.Engine, "device")'
+    )
+    sample.environment.ok("lock", sample.lib_name)
+    code = (
+        "import importlib.util as f; from lib.core import scale; f.find_spec('lib.npu') and __import__('lib.npu'); "
+        "assert scale(1) == 2, 'more'"
+    )
+    done = bisected(sample, "python", "-c", code)
+    assert done.code == 0, done.err
+    assert "file      src/lib/npu.py  [" in done.out
+    assert "has no attribute 'device'" in done.out
+    assert "with the whole overlay it fails otherwise: it exits with 1, and says:" in done.err
+    assert "AssertionError: more" in done.err
+    data = bisected(sample, "python", "-c", code, options=["--json"]).json()
+    assert data["otherwise"]["output"].endswith("AssertionError: more\n")
+
+
+ERROR = "Traceback (most recent call last):\n  File 'a.py', line {}, in f\n{}\n"
+PYTEST = "FAILED tests/test_a.py::test_a - AssertionError: {}\n{} failed, 3 passed in {}s\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "is_like"),
+    [
+        (ERROR.format(3, "ValueError: wrong"), ERROR.format(17, "ValueError: wrong"), True),
+        (ERROR.format(3, "AttributeError: no z"), ERROR.format(3, "ValueError: wrong"), False),
+        (PYTEST.format("wrong", 1, 0.02), PYTEST.format("wrong", 1, 1.3), True),
+        (PYTEST.format("wrong", 1, 0.02), "FAILED tests/test_b.py::test_b\n" + PYTEST.format("wrong", 2, 1.3), True),
+        (PYTEST.format("wrong", 1, 0.02), PYTEST.format("right", 1, 0.02), False),
+        ("<object at 0x7f3a>\n", "<object at 0x55b0>\n", True),
+        ("", "much\n", True),
+    ],
+)
+def test_a_part_ends_as_the_whole_does_where_its_last_lines_are_said_there_too(
+    part: str, whole: str, is_like: bool
+) -> None:
+    assert Ending(code=1, output=part).is_like(Ending(code=1, output=whole)) is is_like
+    assert not Ending(code=1, output=part).is_like(Ending(code=2, output=part))
+
+
+READS = """
+    class E:
+        @added(why="x")
+        def z(self):
+            return 1
+
+        limit: int = added(5, why="x")
+
+    class F:
+        @added(why="x")
+        def z(self):
+            return 2
+
+    @added(why="x")
+    def helper():
+        return 3
+
+    class G:
+        @replaced(why="x")
+        def f(self, other):
+            from pkg import conf
+            from pkg.conf import Far
+            return {}
+"""
+CONF = 'NEW = added(5, why="x")\n\nclass Far:\n    @added(why="x")\n    def z(self):\n        return 4\n'
+
+
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [
+        ("E, F", set()),
+        ("helper()", {"helper"}),
+        ("other.helper()", set()),
+        ("other.z()", {"E.z", "F.z", "Far.z"}),
+        ("E.z(other)", {"E.z"}),
+        ("Far().z", {"E.z", "F.z", "Far.z"}),
+        ("Far.z", {"Far.z"}),
+        ("conf.NEW", {"NEW"}),
+        ("other.NEW", set()),
+        ("E(limit=3)", {"E.limit"}),
+        ("other.limit", {"E.limit"}),
+        ("f'{other.limit}'", {"E.limit"}),
+    ],
+)
+def test_what_is_read_is_needed(tmp_path: Path, reads: str, expected: set[str]) -> None:
+    """By its name; of a class that is read nobody needs a member."""
+    files: dict[str, str | bytes] = {"tree/pkg/core.py": READS.format(reads), "tree/pkg/conf.py": CONF}
+    content = load(tmp_path, write(tmp_path, files))
+    units = units_of(content)
+    names = [unit.targets[0].rpartition(":")[2] for unit in units]
+    assert {names[one] for one in needed(units, content.overlay.pin)[names.index("G.f")]} == expected | {"G.f"}
+
+
+def test_what_a_method_reads_of_its_own_object_is_of_its_own_class_first(tmp_path: Path) -> None:
+    own = """
+    class E:
+        @replaced(why="x")
+        def f(self):
+            return self.z()
+
+        @edited(("if a:", "if self.z():"), why="x")
+        def g(self): ...
+
+        @added(why="x")
+        def z(self):
+            return 1
+
+    class F:
+        @added(why="x")
+        def z(self):
+            return 2
+    """
+    content = load(tmp_path, write(tmp_path, {"tree/pkg/core.py": own}))
+    units = units_of(content)
+    names = [unit.targets[0].rpartition(":")[2] for unit in units]
+    found = needed(units, content.overlay.pin)
+    assert {names[one] for one in found[names.index("E.f")]} == {"E.f", "E.z"}
+    # A fragment that does not parse by itself says of no attribute whose it is.
+    assert {names[one] for one in found[names.index("E.g")]} == {"E.g", "E.z", "F.z"}
 
 
 def test_the_folder_is_told_and_is_the_working_folder(locked: Sample) -> None:

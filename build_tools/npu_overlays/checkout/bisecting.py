@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.checkout.ending import KEPT, SHOWN, Ending
 from npu_overlays.checkout.needing import needed
 from npu_overlays.checkout.reducing import smallest
 from npu_overlays.checkout.units import Unit, only, units_of
@@ -22,7 +23,6 @@ FOLDER = "NPU_OVERLAYS_CHECKOUT"
 # As `git bisect run` reads exit codes.
 _CANNOT_TELL = 125
 _NOT_RUN = (126, 127)
-_SHOWN = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +32,19 @@ class Bisected:
     Args:
         units: the fewest with which the command fails, those among them that the others need.
         runs: how often the command was run.
-        code: its exit code with these.
-        output: the end of what it said with these.
+        ending: how it ends with these.
+        whole: how it ends with the whole overlay.
     """
 
     units: tuple[Unit, ...]
     runs: int
-    code: int
-    output: str
+    ending: Ending
+    whole: Ending
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the command fails with these otherwise than with the whole overlay."""
+        return not self.ending.is_like(self.whole)
 
 
 class Trial:
@@ -59,7 +64,7 @@ class Trial:
         self._needed = needed(self._units, subject.content.overlay.pin)
         self._place = Workplace(folder)
         self._known: dict[frozenset[int], int | None] = {}
-        self.outputs: dict[frozenset[int], str] = {}
+        self._outputs: dict[frozenset[int], str] = {}
         # How often the command was run.
         self.runs = 0
 
@@ -79,6 +84,11 @@ class Trial:
             self._known[chosen] = self._tried(chosen)
         return self._known[chosen]
 
+    def ending(self, numbers: Iterable[int]) -> Ending:
+        """Return how the command ended with some units and what they need, with which it was run."""
+        chosen = self.whole(numbers)
+        return Ending(code=self._known[chosen] or 0, output=self._outputs.get(chosen, ""))
+
     def fails_again(self, numbers: Iterable[int]) -> bool:
         """Return whether the command fails with some units and what they need when it is run once more."""
         return bool(self._tried(self.whole(numbers)))
@@ -93,7 +103,7 @@ class Trial:
         self._place.hold(applied.tree)
         code, output = self._run()
         self.runs += 1
-        self.outputs[chosen] = output
+        self._outputs[chosen] = output
         return None if code == _CANNOT_TELL else code
 
     def _run(self) -> tuple[int, str]:
@@ -116,8 +126,8 @@ class Trial:
             raise _not_run(self._command, str(error.strerror or error)) from error
         output = done.stdout.decode(errors="replace")
         if done.returncode in _NOT_RUN:
-            raise _not_run(self._command, f"exit code {done.returncode}: {output.strip()[-_SHOWN:]}")
-        return done.returncode, output[-_SHOWN:]
+            raise _not_run(self._command, f"exit code {done.returncode}: {output.strip()[-SHOWN:]}")
+        return done.returncode, output[-KEPT:]
 
 
 def _not_run(command: Sequence[str], what: str) -> UsageError:
@@ -146,8 +156,8 @@ def bisect(subject: Subject, command: Sequence[str]) -> Bisected:
         return Bisected(
             units=tuple(trial.units[number] for number in sorted(found)),
             runs=trial.runs,
-            code=trial.code(found) or 0,
-            output=trial.outputs[found],
+            ending=trial.ending(found),
+            whole=trial.ending(everything),
         )
 
 
@@ -159,7 +169,7 @@ def _check(trial: Trial, everything: Iterable[int]) -> None:
         raise UsageError(Problem(where="the command", what=what, fix=fix))
     if trial.code(()) != 0:
         what, fix = "fails on upstream itself, without any operation", "see that it finds all it needs there"
-        said = trial.outputs.get(frozenset(), "").strip().splitlines()[-1:]
+        said = trial.ending(()).output.strip().splitlines()[-1:]
         raise UsageError(Problem(where="the command", what=": ".join([what, *said]), fix=fix))
 
 

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from npu_overlays.checkout.reading import Read, read_by
 from npu_overlays.checkout.units import Item, Unit
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.pin import Pin
-from npu_overlays.syntax.texts import names_in
-
-# A module by its dotted name, or a name that is added to the module of a path.
-_Key = tuple[str, str]
 
 
 def needed(units: Sequence[Unit], pin: Pin) -> dict[int, frozenset[int]]:
     """Return for each unit, by its number, those it cannot run without, itself among them.
 
-    Those are the added files that it imports, and the names it reads that others add; as far as the text shows.
+    Those are the added files that it imports, and the names and attributes it reads that others add; as far as the text
+    shows, which of most attributes shows the name alone, and not of what they are.
     """
     providers = _providers(units, pin)
     direct = {
-        number: {providers[key] for item in unit.items for key in _used(item, pin) if key in providers} | {number}
+        number: {one for item in unit.items for read in _reads(item, pin) for one in _meant(read, providers)} | {number}
         for number, unit in enumerate(units)
     }
     return {number: frozenset(_reached(number, direct)) for number in direct}
+
+
+def _meant(read: Read, providers: Mapping[str, frozenset[int]]) -> frozenset[int]:
+    """Return what adds something that is read: by the first of its names that anything adds."""
+    return next((providers[name] for name in read if name in providers), frozenset())
 
 
 def _reached(start: int, direct: Mapping[int, set[int]]) -> set[int]:
@@ -39,15 +41,25 @@ def _reached(start: int, direct: Mapping[int, set[int]]) -> set[int]:
     return found
 
 
-def _providers(units: Sequence[Unit], pin: Pin) -> dict[_Key, int]:
-    found: dict[_Key, int] = {}
+def _providers(units: Sequence[Unit], pin: Pin) -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
     for number, unit in enumerate(units):
-        for item in unit.items:
-            if isinstance(item, OverlayFile) and unit.action == "file":
-                found["", _module(pin, item.path)] = number
-            elif isinstance(item, Operation) and item.action == "added":
-                found[_module(pin, item.path), item.symbol.partition(".")[0]] = number
+        for name in (name for item in unit.items for name in _added(item, unit, pin)):
+            found[name] = found.get(name, frozenset()) | {number}
     return found
+
+
+def _added(item: Item, unit: Unit, pin: Pin) -> Iterator[str]:
+    """Yield the names by which something that is added is read: its full one, and of a member its own."""
+    if isinstance(item, OverlayFile) and unit.action == "file":
+        yield _module(pin, item.path)
+    elif isinstance(item, Operation) and item.action == "added":
+        yield f"{_module(pin, item.path)}.{item.symbol}"
+        owner, _, member = item.symbol.rpartition(".")
+        if owner:
+            yield f".{member}"
+        if owner and item.kind == "attribute":
+            yield f"{member}="
 
 
 def _module(pin: Pin, path: str) -> str:
@@ -55,30 +67,10 @@ def _module(pin: Pin, path: str) -> str:
     return pin.place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _used(item: Item, pin: Pin) -> Iterator[_Key]:
-    """Yield what an item reads: modules, names of modules, and names of its own module."""
+def _reads(item: Item, pin: Pin) -> Iterator[Read]:
     if isinstance(item, Operation):
-        module = _module(pin, item.path)
-        texts = [item.text, *(edit.replace for edit in item.edits)]
-        yield from ((module, name) for text in texts for name in names_in(text))
-        for text in (*texts, *(one.statement for one in item.imports)):
-            yield from _imported(text, module)
+        module, owner = _module(pin, item.path), item.symbol.rpartition(".")[0]
+        texts = [*(one.statement for one in item.imports), item.text, *(edit.replace for edit in item.edits)]
+        yield from read_by(texts, module, owner)
     elif isinstance(item, OverlayFile) and item.path.endswith(".py"):
-        yield from _imported(item.content.decode("utf-8", "replace"), _module(pin, item.path))
-
-
-def _imported(text: str, module: str) -> Iterator[_Key]:
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError):
-        return
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (("", alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = module.split(".")[: -node.level] if node.level else []
-            source = ".".join([*above, *([node.module] if node.module else [])])
-            yield "", source
-            for alias in node.names:
-                yield source, alias.name
-                yield "", f"{source}.{alias.name}"
+        yield from read_by([item.content.decode("utf-8", "replace")], _module(pin, item.path), "")

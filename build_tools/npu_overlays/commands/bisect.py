@@ -32,7 +32,8 @@ fail with the whole overlay, and to pass on upstream itself. A part that could
 not run is not tried, and whatever an operation needs is applied with it and
 named with it. Each run begins in a folder that holds the part and nothing else,
 whatever was written there before, and what was found is run again: a command
-that then ends otherwise is refused.
+that then ends otherwise is refused. Where that fails otherwise than the whole
+overlay did, by its exit code or the last it says, both are shown.
 
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py
@@ -77,8 +78,11 @@ def _run(options: Options, console: Console) -> int:
     for unit in found.units:
         console.line(f"  {unit.action:<9} {', '.join(unit.targets)}  [{unit.file}]")
         console.line(f"            {' '.join(unit.reason.why.split())}", style="dim")
-    console.line(f"it then {_ended(found.code)}, and says:")
-    console.raw(found.output.rstrip("\n") + "\n")
+    console.line(f"it then {_ended(found.ending.code)}, and says:")
+    console.raw(found.ending.shown.rstrip("\n") + "\n")
+    if found.is_other:
+        said = f"with the whole overlay it fails otherwise: it {_ended(found.whole.code)}, and says:"
+        console.notice(f"{overlay.name}: {said}\n{found.whole.shown.rstrip()}")
     return 0
 
 
@@ -91,8 +95,9 @@ def _as_json(name: str, found: Bisected, options: Options) -> dict[str, object]:
         "overlay": name,
         "command": list(options.words),
         "runs": found.runs,
-        "code": found.code,
-        "output": found.output,
+        "code": found.ending.code,
+        "output": found.ending.shown,
+        "otherwise": {"code": found.whole.code, "output": found.whole.shown} if found.is_other else None,
         "units": [
             {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
             for unit in found.units
