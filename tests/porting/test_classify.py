@@ -285,6 +285,39 @@ def test_an_edit_of_a_statement_that_may_be_elsewhere_is_for_a_person(tmp_path: 
     assert (found.kind, found.proposal) == ("find gone", "")
 
 
+@pytest.mark.parametrize(
+    ("path", "before", "after", "kind"),
+    [
+        ("pkg/b.py", "def make():\n    return 1\n", "def make():\n    return os.sep\n", "find gone"),
+        ("pkg/b.py", "", "def make():\n    return os.sep\n", "find gone"),
+        ("pkg/b.py", "def make():\n    return os.sep\n", "def make():\n    return [os.sep]\n", "already gone"),
+        ("pkg/b.py", "def make():\n    return 1\n", "def make():\n    return '.sep', os\n", "already gone"),
+        ("tests/b.py", "", "def make():\n    return os.sep\n", "already gone"),
+    ],
+)
+def test_an_edit_of_a_statement_that_may_be_in_another_file_is_for_a_person(
+    tmp_path: Path, path: str, before: str, after: str, kind: str
+) -> None:
+    files = [{"pkg/engine.py": ENGINE, path: before}, {"pkg/engine.py": CLEARED, path: after}]
+    found = became(tmp_path, files[0], EDIT, files[1])
+    assert (found.kind, found.proposal) == (kind, "drop" if kind == "already gone" else "")
+    assert found.evidence.endswith("did not before: pkg/b.py") == (kind == "find gone")
+
+
+def test_of_files_in_which_a_statement_may_be_those_that_are_called_come_first(tmp_path: Path) -> None:
+    files = {f"pkg/{name}.py": f"def {name}():\n    return os.sep\n" for name in "abcde"}
+    before = {"pkg/engine.py": ENGINE.replace("return self.state", "return d()")}
+    after = {"pkg/engine.py": CLEARED.replace("return self.state", "return d()"), **files}
+    found = became(tmp_path, before, EDIT, after)
+    assert found.evidence.endswith("before: pkg/d.py, pkg/a.py, pkg/b.py, … (5 in all)")
+
+
+def test_a_module_that_was_renamed_only_holds_nothing_new(tmp_path: Path) -> None:
+    module = "def make():\n    return os.sep\n"
+    files = [{"pkg/engine.py": ENGINE, "pkg/b.py": module}, {"pkg/engine.py": CLEARED, "pkg/c.py": module}]
+    assert became(tmp_path, files[0], EDIT, files[1]).kind == "already gone"
+
+
 def test_an_edit_that_upstream_made_itself_is_absorbed(tmp_path: Path) -> None:
     found = of(tmp_path, EDIT, ENGINE.replace("os.sep", "npu.sep").replace("times=1):", "times=1):  # new"))
     assert (found.kind, found.proposal) == ("absorbed", "drop")

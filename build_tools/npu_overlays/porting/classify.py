@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from npu_overlays.errors import listing
 from npu_overlays.lock.contracts import Contract, Difference
 from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
@@ -17,12 +18,15 @@ from npu_overlays.porting.absent import Absent, elsewhere
 from npu_overlays.porting.absorption import Absorption
 from npu_overlays.porting.fitting import Fit, Fitting, Modules
 from npu_overlays.porting.landed import Commit, Landed, references
+from npu_overlays.porting.resurfacing import Resurfacing
 from npu_overlays.porting.revision import Revision
 from npu_overlays.porting.staying import new_in
 from npu_overlays.porting.successors import Successors
 from npu_overlays.porting.vanished import vanished
 from npu_overlays.porting.verdict import Kind, Verdict
 
+# Files that a line names.
+_SHOWN = 3
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 
@@ -88,6 +92,7 @@ class Classifier:
         self._absent = Absent(content, self.operations, base, self._modules, self._fitting)
         self._successors = Successors(base, self._modules, self._fitting)
         self._absorption = Absorption(base, self._modules, distribution)
+        self._resurfacing = Resurfacing(base, self._modules, content.overlay.pin.place)
         self._known: dict[_Key, Verdict] = {}
         # An answer depends on where the names of all operations on the file stand: helpers follow what uses them.
         self._names = _by_path(self.operations)
@@ -114,7 +119,18 @@ class Classifier:
         key = (operation.path, operation.symbol, now.blob(operation.path), commit.id if commit else "", where)
         if key not in self._known:
             self._known[key] = self._verdict(operation, now, fit, commit)
-        return self._known[key]
+        known = self._known[key]
+        is_lost = known.kind == "already gone" and operation.action == "edited"
+        return self._lost(operation, now, known) if is_lost else known
+
+    def _lost(self, operation: Operation, now: Revision, gone: Verdict) -> Verdict:
+        """Return what became of an edit of a statement that is gone, which may be in another file that changed."""
+        if not (there := self._resurfacing.files(operation, now)):
+            return gone
+        evidence = (
+            f"what it changes is gone, and what it looks for stands where it did not before: {listing(there, _SHOWN)}"
+        )
+        return Verdict(kind="find gone", evidence=evidence)
 
     def _verdict(self, operation: Operation, now: Revision, fit: Fit, commit: Commit | None) -> Verdict:
         text = self._absorption.evidence(operation, now)

@@ -1,7 +1,7 @@
 """Vanished: an edit, and the definition it is on as it was and as it is → whether upstream deleted what it changes.
 
 Deleted is a statement that went while nothing came in its place, in its definition or elsewhere in the file: what was
-rewritten may need the edit in another form.
+rewritten may need the edit in another form. In other files `resurfacing` looks for it.
 """
 
 from __future__ import annotations
