@@ -504,13 +504,13 @@ def test_defined_twice_is_ambiguous(tmp_path: Path) -> None:
 
 
 def test_what_was_forwarded_and_landed_is_proposed_even_where_it_applies(tmp_path: Path) -> None:
-    overlay = WRAP.replace('why="x"', 'why="x", forwarded="https://example.invalid/a/pkg/pull/12"')
+    overlay = WRAP.replace('why="x"', 'why="x", forwarded="https://example.invalid/pkg/pull/12"')
     commit = Commit(id="c" * 40, date="2025-01-02", subject="[engine] fix: start (#12)")
     found = of(tmp_path, overlay, ENGINE, commit)
     assert (found.kind, found.applies, found.proposal) == ("absorbed", True, "drop")
     assert "2025-01-02" in found.evidence
     assert "; it still applies; see that it came with its NPU part" in found.evidence
-    edit = EDIT.replace('why="x"', 'why="x", forwarded="https://example.invalid/a/pkg/pull/12"')
+    edit = EDIT.replace('why="x"', 'why="x", forwarded="https://example.invalid/pkg/pull/12"')
     other = of(tmp_path / "2", edit, ENGINE.replace("os.sep", "os.linesep"), commit)
     assert "; what stands there is not what it makes of it; see" in other.evidence
     revert = Commit(id="d" * 40, date="2025-01-03", subject='Revert "[engine] fix: start (#12)" (#13)')
@@ -520,15 +520,37 @@ def test_what_was_forwarded_and_landed_is_proposed_even_where_it_applies(tmp_pat
 @pytest.mark.parametrize(
     ("forwarded", "expected"),
     [
-        ("https://github.com/x/pkg/pull/12", ("12",)),
-        ("https://github.com/x/pkg/commit/0123abcd", ("0123abcd",)),
+        ("https://github.com/volcengine/pkg/pull/12", ("12",)),
+        ("https://github.com/Volcengine/pkg/commit/0123abcd", ("0123abcd",)),
+        (
+            "https://gitlab.com/pkg-project/pkg/-/merge_requests/3 and https://github.com/pkg-project/pkg/pull/4",
+            ("3", "4"),
+        ),
+        ("https://github.com/x/pkg/pull/12", ()),
         ("https://github.com/pytorch/tensordict/pull/7", ()),
         ("#8, and later #9", ("8", "9")),
         ("asked on the mailing list", ()),
     ],
 )
 def test_references(forwarded: str, expected: tuple[str, ...]) -> None:
-    assert references(forwarded, "https://github.com/volcengine/pkg.git") == expected
+    """Of what upstream is, and was before it was renamed; a fork counts its own pull requests."""
+    repositories = ("https://github.com/volcengine/pkg.git", "git@github.com:pkg-project/pkg")
+    assert references(forwarded, repositories) == expected
+
+
+@pytest.mark.parametrize("forwarded", ["#12", "cccccccc"])
+def test_what_was_taken_back_has_not_landed_whatever_it_is_called_by(forwarded: str) -> None:
+    landed = Landed()
+    landed.note([Commit(id="c" * 40, date="2025-01-02", subject="fix: start (#12)")])
+    assert landed.find(references(forwarded, ())) is not None
+    landed.note([Commit(id="d" * 40, date="2025-01-03", subject='Revert "fix: start (#12)" (#15)')])
+    assert landed.find(references(forwarded, ())) is None
+    assert landed.find(["15"]) is not None
+    landed.note([Commit(id="9" * 40, date="2025-01-04", subject='Revert "something older (#7)" (#14)')])
+    assert landed.find(["15"]) is not None
+    landed.note([Commit(id="e" * 40, date="2025-01-04", subject="fix: start again (#16)")])
+    landed.note([Commit(id="f" * 40, date="2025-01-05", subject='Revert "fix: start again"')])
+    assert landed.find(["eeeeeeee"]) is landed.find(["16"]) is None
 
 
 ADDS = """

@@ -85,7 +85,7 @@ class Classifier:
     def __init__(self, content: Content, locked: Sequence[Contract], base: Revision) -> None:
         self.operations = effective(content.operations)
         distribution = content.overlay.distribution
-        self._repository = content.overlay.pin.repository
+        self._repositories = (content.overlay.pin.repository, *content.overlay.pin.mirrors)
         self.base = base
         self._modules = Modules()
         self._fitting = Fitting(self.operations, locked, distribution, self._modules)
@@ -110,7 +110,7 @@ class Classifier:
 
     def verdict(self, operation: Operation, now: Revision, landed: Landed) -> Verdict:
         """Return what became of an operation in a revision, given the commits that led to it."""
-        commit = landed.find(references(operation.reason.forwarded, self._repository))
+        commit = landed.find(references(operation.reason.forwarded, self._repositories))
         fit = self.fit(operation, now)
         if fit.applies and commit is None:
             return self._as_it_stands(operation, now, fit)

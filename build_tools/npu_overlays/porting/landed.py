@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _PULL = re.compile(r"\(#(\d+)\)\s*$")
 _MERGED = re.compile(r"^Merge pull request #(\d+) ")
 _REVERTED = re.compile(r'^Revert "(.*)"')
-_URL = re.compile(r"https?://[^/\s]+/[^/\s]+/(?P<name>[^/\s]+)/(?:pull|commit|merge_requests)/(?P<what>[0-9a-f]+)")
+_URL = re.compile(r"https?://[^/\s]+/(?P<path>\S+?)(?:/-)?/(?:pull|commit|merge_requests)/(?P<what>[0-9a-f]+)")
 _BARE = re.compile(r"(?<![\w/])(?:#(?P<pull>\d+)|(?P<commit>[0-9a-f]{7,40}))\b")
 
 
@@ -31,17 +31,22 @@ class Commit:
         return f"{self.id[:9]} of {self.date}: {self.subject}"
 
 
-def references(forwarded: str, repository: str) -> tuple[str, ...]:
+def references(forwarded: str, repositories: Iterable[str]) -> tuple[str, ...]:
     """Return the pull requests and commits of a repository that a reason names as where it was forwarded to.
 
     Args:
         forwarded: as an author writes it: a URL, ``#123``, a commit id.
-        repository: upstream's URL; what a URL names of other repositories does not count.
+        repositories: upstream's URLs, all that it has or had; what a URL names of others, as forks, does not count.
     """
-    name = repository.rstrip("/").removesuffix(".git").rpartition("/")[2]
-    named = [found["what"] for found in _URL.finditer(forwarded) if found["name"] == name]
+    own = tuple(repositories)
+    named = [found["what"] for found in _URL.finditer(forwarded) if any(_is_at(one, found["path"]) for one in own)]
     rest = re.sub(r"https?://\S+", " ", forwarded)
     return (*named, *(found["pull"] or found["commit"] for found in _BARE.finditer(rest)))
+
+
+def _is_at(repository: str, path: str) -> bool:
+    """Return whether the URL of a repository, however git is told of it, ends in a path as ``owner/name``."""
+    return bool(re.search(rf"[/:]{re.escape(path)}(?:\.git)?/*$", repository, re.IGNORECASE))
 
 
 class Landed:
@@ -55,11 +60,18 @@ class Landed:
         """Note further commits; one that reverts another takes that one back."""
         for commit in commits:
             if reverted := _REVERTED.match(commit.subject):
-                gone = Commit(id="", date="", subject=reverted[1]).pull
-                self._pulls.pop(gone, None)
+                self._take_back(reverted[1])
             self._ids[commit.id] = commit
             if commit.pull:
                 self._pulls[commit.pull] = commit
+
+    def _take_back(self, subject: str) -> None:
+        """Forget the commits that a revert names: by their pull request where it says that, else by their subject."""
+        pull = Commit(id="", date="", subject=subject).pull
+        for one in list(self._ids.values()):
+            if (pull and one.pull == pull) or one.subject == subject or _PULL.sub("", one.subject).strip() == subject:
+                del self._ids[one.id]
+                self._pulls.pop(one.pull, None)
 
     def find(self, wanted: Iterable[str]) -> Commit | None:
         """Return the commit by which the first of some pull requests and commits came, or None where none did."""
