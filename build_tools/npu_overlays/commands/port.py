@@ -171,8 +171,13 @@ def _report(console: Console, port: Port) -> None:
         _tell_left(console, port, left)
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
-    again = f"npu-overlays port {port.new.name} --continue"
-    console.line(f"next: {again}{' --accept all' if proposed else ''}")
+    console.line(f"next: npu-overlays port {port.new.name} --continue{_accepting(port)}")
+
+
+def _accepting(port: Port) -> str:
+    """Return what of the proposals is to be accepted next: what is absorbed comes last, and by its name."""
+    proposed = {row.verdict.kind for row in port.open if row.verdict.proposal}
+    return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
 
 def _tell_left(console: Console, port: Port, left: Iterable[Row]) -> None:

@@ -29,7 +29,8 @@ def ended(before: Content, after: Content, version: str) -> tuple[str, ...]:
     if not gone:
         return ()
     named = listing([f"{_name(one)} (until {one.bounds.until})" for one in gone])
-    return (f"not for {version} by what the layers say, and left out: {named}",)
+    says = listing(dict.fromkeys(one.layer for one in gone))
+    return (f"not for {version} any more by what is said in {says}, and left out: {named}",)
 
 
 def _said(content: Content) -> Iterator[Said]:
