@@ -122,8 +122,8 @@ def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
         form, notes = read_json(place, collector)
         if form:
             return form, notes
-    elif tables.read_table(place, collector, run):
-        return tables.FORM, []
+    elif (odd := tables.read_table(place, collector, run)) is not None:
+        return tables.FORM, odd
     notes = consolelog.read_console(place, collector)
     # Of a file logger's lines the first may be cut off, or be something that another program said.
     return (consolelog.FORM, notes) if collector else read_lines(place, collector)

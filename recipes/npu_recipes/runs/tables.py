@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.numbers import number, whole
 from npu_recipes.runs.records import step_name
+from npu_recipes.runs.rows import Rows
 
 FORM = "table (CSV)"
 _DELIMITERS = ",\t;"
@@ -23,8 +23,6 @@ _OF_TENSORBOARD = ["wall time", "step", "value"]
 _TAGS = ("tag", "metric", "name", "key")
 _EXTREMES = ("__MIN", "__MAX")
 _RUN = " - "
-# As spreadsheets write numbers in some languages: who takes 0,5 for no number loses it, who reads 1,234 has to guess.
-_COMMA = re.compile(r"[-+]?\d+(?:\.\d+)*,\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +33,8 @@ class _Table:
     metrics: dict[int, str]
 
 
-class _AmbiguousError(ValueError):
-    """A cell that may be one number or another."""
-
-
-def read_table(file: Path, collector: Collector, run: str) -> bool:
-    """Read a table; returns whether it is one.
+def read_table(file: Path, collector: Collector, run: str) -> list[str] | None:
+    """Read a table; returns notes on its rows, or None where it is none.
 
     Args:
         file: the table.
@@ -49,7 +43,8 @@ def read_table(file: Path, collector: Collector, run: str) -> bool:
 
     Raises:
         RecipeError: it holds several runs and none of them was named, or not that one; it is one of wandb's without
-            steps; a metric stands in two of its columns; or its numbers are written with commas.
+            steps; a metric stands in two of its columns; a row has more cells than the header; a step is none; or its
+            numbers are written with commas.
     """
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         first = lines.readline()
@@ -58,20 +53,13 @@ def read_table(file: Path, collector: Collector, run: str) -> bool:
         if len(header) > 1 and not step_name(header):
             _refuse_times(file, header)
         if len(header) <= 1 or not step_name(header):
-            return False
-        rows = csv.reader(lines, delimiter=delimiter)
-        try:
-            if (tag := _tag(header)) >= 0:
-                _read_long(header, tag, rows, collector)
-            else:
-                _read_wide(_wide(file, header, run), rows, collector)
-        except csv.Error as error:
-            raise RecipeError(Problem(where=f"{file}, line {rows.line_num + 1}", what=f"no CSV: {error}")) from error
-        except _AmbiguousError as error:
-            where = f"{file}, line {rows.line_num + 1}"
-            fix = "export it with points for decimals, and nothing between thousands"
-            raise RecipeError(Problem(where=where, what=f"`{error}` is a number with a comma", fix=fix)) from error
-    return True
+            return None
+        rows = Rows(file, lines, delimiter, len(header))
+        if (tag := _tag(header)) >= 0:
+            _read_long(header, tag, rows, collector)
+        else:
+            _read_wide(_wide(file, header, run), rows, collector)
+    return [f"{rows.short} rows have fewer cells than the header: these were not logged"] if rows.short else []
 
 
 def _refuse_times(file: Path, header: Sequence[str]) -> None:
@@ -95,47 +83,30 @@ def _tag(header: Sequence[str]) -> int:
     return named[0] if named and "value" in lower else -1
 
 
-def _read_long(header: Sequence[str], tag: int, rows: Iterator[list[str]], collector: Collector) -> None:
+def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector) -> None:
     step, value = header.index(step_name(header)), [cell.lower() for cell in header].index("value")
-    lines = [row for row in rows if len(row) == len(header)]
+    known: list[tuple[int, str, float]] = []
+    for row in rows:
+        at, found = rows.step(row[step]), rows.number(row[value])
+        if at is not None and found is not None:
+            known.append((at, row[tag], found))
     # Each metric may begin again where the last one ended: nothing was resumed there.
-    stated = [(_step(row[step]), row[tag], _number(row[value])) for row in lines]
-    known = [(at, name, value) for at, name, value in stated if at is not None and value is not None]
     for at, name, found in sorted(known, key=lambda one: one[0]):
         collector.record(at)
         collector.add(name, found)
 
 
-def _read_wide(table: _Table, rows: Iterator[list[str]], collector: Collector) -> None:
+def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:
     for row in rows:
-        step = _step(row[table.step]) if table.step < len(row) else None
+        step = rows.step(row[table.step])
         if step is None:
             continue
         collector.record(step)
         for column, metric in table.metrics.items():
             # An empty cell is a value that was not logged.
-            value = _number(row[column]) if column < len(row) else None
+            value = rows.number(row[column])
             if value is not None:
                 collector.add(metric, value)
-
-
-def _step(cell: str) -> int | None:
-    found = whole(cell)
-    if found is None:
-        _refuse_comma(cell)
-    return found
-
-
-def _number(cell: str) -> float | None:
-    found = number(cell.strip())
-    if found is None:
-        _refuse_comma(cell)
-    return found
-
-
-def _refuse_comma(cell: str) -> None:
-    if _COMMA.fullmatch(cell.strip()):
-        raise _AmbiguousError(cell.strip())
 
 
 def _wide(file: Path, header: list[str], run: str) -> _Table:

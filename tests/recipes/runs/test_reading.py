@@ -149,6 +149,42 @@ def test_a_number_with_a_comma_is_neither_lost_nor_guessed(tmp_path: Path, table
         read(file)
 
 
+@pytest.mark.parametrize(
+    ("table", "line", "what"),
+    [
+        ("step,loss\n1,2,36\n", 2, "has 3 cells, and the header 2"),
+        ("step,loss,x\n1,2,3\n2,1,901,0.5\n", 3, "has 4 cells, and the header 3"),
+        ("step,tag,value\n1,loss,2,5\n", 2, "has 4 cells, and the header 3"),
+        ("step,loss\n1,2\n1 234,2\n", 3, "`1 234` is no step"),
+        ("step,tag,value\n1,loss,2\nend,loss,3\n", 3, "`end` is no step"),
+    ],
+)
+def test_a_row_whose_cells_moved_is_refused(tmp_path: Path, table: str, line: int, what: str) -> None:
+    """As a comma does in a number that is not in quotes: each cell behind it is taken for the one before."""
+    file = tmp_path / "run.csv"
+    file.write_text(table, "utf-8")
+    with pytest.raises(RecipeError, match=rf"run\.csv, line {line}: {what}"):
+        read(file)
+
+
+@pytest.mark.parametrize("table", ["step,loss,val\n1,0.5,1,,\n\n2,0.25\n", "step,tag,value\n1,loss,0.5,,\n2,loss\n"])
+def test_rows_may_end_in_nothing_and_short_ones_are_counted(tmp_path: Path, table: str) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text(table, "utf-8")
+    run = read(file)
+    assert values(run, "loss")[1] == 0.5
+    assert run.notes == ("1 rows have fewer cells than the header: these were not logged",)
+
+
+@pytest.mark.parametrize("cell", ["N/A", "#N/A", "NA", "<NA>", "null", "None", "1.#QNAN", "-1.#IND00"])
+def test_what_programs_write_for_no_number_is_nan(tmp_path: Path, cell: str) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text(f"step,loss,x\n1,0.5,1\n2,{cell},-1.#INF\n", "utf-8")
+    run = read(file)
+    assert math.isnan(values(run, "loss")[2])
+    assert values(run, "x") == {1: 1.0, 2: -math.inf}
+
+
 def test_a_metric_that_stands_in_two_columns_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.csv"
     file.write_text("step,loss,loss,a\n1,2,3,4\n", "utf-8")
