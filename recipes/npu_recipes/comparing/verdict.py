@@ -103,7 +103,7 @@ def compare(
     both = [name for name in ours if name in theirs]
     asked = _Asked(limits=limits, steps=steps, least=least)
     judged = sorted((_judged(name, reference, run, asked) for name in both), key=lambda one: _RANK[one.status])
-    problems = tuple(_problems(judged, limits, both))
+    problems = (*_unread((*reference, *run), limits), *_problems(judged, limits, both))
     alone = [name for name in (*ours, *theirs) if name not in ours or name not in theirs]
     beyond = any(one.status == "beyond" for one in judged)
     return Comparison(
@@ -242,6 +242,16 @@ def _problems(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[
         what = "no metric with a limit can be compared"
         fix = f"--limit 'NAME=4%', for one that both have: {_listed(both)}"
         yield Problem(where="the comparison", what=what, fix=fix)
+
+
+def _unread(runs: Sequence[Run], limits: Sequence[Limit]) -> Iterator[Problem]:
+    """Yield which metrics with a limit hold what is no number; not the texts that a pattern for many fits, too."""
+    meant = {*_names(runs), *(limit.pattern for limit in limits)}
+    for run in runs:
+        for metric, what in run.unread.items():
+            if metric in meant and limit_of(metric, limits):
+                fix = f"write them as numbers, or as nan; or give it no limit: --limit '{metric}=none'"
+                yield Problem(where=f"{run.name}: {metric}", what=f"has a limit, and {what}", fix=fix)
 
 
 def _listed(names: Sequence[str], most: int = 10) -> str:

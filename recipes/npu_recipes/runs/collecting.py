@@ -14,6 +14,7 @@ import numpy as np
 from npu_recipes.runs.series import Series, Steps, Values
 
 _SHOWN = 3
+_WIDTH = 40
 # Of so many records that each go back, the file is sorted the other way round; a run that was resumed goes on between.
 _FALLING = 3
 _NONE = np.iinfo(np.int64).max
@@ -41,6 +42,8 @@ class Collector:
 
     def __init__(self) -> None:
         self._samples: dict[str, _Samples] = {}
+        # How many values of a metric are no numbers, and the first of them.
+        self._passed: dict[str, tuple[int, str]] = {}
         self._order = 0
         self._step = 0
         self._begun: int | None = None
@@ -64,6 +67,11 @@ class Collector:
             samples = self._samples[metric] = _Samples()
         samples.add(self._order, self._step, value)
 
+    def pass_over(self, metric: str, value: object, where: str) -> None:
+        """Count a value that is no number; `where` says in words where it stands."""
+        count, first = self._passed.get(metric, (0, f"`{str(value)[:_WIDTH]}` {where}"))
+        self._passed[metric] = count + 1, first
+
     def follow(self, later: Collector) -> None:
         """Add what a later file of the same run holds."""
         if later._begun is None or later._first is None or self._first is None:
@@ -76,13 +84,27 @@ class Collector:
         self._first = min(self._first, later._first)
         for metric, samples in later._samples.items():
             self._samples.setdefault(metric, _Samples()).extend(samples, offset)
+        for metric, (more, first) in later._passed.items():
+            count, earlier = self._passed.get(metric, (0, first))
+            self._passed[metric] = count + more, earlier
 
     def __bool__(self) -> bool:
-        return bool(self._samples)
+        return not all(map(self._is_text, self._samples))
 
     def series(self) -> dict[str, Series]:
         """Return every metric; of a step that was logged twice the later value."""
-        return {name: self._cleared(samples) for name, samples in self._samples.items()}
+        return {name: self._cleared(samples) for name, samples in self._samples.items() if not self._is_text(name)}
+
+    def unread(self) -> dict[str, str]:
+        """Return in words what of which metric is no number; a text among them, which has no series."""
+        return {
+            name: f"{count} of its values are no numbers and are left out, the first {first}"
+            for name, (count, first) in self._passed.items()
+        }
+
+    def _is_text(self, metric: str) -> bool:
+        """Return whether there is no number of it: between words, `None` is a word, too."""
+        return metric in self._passed and not np.isfinite(self._samples[metric].values).any()
 
     @property
     def _falls(self) -> bool:
@@ -90,6 +112,11 @@ class Collector:
 
     def notes(self) -> Iterator[str]:
         """Yield in words what was left out."""
+        yield from (
+            f"{name}: {what}"
+            for name, what in self.unread().items()
+            if name in self._samples and not self._is_text(name)
+        )
         if self._falls:
             yield "its steps fall from the first line to the last: it is sorted the other way round, and read so"
             return

@@ -75,6 +75,7 @@ def read_run(name: str) -> Run:
         form=", ".join(dict.fromkeys(forms)),
         metrics=collector.series(),
         notes=(*notes, *collector.notes()),
+        unread=collector.unread(),
     )
 
 

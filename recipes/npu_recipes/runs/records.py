@@ -33,7 +33,7 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
     """Take a record's numbers; returns whether one of them was a null that stands for NaN or infinity.
 
     Args:
-        record: names with values of any kind; what is no number is passed over, and so is what wandb adds itself.
+        record: names with values of any kind; what is no number is counted, and what wandb adds itself passed over.
         step: the record's.
         collector: what takes them.
         null_is_nan: whether a null is a value that JSON cannot hold, or one that was not logged.
@@ -44,8 +44,12 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
         if value is None and null_is_nan:
             nulls = True
             collector.add(name, math.nan)
-        elif not name.startswith("_") and (known := _known(value)) is not None:
+        elif value is None or name.startswith("_"):
+            continue
+        elif (known := _known(value)) is not None:
             collector.add(name, known)
+        else:
+            collector.pass_over(name, value, f"at step {step}")
     return nulls
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,14 @@ class Run:
         form: what kind of file it was read from.
         metrics: by name, in the order of their first appearance.
         notes: what was odd, and how it was understood.
+        unread: by metric, in words, what is no number; metrics among them of which nothing is one.
     """
 
     name: str
     form: str
     metrics: Mapping[str, Series]
     notes: tuple[str, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def steps(self) -> Steps:

@@ -88,7 +88,9 @@ def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector
     known: list[tuple[int, str, float]] = []
     for row in rows:
         at, found = rows.step(row[step]), rows.number(row[value])
-        if at is not None and found is not None:
+        if found is None and row[value].strip():
+            collector.pass_over(row[tag], row[value], f"in line {rows.line}")
+        elif at is not None and found is not None:
             known.append((at, row[tag], found))
     # Each metric may begin again where the last one ended: nothing was resumed there.
     for at, name, found in sorted(known, key=lambda one: one[0]):
@@ -107,6 +109,8 @@ def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:
             value = rows.number(row[column])
             if value is not None:
                 collector.add(metric, value)
+            elif row[column].strip():
+                collector.pass_over(metric, row[column], f"in line {rows.line}")
 
 
 def _wide(file: Path, header: list[str], run: str) -> _Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,27 @@ def test_a_limit_that_one_side_alone_could_keep_is_told_of() -> None:
     found = judged([both], [constant(1.0, "train/loss")])
     assert (found.verdict, found.one_sided) == ("within", (REWARD,))
     assert verdict(found) == f"within the limits: 1 of 1 metrics; on one side alone: {REWARD}"
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [([], "unusable"), (["critic/rewards/mean=none", "train/loss=2%"], "within"), (["*=4%"], "unusable")],
+)
+def test_a_metric_that_could_not_be_read_is_not_within(limits: list[str], verdict: str) -> None:
+    """Other metrics within their limits do not speak for it; where it is not judged, it does not matter."""
+    both = run({REWARD: dict.fromkeys(STEPS, 1.0), "train/loss": dict.fromkeys(STEPS, 1.0)})
+    found = judged([both], [replace(both, unread={REWARD: "1 is no number"})], *limits)
+    assert found.verdict == verdict
+    assert [one.where for one in found.problems] == ([f"run: {REWARD}"] if verdict == "unusable" else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "verdict"),
+    [("val/loss", [], "unusable"), ("by", ["by=1%"], "unusable"), ("by", ["*=4%"], "within"), ("by", [], "within")],
+)
+def test_a_text_matters_where_a_limit_names_it(text: str, limits: list[str], verdict: str) -> None:
+    found = judged([constant(1.0)], [replace(constant(1.0), unread={text: "1 is no number"})], *limits)
+    assert found.verdict == verdict
 
 
 def test_a_run_that_is_nan_alone_is_called_so() -> None:

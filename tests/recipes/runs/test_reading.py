@@ -185,6 +185,42 @@ def test_what_programs_write_for_no_number_is_nan(tmp_path: Path, cell: str) -> 
     assert values(run, "x") == {1: 1.0, 2: -math.inf}
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "first"),
+    [
+        ("run.csv", "step,loss,by,val\n1,1,a,\n2,5%,None,1\n3,−0.5,b,1\n", "`5%` in line 3"),
+        ("run.csv", "step,tag,value\n1,loss,1\n1,by,a\n2,loss,5%\n3,val,1\n3,loss,1 234\n", "`5%` in line 4"),
+        (
+            "run.json",
+            '[{"step": 1, "loss": 1, "val": 1}, {"step": 2, "loss": "2", "by": "a"}, {"step": 3, "loss": [1]}]',
+            "`2` at step 2",
+        ),
+    ],
+)
+def test_what_is_no_number_is_counted_and_a_text_is_no_metric(
+    tmp_path: Path, name: str, content: str, first: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(content, "utf-8")
+    run = read(file)
+    assert list(run.metrics) == ["loss", "val"]
+    assert values(run, "loss") == {1: 1.0}
+    what = f"2 of its values are no numbers and are left out, the first {first}"
+    assert run.notes == (f"loss: {what}",)
+    assert (set(run.unread), run.unread["loss"]) == ({"loss", "by"}, what)
+
+
+def test_what_is_no_number_in_the_files_of_one_run_is_counted_together(tmp_path: Path) -> None:
+    files = [tmp_path / "1.csv", tmp_path / "2.csv"]
+    files[0].write_text("step,loss,a\n1,1,1\n2,x,1\n", "utf-8")
+    files[1].write_text("step,loss,a\n3,y,z\n4,1,1\n", "utf-8")
+    run = read(Path("+".join(map(str, files))))
+    assert run.unread == {
+        "loss": "2 of its values are no numbers and are left out, the first `x` in line 3",
+        "a": "1 of its values are no numbers and are left out, the first `z` in line 2",
+    }
+
+
 def test_a_metric_that_stands_in_two_columns_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.csv"
     file.write_text("step,loss,loss,a\n1,2,3,4\n", "utf-8")
