@@ -149,9 +149,9 @@ def _run(options: Options, console: Console) -> int:
 
 def _told_of_themselves(reference: Sequence[Run], run: Sequence[Run]) -> list[Run]:
     """Return the runs, with a note where one is a reference, too: as where a pattern in quotes took both."""
-    names = {one.name for one in reference}
+    known = {one.places for one in reference}
     note = "is a reference, too: it is compared with itself"
-    return [replace(one, notes=(*one.notes, note)) if one.name in names else one for one in run]
+    return [replace(one, notes=(*one.notes, note)) if one.places in known else one for one in run]
 
 
 def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:

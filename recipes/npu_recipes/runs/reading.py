@@ -62,7 +62,7 @@ def _attempted(name: str, problems: list[Problem]) -> Run | None:
 
 def read_run(name: str) -> Run:
     """Read what one run logged; raises `RecipeError` where it is of no form that is known, or holds no metrics."""
-    first, *later = _parts(name)
+    first, *later = parts = _parts(name)
     form, notes, collector = _read_part(first)
     forms = [form]
     for part in later:
@@ -75,6 +75,7 @@ def read_run(name: str) -> Run:
         form=", ".join(dict.fromkeys(forms)),
         metrics=collector.series(),
         notes=(*notes, *collector.notes()),
+        places=tuple((place.resolve(), run) for place, run in map(_place, parts)),
         unread=collector.unread(),
     )
 
@@ -94,10 +95,16 @@ def _parts(name: str) -> list[str]:
     return [str(place / first), *map(str, later)]
 
 
+def _place(name: str) -> tuple[Path, str]:
+    """Return the file that a name is of, and the run of it that it names, or none."""
+    path, _, run = (name, "", "") if _is_there(name) else name.partition("#")
+    return Path(path).expanduser(), run
+
+
 def _read_part(name: str) -> tuple[str, list[str], Collector]:
     """Read one of the files of a run; returns its form, notes, and what it holds."""
-    path, _, run = (name, "", "") if _is_there(name) else name.partition("#")
-    place = Path(path).expanduser()
+    place, run = _place(name)
+    path = name.removesuffix(f"#{run}")
     if not _is_there(place):
         raise RecipeError(Problem(where=path, what="there is no such file", fix="name what a run has logged"))
     collector = Collector()

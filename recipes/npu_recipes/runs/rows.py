@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -20,28 +20,49 @@ _PLAIN = "export it with points for decimals, and nothing between thousands"
 # What pandas, R, spreadsheets and Microsoft's C library write for what is no number; `float` knows the others.
 _NAN = re.compile(r"#?n/a|#?na|<na>|null|none|[-+]?1\.#(?:qnan|snan|ind)0*", re.IGNORECASE)
 _INFINITE = re.compile(r"[-+]?1\.#inf0*", re.IGNORECASE)
+_OWNERS = ("run", "run_name", "run name", "run_id")
 
 
 class Rows:
-    """The rows of a table, one after the other; `short` is how many lacked cells so far."""
+    """The rows of a table, one after the other.
 
-    def __init__(self, file: Path, lines: Iterable[str], delimiter: str, width: int) -> None:
-        self._file, self._width = file, width
+    Args:
+        file: what is read, for what is said of it.
+        lines: those below the header.
+        header: the names of its columns; one may name the run of each row.
+        delimiter: what stands between two cells.
+        run: whose rows are wanted; empty for all of them.
+    """
+
+    def __init__(self, file: Path, lines: Iterable[str], *, header: Sequence[str], delimiter: str, run: str) -> None:
+        self._file, self._width, self._run = file, len(header), run
         self._rows = csv.reader(lines, delimiter=delimiter)
+        lower = [cell.lower() for cell in header]
+        self.owner = next((lower.index(name) for name in _OWNERS if name in lower), None)
+        # How many rows lacked cells so far, and the runs that rows were of.
         self.short = 0
+        self.owners: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Yield rows that hold something, filled up to the width; raises `RecipeError` at one that is wider."""
+        """Yield the run's rows that hold something, each as wide as the header; raises `RecipeError` at a wider one."""
         try:
             for row in self._rows:
                 if any(cell.strip() for cell in row[self._width :]):
                     what = f"has {len(row)} cells, and the header {self._width}"
                     raise self._refused(what, f"{_PLAIN}, or put texts with commas into quotes")
-                if any(cell.strip() for cell in row):
+                cells = [*row[: self._width], *[""] * (self._width - len(row))]
+                if any(cell.strip() for cell in row) and self._is_own(cells):
                     self.short += len(row) < self._width
-                    yield [*row[: self._width], *[""] * (self._width - len(row))]
+                    yield cells
         except csv.Error as error:
             raise self._refused(f"no CSV: {error}", "export it again") from error
+
+    def _is_own(self, cells: list[str]) -> bool:
+        if self.owner is None:
+            return True
+        owner = cells[self.owner].strip()
+        self.owners[owner] = None
+        return self._run in {"", owner}
 
     @property
     def line(self) -> int:

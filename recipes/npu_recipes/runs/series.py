@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,7 @@ class Run:
         form: what kind of file it was read from.
         metrics: by name, in the order of their first appearance.
         notes: what was odd, and how it was understood.
+        places: the files it was read from, in full, each with the run of it that was named.
         unread: by metric, in words, what is no number; metrics among them of which nothing is one.
     """
 
@@ -41,6 +43,7 @@ class Run:
     form: str
     metrics: Mapping[str, Series]
     notes: tuple[str, ...] = ()
+    places: tuple[tuple[Path, str], ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
 
     @property

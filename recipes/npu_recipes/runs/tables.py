@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -27,10 +27,11 @@ _RUN = " - "
 
 @dataclass(frozen=True, kw_only=True)
 class _Table:
-    """A table that was recognised: where its steps are, and its metrics by column."""
+    """A table that was recognised: where its steps are, its metrics by column, and which runs its columns name."""
 
     step: int
     metrics: dict[int, str]
+    runs: list[str] = field(default_factory=list)
 
 
 def read_table(file: Path, collector: Collector, run: str) -> list[str] | None:
@@ -54,11 +55,14 @@ def read_table(file: Path, collector: Collector, run: str) -> list[str] | None:
             _refuse_times(file, header)
         if len(header) <= 1 or not step_name(header):
             return None
-        rows = Rows(file, lines, delimiter, len(header))
+        rows = Rows(file, lines, header=header, delimiter=delimiter, run=run)
         if (tag := _tag(header)) >= 0:
             _read_long(header, tag, rows, collector)
+            _refuse_run(file, run, list(rows.owners))
         else:
-            _read_wide(_wide(file, header, run), rows, collector)
+            table = _wide(file, header, rows.owner, run)
+            _read_wide(table, rows, collector)
+            _refuse_run(file, run, list(rows.owners) or table.runs)
     return [f"{rows.short} rows have fewer cells than the header: these were not logged"] if rows.short else []
 
 
@@ -81,6 +85,16 @@ def _tag(header: Sequence[str]) -> int:
     lower = [cell.lower() for cell in header]
     named = [lower.index(name) for name in _TAGS if name in lower]
     return named[0] if named and "value" in lower else -1
+
+
+def _refuse_run(file: Path, run: str, runs: Sequence[str]) -> None:
+    """Refuse a table of several runs of which none was named, and a run that it does not have."""
+    if run and not runs:
+        what = f"a {FORM} without names of runs holds one run, which has none"
+        raise RecipeError(Problem(where=f"{file}#{run}", what=what, fix=f"name it as {file}"))
+    if run not in runs and (run or len(runs) > 1):
+        what = f"holds {'no run of that name; it has' if run else 'several runs:'} {', '.join(runs)}"
+        raise RecipeError(Problem(where=f"{file}{run and f'#{run}'}", what=what, fix=f"name one: '{file}#{runs[0]}'"))
 
 
 def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector) -> None:
@@ -113,19 +127,20 @@ def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:
                 collector.pass_over(metric, row[column], f"in line {rows.line}")
 
 
-def _wide(file: Path, header: list[str], run: str) -> _Table:
+def _wide(file: Path, header: list[str], owner: int | None, run: str) -> _Table:
     step = header.index(step_name(header))
     if [cell.lower() for cell in header] == _OF_TENSORBOARD:
         return _Table(step=step, metrics={header.index(header[2]): _named_after(file)})
     metrics = {
         column: name
         for column, name in enumerate(header)
-        if column != step and name and not name.startswith("_") and not name.endswith(_EXTREMES)
+        if column not in {step, owner} and name and not name.startswith("_") and not name.endswith(_EXTREMES)
     }
+    runs: list[str] = []
     if metrics and all(_RUN in name for name in metrics.values()):
-        metrics = _of_run(file, metrics, run)
+        metrics, runs = _of_run(file, metrics, run)
     _refuse_twice(file, list(metrics.values()))
-    return _Table(step=step, metrics=metrics)
+    return _Table(step=step, metrics=metrics, runs=runs)
 
 
 def _refuse_twice(file: Path, metrics: Sequence[str]) -> None:
@@ -138,17 +153,16 @@ def _refuse_twice(file: Path, metrics: Sequence[str]) -> None:
         raise RecipeError(problems)
 
 
-def _of_run(file: Path, columns: dict[int, str], run: str) -> dict[int, str]:
-    """Return the columns of one run of an export of wandb's, without its name."""
+def _of_run(file: Path, columns: dict[int, str], run: str) -> tuple[dict[int, str], list[str]]:
+    """Return the columns of one run of an export of wandb's, without its name, and that name."""
     owners = list(dict.fromkeys(name.rpartition(_RUN)[0] for name in columns.values()))
     # What stands between run and metric may stand in a metric's own name, too.
     runs = [one for one in owners if not any(one.startswith(other + _RUN) for other in owners)]
-    if run not in owners and (run or len(runs) > 1):
-        what = f"holds {'no run of that name; it has' if run else 'several runs:'} {', '.join(runs)}"
-        raise RecipeError(Problem(where=f"{file}{run and f'#{run}'}", what=what, fix=f"name one: '{file}#{runs[0]}'"))
+    if run not in owners:
+        _refuse_run(file, run, runs)
     own = (run or runs[0]) + _RUN
     named = {column: name.removeprefix(own) for column, name in columns.items() if name.startswith(own)}
-    return {column: metric for column, metric in named.items() if not metric.startswith("_")}
+    return {column: metric for column, metric in named.items() if not metric.startswith("_")}, [run or runs[0]]
 
 
 def _named_after(file: Path) -> str:

@@ -135,6 +135,17 @@ def test_a_run_that_is_its_own_reference_is_told_of(gpu: Path, capsys: pytest.Ca
     assert "    is a reference, too: it is compared with itself\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("named", "code", "said"), [("gpu", 0, True), ("npu", 1, False)])
+def test_a_run_is_known_by_its_place_whatever_it_is_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, code: int, said: bool
+) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("step,run,loss\n1,gpu,0.5\n1,npu,0.25\n", "utf-8")
+    (tmp_path / "link.csv").symlink_to(file)
+    assert compare(f"{file}#gpu", f"{tmp_path}/./link.csv#{named}") == code
+    assert ("is a reference, too: it is compared with itself" in capsys.readouterr().out) is said
+
+
 def test_a_run_that_ended_early_can_be_refused(gpu: Path, tmp_path: Path) -> None:
     short = write_console(tmp_path / "npu.log", log(range(1, 4)))
     assert [compare(gpu, short, "--min-steps", number) for number in ("3", "4")] == [0, 2]

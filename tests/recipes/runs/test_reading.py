@@ -119,6 +119,41 @@ def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
         read_groups(f"{file}#tpu")
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "run,tag,step,value\ngpu,loss,1,0.5\nnpu,loss,1,0.25\n",
+        "step,Run,loss\n1,gpu,0.5\n1,npu,0.25\n",
+    ],
+)
+def test_a_table_may_name_the_run_of_each_line(tmp_path: Path, table: str) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text(table, "utf-8")
+    ((one,), (other,)) = read_groups(f"{file}#gpu", f"{file}#npu")
+    assert (values(one, "loss"), values(other, "loss")) == ({1: 0.5}, {1: 0.25})
+    assert list(one.metrics) == ["loss"]
+    with pytest.raises(RecipeError, match=r"several runs: gpu, npu\n    fix: name one: '.*runs.csv#gpu'"):
+        read(file)
+    with pytest.raises(RecipeError, match="no run of that name; it has gpu, npu"):
+        read_groups(f"{file}#tpu")
+
+
+def test_a_table_of_one_run_needs_no_name(tmp_path: Path) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text("step,run,loss\n1,gpu,0.5\n", "utf-8")
+    assert values(read(file), "loss") == {1: 0.5}
+
+
+@pytest.mark.parametrize("table", ["step,loss\n1,2\n", "step,tag,value\n1,loss,2\n", "Wall time,Step,Value\n1,1,2\n"])
+def test_a_run_that_a_table_does_not_name_is_refused(tmp_path: Path, table: str) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text(table, "utf-8")
+    with pytest.raises(
+        RecipeError, match=r"run\.csv#gpu: .* holds one run, which has none\n    fix: name it as .*run.csv"
+    ):
+        read(Path(f"{file}#gpu"))
+
+
 @pytest.mark.parametrize("named", ["", "#gpu"])
 def test_a_metric_of_an_export_may_hold_what_stands_before_it(tmp_path: Path, named: str) -> None:
     file = tmp_path / "export.csv"
