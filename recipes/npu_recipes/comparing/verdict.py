@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from npu_recipes.comparing.curves import Curve, curve_of
+from npu_recipes.comparing.holes import holes
 from npu_recipes.comparing.limits import LISTED, Limit, limit_of, unused
 from npu_recipes.comparing.measures import Aligned, Measure, align, measure
 from npu_recipes.errors import Problem
@@ -32,6 +33,7 @@ class Judged:
         run: the other's.
         aligned: both, at the steps they share.
         notes: what has to be known to read the numbers.
+        holes: where the run went on without the metric.
     """
 
     metric: str
@@ -43,6 +45,7 @@ class Judged:
     run: Curve
     aligned: Aligned
     notes: tuple[str, ...]
+    holes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +137,11 @@ def _judged(
     aligned = align(reference, run, first=asked.steps[0], last=asked.steps[1])
     measured = measure(aligned, threshold)
     status = _status(measured, limit, asked.least)
-    notes = [*_seeds(name, one, reference, "reference"), *_seeds(name, other, run, "run")]
+    first, last = asked.steps
+    away = () if status == "not judged" else tuple(_holes(name, other, first, last))
+    if away and status == "within":
+        status = "not comparable"
+    notes = [*away, *_seeds(name, one, reference, "reference"), *_seeds(name, other, run, "run")]
     notes += [*_notes(reference, run, aligned, measured, bounds=asked.steps), *_drift(measured, status)]
     if 0 < measured.steps < asked.least and status == "not comparable":
         notes.append(f"compared at {measured.steps} steps: --min-steps wants {asked.least}")
@@ -148,7 +155,14 @@ def _judged(
         run=run,
         aligned=aligned,
         notes=tuple(notes),
+        holes=away,
     )
+
+
+def _holes(metric: str, runs: Sequence[Run], first: int | None, last: int | None) -> Iterator[str]:
+    for run in runs:
+        if metric in run.metrics:
+            yield from holes(metric, run, first=first, last=last)
 
 
 def _status(measured: Measure, limit: Limit | None, least: int) -> Status:
@@ -236,7 +250,9 @@ def _problems(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[
     asked = [limit for limit in limits if limit.given]
     for one in with_limit:
         # Of what differs, others within their limits must not make a comparison that is.
-        if one.status == "not comparable" and (limit_of(one.metric, asked) or _hidden(one.measure, one.threshold)):
+        if one.status == "not comparable" and (
+            one.holes or limit_of(one.metric, asked) or _hidden(one.measure, one.threshold)
+        ):
             yield Problem(where=one.metric, what=f"has a limit, and cannot be judged by it; {'; '.join(one.notes)}")
     if not any(one.status in {"within", "beyond"} for one in with_limit):
         what = "no metric with a limit can be compared"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ class Run:
     places: tuple[tuple[Path, str], ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def steps(self) -> Steps:
         """Every step at which anything was logged."""
         return np.unique(np.concatenate([one.steps for one in self.metrics.values()]))

@@ -164,6 +164,38 @@ def test_a_text_matters_where_a_limit_names_it(text: str, limits: list[str], ver
     assert found.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("steps", "every", "verdict"),
+    [
+        (range(1, 50), 1, "unusable"),
+        ([*range(1, 50), *range(60, 101)], 1, "unusable"),
+        ([*range(1, 50), *range(53, 101)], 1, "within"),
+        (range(10, 101, 10), 1, "within"),
+        (range(10, 50, 10), 1, "unusable"),
+        (range(10, 50, 10), 10, "unusable"),
+        (range(10, 50, 10), 20, "within"),
+        ([1], 1, "within"),
+    ],
+)
+def test_a_run_that_goes_on_without_its_metric_is_not_within(steps: list[int], every: int, verdict: str) -> None:
+    """As one that is NaN does in a table of pandas: its cells are empty, as those of what was not logged."""
+    records = dict.fromkeys(range(every, 101, every), 1.0)
+    reference = run({REWARD: dict.fromkeys(range(1, 101), 1.0)})
+    found = judged([reference], [run({REWARD: dict.fromkeys(steps, 1.0), "lr": records})])
+    assert found.verdict == verdict
+
+
+def test_a_hole_is_named_and_steps_that_do_not_count_have_none() -> None:
+    both = run({REWARD: dict.fromkeys(range(1, 101), 1.0), "train/loss": dict.fromkeys(range(1, 101), 1.0)})
+    hole = run({REWARD: dict.fromkeys(range(1, 50), 1.0), "train/loss": dict.fromkeys(range(1, 101), 1.0)})
+    found = judged([both], [hole])
+    (problem,) = found.problems
+    assert (problem.where, found.verdict) == (REWARD, "unusable")
+    assert "run goes on without it for 51 steps after step 49: NaN, or not logged?" in problem.what
+    assert compare([both], [hole], list(DEFAULTS), steps=(None, 52)).verdict == "within"
+    assert compare([both], [hole], list(DEFAULTS), steps=(None, 54)).verdict == "unusable"
+
+
 def test_a_run_that_is_nan_alone_is_called_so() -> None:
     found = judged([constant(1.0)], [constant(math.nan)])
     assert verdict(found) == f"beyond the limit: {REWARD} (NaN or infinite at 10 steps, limit 4.00%)"
