@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from npu_recipes.runs.series import Run
+from npu_recipes.runs.series import Run, Steps
 
 # How many of its usual intervals a metric has to be away; for one that is in every record, that many records.
 _LONG = 5
@@ -27,7 +27,7 @@ def holes(metric: str, run: Run, *, first: int | None, last: int | None) -> Iter
         first: the first step that counts.
         last: the last one.
     """
-    records = run.steps[slice(*_bounds(run, first, last))]
+    records = _between(run.steps if run.records is None else run.records, first, last)
     own = run.metrics[metric].steps
     own = own[np.isin(own, records)]
     if len(own) < _LEAST:
@@ -39,6 +39,6 @@ def holes(metric: str, run: Run, *, first: int | None, last: int | None) -> Iter
         yield f"{run.name} goes on without it for {away[place]} steps after step {own[place]}: NaN, or not logged?"
 
 
-def _bounds(run: Run, first: int | None, last: int | None) -> tuple[int, int]:
-    begin = 0 if first is None else int(np.searchsorted(run.steps, first))
-    return begin, len(run.steps) if last is None else int(np.searchsorted(run.steps, last, side="right"))
+def _between(steps: Steps, first: int | None, last: int | None) -> Steps:
+    begin = 0 if first is None else int(np.searchsorted(steps, first))
+    return steps[begin : None if last is None else int(np.searchsorted(steps, last, side="right"))]

@@ -42,6 +42,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._samples: dict[str, _Samples] = {}
+        self._records = _Samples()
         # How many values of a metric are no numbers, and the first of them.
         self._passed: dict[str, tuple[int, str]] = {}
         self._order = 0
@@ -57,6 +58,7 @@ class Collector:
         if self._order > 1 and step < self._step:
             self._returns.append((self._order, step, self._step))
         self._step = step
+        self._records.add(self._order, step, 0.0)
         self._begun = step if self._begun is None else self._begun
         self._first = step if self._first is None else min(step, self._first)
 
@@ -82,6 +84,7 @@ class Collector:
         self._returns += [(order + offset, back, last) for order, back, last in later._returns]
         self._order, self._step = offset + later._order, later._step
         self._first = min(self._first, later._first)
+        self._records.extend(later._records, offset)
         for metric, samples in later._samples.items():
             self._samples.setdefault(metric, _Samples()).extend(samples, offset)
         for metric, (more, first) in later._passed.items():
@@ -94,6 +97,10 @@ class Collector:
     def series(self) -> dict[str, Series]:
         """Return every metric; of a step that was logged twice the later value."""
         return {name: self._cleared(samples) for name, samples in self._samples.items() if not self._is_text(name)}
+
+    def records(self) -> Steps:
+        """Return the steps of all records, those without a value among them."""
+        return self._cleared(self._records).steps
 
     def unread(self) -> dict[str, str]:
         """Return in words what of which metric is no number; a text among them, which has no series."""

@@ -76,6 +76,7 @@ def read_run(name: str) -> Run:
         metrics=collector.series(),
         notes=(*notes, *collector.notes()),
         places=tuple((place.resolve(), run) for place, run in map(_place, parts)),
+        records=collector.records(),
         unread=collector.unread(),
     )
 

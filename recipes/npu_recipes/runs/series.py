@@ -37,6 +37,7 @@ class Run:
         metrics: by name, in the order of their first appearance.
         notes: what was odd, and how it was understood.
         places: the files it was read from, in full, each with the run of it that was named.
+        records: the steps at which there was a record, with values or without; None where its metrics have them all.
         unread: by metric, in words, what is no number; metrics among them of which nothing is one.
     """
 
@@ -45,6 +46,7 @@ class Run:
     metrics: Mapping[str, Series]
     notes: tuple[str, ...] = ()
     places: tuple[tuple[Path, str], ...] = ()
+    records: Steps | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property

@@ -99,17 +99,18 @@ def _refuse_run(file: Path, run: str, runs: Sequence[str]) -> None:
 
 def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector) -> None:
     step, value = header.index(step_name(header)), [cell.lower() for cell in header].index("value")
-    known: list[tuple[int, str, float]] = []
+    stated: list[tuple[int, str, float | None]] = []
     for row in rows:
         at, found = rows.step(row[step]), rows.number(row[value])
         if found is None and row[value].strip():
             collector.pass_over(row[tag], row[value], f"in line {rows.line}")
-        elif at is not None and found is not None:
-            known.append((at, row[tag], found))
+        elif at is not None:
+            stated.append((at, row[tag], found))
     # Each metric may begin again where the last one ended: nothing was resumed there.
-    for at, name, found in sorted(known, key=lambda one: one[0]):
+    for at, name, found in sorted(stated, key=lambda one: one[0]):
         collector.record(at)
-        collector.add(name, found)
+        if found is not None:
+            collector.add(name, found)
 
 
 def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:

@@ -146,6 +146,19 @@ def test_a_run_is_known_by_its_place_whatever_it_is_called(
     assert ("is a reference, too: it is compared with itself" in capsys.readouterr().out) is said
 
 
+@pytest.mark.parametrize("row", ["{},{}", "{},train/loss,{}"])
+def test_a_run_whose_cells_are_empty_from_its_middle_on_is_not_within(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str
+) -> None:
+    head = "step,train/loss" if row.count(",") == 1 else "step,tag,value"
+    files = [tmp_path / "gpu.csv", tmp_path / "npu.csv"]
+    for file, last in zip(files, (100, 49), strict=True):
+        lines = [row.format(step, 2.5 if step <= last else "") for step in range(1, 101)]
+        file.write_text("\n".join([head, *lines]) + "\n", "utf-8")
+    assert compare(*files) == 2
+    assert "goes on without it for 51 steps after step 49" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_run_that_ended_early_can_be_refused(gpu: Path, tmp_path: Path) -> None:
     short = write_console(tmp_path / "npu.log", log(range(1, 4)))
     assert [compare(gpu, short, "--min-steps", number) for number in ("3", "4")] == [0, 2]
