@@ -166,6 +166,24 @@ def test_what_no_symbol_says_is_a_patch_below_the_operations(sample: Sample, fol
     gives(sample, folder, tmp_path / "second", "'LIB', '2'")
 
 
+def test_operations_stay_unless_a_patch_is_asked_for_that_hands_their_reasons_on(
+    sample: Sample, folder: Path, tmp_path: Path
+) -> None:
+    """A statement of a module that calls an addition."""
+    edit(folder / CORE, "def describe(name):", "def prepare():\n    return 1\n\n\ndef describe(name):")
+    refresh(sample, folder, why="First.")
+    with (folder / CORE).open("a", encoding="utf-8") as file:
+        file.write("\n\nif LIMIT > 2:\n    prepare()\n")
+    before = overlay(sample)
+    command = ("refresh", sample.lib_name, folder, "--why", "Second.", "--overlays", sample.overlays)
+    done = sample.environment.cli(*command)
+    assert (done.code, overlay(sample)) == (5, before)
+    assert "no patch can say it beside what is there for `prepare`" in " ".join(done.err.split())
+    assert "gone     added     src/lib/core.py:prepare" in sample.environment.ok(*command, "--as-patch").out
+    assert overlay(sample)["patches/core.patch"].startswith(b"Why: Second. First.\n\ndiff --git ")
+    gives(sample, folder, tmp_path, "if LIMIT > 2:")
+
+
 def test_it_can_be_done_again_and_again_and_what_was_edited_is_kept(sample: Sample, folder: Path) -> None:
     edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
     git(sample, folder, "commit", "--quiet", "--all", "--message", "mine")

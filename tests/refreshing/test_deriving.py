@@ -6,7 +6,8 @@ import pytest
 
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.refreshing.deriving import Derived, Subject, derive
+from npu_overlays.refreshing.attempting import Derived, Subject
+from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.syntax.symbols import Module
 
@@ -169,6 +170,64 @@ def test_one_operation_goes_where_a_statement_stands_in_what_it_puts_there() -> 
     assert b"_upstream_f" not in found.before
 
 
+TWO = OVERLAY.replace("return a\n", 'return a\n\n\n@added(why="More.")\ndef more(a):\n    return fresh(a)\n', 1)
+
+
+def test_as_few_operations_go_as_can_for_a_statement_that_reads_what_they_put_there() -> None:
+    end = TWO.rpartition("\n\n\n")[2].partition("\n")[2]
+    found = _derived(end, f"{end}\n\nif LIMIT:\n    more(3)\n", TWO)
+    assert [one.symbol for one in found.given_up] == ["fresh", "more"]
+    assert {one.symbol for one in found.changes if one.known} == {"fresh", "more"}
+    assert found.before is not None
+    assert b"LIMIT = 1" in found.before
+
+
+def test_a_statement_behind_what_operations_put_there_goes_to_the_nearest_text_of_upstreams() -> None:
+    found = _derived("def fresh(a):\n    return a\n", "def fresh(a):\n    return a\n\n\nif LIMIT:\n    os.getcwd()\n")
+    assert (found.changes, found.given_up) == ((), ())
+    assert found.before is not None
+    assert found.before.endswith(b"def f(a):\n    return a\n\n\nif LIMIT:\n    os.getcwd()\n")
+
+
+IMPORTING = """\
+from lib.a import mx
+from npu_overlays.markers import added, replaced
+
+LIMIT = replaced(mx(5), why="Five.")
+MORE = added(mx(6), why="Six.")
+"""
+
+
+def test_an_import_that_is_exchanged_is_exchanged_in_every_operation_that_needs_it() -> None:
+    found = _derived("from lib.a import mx\n", "from lib.b import mx\n", IMPORTING)
+    assert (found.before, found.given_up) == (None, ())
+    assert [(one.symbol, one.wanted and one.wanted.imports[0].statement) for one in found.changes] == [
+        ("LIMIT", "from lib.b import mx"),
+        ("MORE", "from lib.b import mx"),
+    ]
+    assert [one.wanted.text for one in found.changes if one.wanted] == ["mx(5)", "mx(6)"]
+
+
+def test_an_import_of_upstreams_that_is_exchanged_is_exchanged_in_what_needs_it_too() -> None:
+    overlay = IMPORTING.replace("from lib.a import mx", "import lib.two as two").replace("mx", "two.mx")
+    found = _derived("import lib.two as two\n", "import lib.three as two\n", overlay)
+    assert found.before is not None
+    assert b"import lib.three as two" in found.before
+    assert [one.wanted and one.wanted.imports[0].statement for one in found.changes] == ["import lib.three as two"] * 2
+
+
+def test_an_operation_on_a_member_goes_with_its_class() -> None:
+    member = 'class Plain:\n    @edited(("1", "2"), why="w")\n    def go(self): ...\n'
+    overlay = f"from npu_overlays.markers import edited\n\n\n{member}"
+    start, end = UPSTREAM.index("class Plain"), UPSTREAM.index("TABLE.update")
+    found = _derived(UPSTREAM[start:end].replace("return 1", "return 2"), "", overlay)
+    assert [(one.symbol, one.wanted and one.wanted.action) for one in found.changes] == [
+        ("Plain", "deleted"),
+        ("Plain.go", None),
+    ]
+    assert (found.before, found.given_up) == (None, ())
+
+
 def test_an_original_that_is_changed_beside_its_wrapper_is_a_function_of_its_own() -> None:
     found = _derived("def _upstream_f(a):\n    return a\n", "def _upstream_f(a):\n    return a + 1\n")
     said = {one.symbol: one.wanted.action for one in found.changes if one.wanted}
@@ -234,8 +293,8 @@ def _of_upstream(upstream: str, wanted: str) -> Derived:
     return derive(Subject(path=PATH, upstream=content, operations=(), now=content, wanted=wanted.encode()))
 
 
-def _derived(old: str, new: str) -> Derived:
-    operations = read_operations("o/tree/lib/m.py", OVERLAY.encode(), layer="o", target=PATH)
+def _derived(old: str, new: str, overlay: str = OVERLAY) -> Derived:
+    operations = read_operations("o/tree/lib/m.py", overlay.encode(), layer="o", target=PATH)
     now = merge(PATH, UPSTREAM.encode(), operations, distribution="")[0]
     wanted = now.replace(old.encode(), new.encode())
     assert wanted != now

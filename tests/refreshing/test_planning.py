@@ -17,11 +17,24 @@ from npu_overlays.refreshing.planning import Plan, Planner
 LATIN = "# -*- coding: latin-1 -*-\nNAME = 'é'\n"
 
 
-def plan(root: Path, upstream: bytes, wanted: bytes) -> Plan:
-    content = load(root, write(root, {}))
+def plan(root: Path, upstream: bytes, wanted: bytes, overlay: str = "", *, as_patch: bool = False) -> Plan:
+    content = load(root, write(root, {"tree/pkg/m.py": overlay} if overlay else {}))
     subject = Subject(content=content, tree=source_tree({"pkg/m.py": upstream}), absent=frozenset(), version="1.0")
     marked = apply_part(content, subject.tree, absent=frozenset())
-    return Planner(subject, marked).plan((Edited(path="pkg/m.py", content=wanted),))
+    return Planner(subject, marked, as_patch=as_patch).plan((Edited(path="pkg/m.py", content=wanted),))
+
+
+OURS = 'OURS = added([], why="Ours.")\nTHEIRS = added(1, why="Theirs.")\n'
+APPENDED = b"NAME = 1\n\nOURS = []\n\nOURS.append(NAME)\n\nTHEIRS = 1\n"
+
+
+def test_a_patch_takes_the_place_of_operations_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(MergeError, match=r"for `OURS` \(\S*tree/pkg/m.py:\d+: Ours\.\)\n.*--as-patch") as refused:
+        plan(tmp_path / "one", b"NAME = 1\n", APPENDED, OURS)
+    assert "THEIRS" not in str(refused.value)
+    found = plan(tmp_path / "two", b"NAME = 1\n", APPENDED, OURS, as_patch=True)
+    assert [(one.symbol, one.wanted) for one in found.operations] == [("OURS", None)]
+    assert [one.reason.why for patch in found.patches for one in patch.instead] == ["Ours."]
 
 
 def test_a_module_in_another_encoding_is_patched(tmp_path: Path) -> None:

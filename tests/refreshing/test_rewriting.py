@@ -8,7 +8,7 @@ import pytest
 
 from language.pairs import text
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.operations import ImportedName, Operation, Reason
 from npu_overlays.refreshing.proposing import new_operation
 from npu_overlays.refreshing.rewriting import Written, rewritten
 
@@ -77,3 +77,28 @@ def test_one_is_changed_and_one_comes_by_the_names_the_file_has() -> None:
     assert '@new(why="New.")\ndef last' in result
     assert 'first = replaced(2, why="New.")' in result
     assert known(result).keys() == {"scale", "LIMIT", "gone", "other", "last", "first"}
+
+
+IMPORTING = """\
+from npu_overlays.markers import replaced
+from lib.a import mx  # the one of a
+from lib.c import less, more
+
+LIMIT = replaced(mx(1), why="One.")
+OTHER = replaced(less(more(2)), why="Two.")
+"""
+
+
+def test_an_import_takes_the_place_of_another_that_binds_its_name() -> None:
+    before = known(IMPORTING)
+    others = (
+        replace(before["LIMIT"], imports=(ImportedName(name="mx", statement="from lib.b import mx"),)),
+        replace(before["OTHER"], imports=(ImportedName(name="more", statement="from lib.d import more"),)),
+    )
+    changes = [Written(known=before[one.symbol], wanted=one) for one in others]
+    result = written(IMPORTING, *changes)
+    assert "from lib.b import mx  # the one of a\n" in result
+    assert "from lib.c import less\n" in result
+    assert "from lib.d import more\n" in result
+    assert "lib.a" not in result
+    assert [one.text for one in known(result).values()] == ["mx(1)", "less(more(2))"]

@@ -17,7 +17,7 @@ from npu_overlays.errors import listing
 from npu_overlays.interrupts import undisguised
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
-from npu_overlays.refreshing.refresh import EDITED, Refreshed, bring_up_to_date, refresh
+from npu_overlays.refreshing.refresh import EDITED, Manner, Refreshed, bring_up_to_date, refresh
 
 if TYPE_CHECKING:
     from npu_overlays.console import Console
@@ -28,7 +28,8 @@ symbol becomes the operation that depends on least: edited where little changed,
 wrapped where upstream's function still stands beside it as `_upstream_NAME`,
 else replaced, added or deleted. Operations that were there stay in their files,
 with their reasons; what is new goes into the pin's own folder, or --into a
-layer. What no operation can say becomes a patch.
+layer. What no operation can say becomes a patch. Where operations would have to
+go for it, nothing is done; --as-patch makes the patch, with their reasons.
 
 Everything is proven before anything is written: the changed overlay is applied,
 and must give the files that were edited. Comments that stand in no operation,
@@ -53,6 +54,7 @@ class Options:
         folder: the checkout.
         why: the reason of all that is new; empty to ask.
         into: the layer that takes what is new; empty for the pin's own folder.
+        as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
         dry_run: whether to write nothing.
         json: whether the report is JSON.
     """
@@ -61,6 +63,7 @@ class Options:
     folder: Path
     why: str
     into: str
+    as_patch: bool
     dry_run: bool
     json: bool
 
@@ -72,6 +75,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
+    parser.add_argument(
+        "--as-patch",
+        action="store_true",
+        help="where operations of the pin's own cannot stay, let a patch say all of it",
+    )
     parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
     add_json(parser)
 
@@ -82,6 +90,7 @@ def _read(parsed: argparse.Namespace) -> Options:
         folder=parsed.folder,
         why=" ".join(parsed.why.split()),
         into=parsed.into,
+        as_patch=parsed.as_patch,
         dry_run=parsed.dry_run,
         json=parsed.json,
     )
@@ -94,9 +103,8 @@ def _run(options: Options, console: Console) -> int:
         done = refresh(
             subject(overlay, choice),
             options.folder,
-            into=options.into,
-            explain=lambda new: reasons(new, options.why, ask=not options.json),
-            dry_run=options.dry_run,
+            lambda new: reasons(new, options.why, ask=not options.json),
+            Manner(into=options.into, as_patch=options.as_patch, dry_run=options.dry_run),
         )
         if done.files and not options.dry_run:
             with undisguised("the overlay was refreshed, and the work tree is as you left it"):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.migrating.applying import Taken
-from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.operations import Grounds, Reason
+from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import stated_reason
+from npu_overlays.refreshing.grounds import joined
 
 
 def grounds_of(one: Taken) -> Grounds:
@@ -43,7 +43,7 @@ class Stated:
         if len(when) > 1:
             what = f"is done by patches for different versions, or that go at different times: {', '.join(parts)}"
             raise MergeError(Problem(where=target, what=what, fix="let them say the same, or keep them as patches"))
-        return _joined(list(parts.values()), *next(iter(when), (Bounds(), "")))
+        return joined(list(parts.values()), *next(iter(when), (Bounds(), "")))
 
     @cached_property
     def _symbols(self) -> dict[tuple[str, str], list[str]]:
@@ -58,20 +58,3 @@ class Stated:
 def _is_related(symbol: str, other: str) -> bool:
     """Return whether a symbol is another, holds it, or is held by it."""
     return f"{other}.".startswith(f"{symbol}.") or f"{symbol}.".startswith(f"{other}.")
-
-
-def _joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
-    why, forwarded = (
-        " ".join(dict.fromkeys(filter(None, texts)))
-        for texts in ([one.reason.why for one in parts], [one.reason.forwarded for one in parts])
-    )
-    accept = tuple(_accepted(one for part in parts for one in part.accept))
-    return Grounds(reason=Reason(why=why, forwarded=forwarded, drop_when=drop_when), bounds=bounds, accept=accept)
-
-
-def _accepted(every: Iterable[Acceptance]) -> Iterator[Acceptance]:
-    """Yield what is accepted, each kind once with all its reasons."""
-    reasons: dict[str, dict[str, None]] = {}
-    for one in every:
-        reasons.setdefault(one.kind, {}).update({one.reason: None} if one.reason else {})
-    yield from (Acceptance(kind=kind, reason="; ".join(texts)) for kind, texts in reasons.items())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from npu_overlays.overlay.operations import ACTIONS, Operation
+from npu_overlays.merging.imports import imported_names
+from npu_overlays.overlay.operations import ACTIONS, ImportedName, Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.splices import Splice, splice
@@ -44,19 +45,31 @@ class Markers:
 
 
 def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
-    """Return the module with the imports that its operations need, and without those that none needs any more."""
-    needed: dict[str, str] = {}
-    for operation in wanted:
-        needed |= {one.name: one.statement for one in operation.imports}
+    """Return the module with the imports that its operations need, and without those that none needs any more.
+
+    Where it binds a name by another import than they need, theirs takes its place.
+    """
     nodes = [node for node in text.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    bound = {bound_name(node, alias) for node in nodes for alias in node.names}
+    bound = {one.name: one for node in nodes for one in imported_names(node)}
+    missing = {one.name: one for operation in wanted for one in operation.imports if not _is_bound(one, bound)}
     used = _used(text)
-    splices = [one for node in nodes for one in _kept(text, node, used)]
-    lines = sorted(line for name, line in needed.items() if name not in bound)
+    splices = [one for node in nodes for one in _kept(text, node, used, missing)]
+    placed = {name for node in nodes if (name := _alone(node)) in missing}
+    lines = sorted(one.statement for name, one in missing.items() if name not in placed)
     if lines:
         at = text.offset(_markers(nodes).lineno) if _markers(nodes) else 0
         splices.append(Splice(start=at, end=at, text=_in_groups(lines), where=""))
     return splice(text.content, splices, newline=text.newline)
+
+
+def _is_bound(one: ImportedName, bound: Mapping[str, ImportedName]) -> bool:
+    known = bound.get(one.name)
+    return known is not None and (known == one or (known.binds_package and one.binds_package))
+
+
+def _alone(node: ast.Import | ast.ImportFrom) -> str:
+    """Return the name that an import binds, if it is one."""
+    return bound_name(node, node.names[0]) if len(node.names) == 1 else ""
 
 
 def _in_groups(statements: Sequence[str]) -> str:
@@ -85,11 +98,17 @@ def _used(text: Module) -> frozenset[str]:
     return frozenset(names)
 
 
-def _kept(text: Module, node: ast.Import | ast.ImportFrom, used: frozenset[str]) -> Iterator[Splice]:
-    """Yield what becomes of an import: names that nothing uses go, and markers that are used come."""
+def _kept(
+    text: Module, node: ast.Import | ast.ImportFrom, used: frozenset[str], other: Mapping[str, ImportedName]
+) -> Iterator[Splice]:
+    """Yield what becomes of an import: names that nothing uses, or that others bind, go; markers that are used come."""
+    if new := other.get(_alone(node)):
+        start, end = text.span(node)
+        yield Splice(start=start, end=end, text=new.statement, where="")
+        return
     is_markers = isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE
     known = [(bound_name(node, alias), alias) for alias in node.names if alias.name != "*"]
-    kept = [alias for name, alias in known if name in used]
+    kept = [alias for name, alias in known if name in used and name not in other]
     names = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in kept]
     if is_markers:
         bound = {name for name, _ in known}

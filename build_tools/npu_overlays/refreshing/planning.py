@@ -6,14 +6,15 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
 from npu_overlays.pipeline import Subject
-from npu_overlays.refreshing import deriving
-from npu_overlays.refreshing.deriving import Change, derive
+from npu_overlays.refreshing import attempting
+from npu_overlays.refreshing.attempting import Change
+from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.refreshing.notices import notice_blocks, without_notices
@@ -33,11 +34,19 @@ class FileChange:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchChange:
-    """A file of upstream's that a patch is to make otherwise: what it leaves, and the patch that did so, if any."""
+    """A file of upstream's that a patch is to make otherwise.
+
+    Args:
+        path: of the file.
+        after: what the patch leaves; None where it deletes the file.
+        known: the patch that did so, if any.
+        instead: operations in whose place it is, and whose reasons it hands on; it is a new one then.
+    """
 
     path: str
     after: bytes | None
     known: OverlayFile | None
+    instead: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +104,13 @@ class Planner:
     Args:
         subject: the overlay and its upstream.
         marked: what it gives, with notices.
+        as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
     """
 
-    def __init__(self, subject: Subject, marked: PatchedTree) -> None:
+    def __init__(self, subject: Subject, marked: PatchedTree, *, as_patch: bool = False) -> None:
         self._subject = subject
         self._marked = marked
+        self._as_patch = as_patch
         content = subject.content
         patches = dataclasses.replace(content, operations=(), edits=(), files=())
         self._patched = self._part(patches)
@@ -151,22 +162,30 @@ class Planner:
             plan.operations += operations_text
             plan.layouts.append(path)
             return
-        derived = derive(deriving.Subject(path=path, upstream=before, operations=operations, now=now, wanted=bare))
-        self._refuse_foreign(path, derived.given_up)
+        derived = derive(attempting.Subject(path=path, upstream=before, operations=operations, now=now, wanted=bare))
+        self._refuse(path, derived.given_up)
         plan.operations += derived.changes
         plan.orders[path] = list(dict.fromkeys(name.partition(".")[0] for name in Module(path, bare).definitions))
         if derived.before is not None:
-            self._below(plan, path, derived.before)
+            self._below(plan, path, derived.before, derived.given_up)
         if derived.result != bare:
             plan.layouts.append(path)
 
-    def _refuse_foreign(self, path: str, given_up: tuple[Operation, ...]) -> None:
-        """Refuse a patch in place of operations that other pins are made of too."""
+    def _refuse(self, path: str, given_up: tuple[Operation, ...]) -> None:
+        """Refuse a patch in place of operations: of those that other pins are made of too, and of others unasked."""
         own = self._subject.content.overlay.chain[-1].name
         foreign = [one for one in given_up if one.layer != own]
         if foreign:
             what = f"was changed in what the layer {foreign[0].layer} puts there, in a way that no operation says"
             fix = f"change {foreign[0].where} by hand, or leave that text as it was"
+            raise MergeError(Problem(where=path, what=what, fix=fix))
+        if given_up and not self._as_patch:
+            named = listing(f"`{one.symbol}` ({one.where}: {' '.join(one.reason.why.split())})" for one in given_up)
+            what = f"no operation says what was changed, and no patch can say it beside what is there for {named}"
+            fix = (
+                "put what is new into a definition, or between upstream's own lines; --as-patch makes one patch of it"
+                " and of those operations, with their reasons"
+            )
             raise MergeError(Problem(where=path, what=what, fix=fix))
 
     def _commented(
@@ -175,13 +194,13 @@ class Planner:
         """Return the operations that have other comments in their text."""
         if not operations:
             return []
-        derived = derive(deriving.Subject(path=path, upstream=before, operations=operations, now=now, wanted=wanted))
+        derived = derive(attempting.Subject(path=path, upstream=before, operations=operations, now=now, wanted=wanted))
         texts = [one for one in derived.changes if one.known and one.wanted and one.known.action == one.wanted.action]
         return texts if derived.before is None else []
 
-    def _below(self, plan: Plan, path: str, after: bytes | None) -> None:
-        known = last_patch(self._subject.content.patches, path)
-        plan.patches.append(PatchChange(path=path, after=after, known=known))
+    def _below(self, plan: Plan, path: str, after: bytes | None, instead: tuple[Operation, ...] = ()) -> None:
+        known = None if instead else last_patch(self._subject.content.patches, path)
+        plan.patches.append(PatchChange(path=path, after=after, known=known, instead=instead))
 
     def _text(self, plan: Plan, one: Edited) -> None:
         content = self._subject.content

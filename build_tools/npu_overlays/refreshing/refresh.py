@@ -50,27 +50,41 @@ class Refreshed:
     passed_over: tuple[str, ...] = ()
 
 
-def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_run: bool) -> Refreshed:
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How a refresh is to be done.
+
+    Args:
+        into: name of the layer that takes what is new; empty for the pin's own folder.
+        as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
+        dry_run: whether to write nothing.
+    """
+
+    into: str
+    as_patch: bool
+    dry_run: bool
+
+
+def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) -> Refreshed:
     """Bring what was edited in a checkout back into its overlay.
 
     Args:
         subject: the overlay and its upstream.
         folder: of the checkout.
-        into: name of the layer that takes what is new; empty for the pin's own folder.
         explain: returns the reasons of all that is new, given what is done, and to what.
-        dry_run: whether to write nothing.
+        manner: how to do it.
 
     Raises:
         UsageError: there is no such checkout or layer, or a reason is missing.
         MergeError: something cannot be said, or what is said is not right; nothing is written then.
         OutputError: the overlay cannot be written.
     """
-    layer = layer_named(subject, into)
+    layer = layer_named(subject, manner.into)
     checkout = find_checkout(folder, subject.content)
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {len(edited)} files")
-    plan = Planner(subject, marked).plan(edited)
+    plan = Planner(subject, marked, as_patch=manner.as_patch).plan(edited)
     ignored = passed_over(checkout, subject.content.overlay)
     if not plan:
         return Refreshed(plan=plan, files=(), checkout=checkout, passed_over=ignored)
@@ -81,7 +95,7 @@ def refresh(subject: Subject, folder: Path, *, into: str, explain: Explain, dry_
     refuse_installed(files)
     step("proving that this gives what was edited")
     digest = _proven(subject, files, edited, marked)
-    if not dry_run:
+    if not manner.dry_run:
         Repository(checkout.folder).keep(EDITED)
         note_next(checkout.folder, digest)
         put_in_place(files)

@@ -11,8 +11,9 @@ from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
 from npu_overlays.pipeline import Subject
-from npu_overlays.refreshing.deriving import Change
+from npu_overlays.refreshing.attempting import Change
 from npu_overlays.refreshing.files import LayerFile, LayerFiles
+from npu_overlays.refreshing.grounds import handed_on
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
 from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
@@ -127,7 +128,7 @@ class Writer:
             names = frozenset(path.name for path in (self._into.folder / "patches").glob("*.patch"))
             names |= {key[1].removeprefix("patches/") for key in self._files.changed}
             diff = patch_between(patched, patch.path, patch.after)
-            said = self._explain("patch", patch.path)
+            said = handed_on(self._explain("patch", patch.path), patch.instead)
             self._files.write(self._into, f"patches/{free_name(names, patch.path)}", new_patch(said, diff))
             return
         layer, path = self._layer(patch.known.file)
