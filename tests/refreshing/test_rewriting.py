@@ -8,7 +8,7 @@ import pytest
 
 from language.pairs import text
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.overlay.operations import ImportedName, Operation, Reason
+from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
 from npu_overlays.refreshing.proposing import new_operation
 from npu_overlays.refreshing.rewriting import Written, rewritten
 
@@ -77,6 +77,70 @@ def test_one_is_changed_and_one_comes_by_the_names_the_file_has() -> None:
     assert '@new(why="New.")\ndef last' in result
     assert 'first = replaced(2, why="New.")' in result
     assert known(result).keys() == {"scale", "LIMIT", "gone", "other", "last", "first"}
+
+
+COMMENTED = """\
+from npu_overlays.markers import edited, replaced
+
+SIZE = replaced(
+    # In bytes.
+    4,  # four
+    why="Four.",
+)
+
+
+@edited(
+    # Why this one.
+    ("1", "2"),  # first
+    ("n + 3", "n + 4"),
+    why="Two.",  # as measured
+    # What is accepted.
+    accept=["print: it is meant to"],
+)
+def scale(value): ...
+
+
+@replaced(
+    why="Whole.",  # all of it
+)
+# Above the function.
+def last():
+    return 1
+"""
+
+
+def test_what_is_not_otherwise_stays_as_it_is_written() -> None:
+    before = known(COMMENTED)
+    edits = before["scale"].edits
+    changed = (
+        replace(before["SIZE"], text="8"),
+        replace(before["scale"], edits=(edits[0], replace(edits[1], replace="n + 5"))),
+        replace(before["last"], text=before["last"].text.replace("1", "2")),
+    )
+    result = written(COMMENTED, *(Written(known=before[one.symbol], wanted=one) for one in changed))
+    expected = COMMENTED
+    for old, new in (("    4,", "    8,"), ("n + 4", "n + 5"), ("return 1", "return 2")):
+        expected = expected.replace(old, new)
+    assert result == expected
+
+
+@pytest.mark.parametrize("symbol", ["SIZE", "scale", "last"])
+def test_what_becomes_another_operation_is_written_anew(symbol: str) -> None:
+    before = known(COMMENTED)[symbol]
+    action: Action = "added" if before.action == "replaced" else "replaced"
+    wanted = replace(before, action=action, edits=(), text=before.text or "def scale(value):\n    return 1\n")
+    after = known(written(COMMENTED, Written(known=before, wanted=replace(wanted, kind=before.kind))))[symbol]
+    assert (after.action, after.text, after.reason) == (action, wanted.text, before.reason)
+
+
+def test_one_that_comes_stands_above_the_comment_of_the_next_and_goes_without_it() -> None:
+    content = OWN.replace("LIMIT", "# Of limits.\nother")
+    new = replace(new_operation("lib/core.py", "earlier", "replaced", "attribute"), text="2", reason=Reason(why="New."))
+    coming = rewritten(FILE, content.encode(), [], [new], ["scale", "earlier", "other"])
+    assert coming is not None
+    assert 'earlier = replaced(2, why="New.")\n\n\n# Of limits.\nother = new(' in coming.decode()
+    again = written(coming.decode(), Written(known=known(coming.decode())["earlier"], wanted=None))
+    assert "# Of limits.\nother = new(" in again
 
 
 IMPORTING = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.syntax.texts import names_in, reindent
 
 _WIDTH = 119
@@ -28,12 +28,12 @@ def statement(
     marker, leaf = marker or operation.action, shared or operation.symbol.rpartition(".")[2]
     arguments = dict(kept) if kept is not None else dict(_arguments(operation))
     arguments.pop("uses", None)
-    if uses := _uses(operation):
-        arguments = {"uses": f"[{', '.join(uses)}]", **arguments}
+    if used := uses(operation):
+        arguments = {"uses": f"[{', '.join(used)}]", **arguments}
     keywords = [f"{name}={value}" for name, value in arguments.items()]
     if operation.action == "deleted":
-        return _call(marker, [_literal(leaf), *keywords], "") + "\n"
-    edits = [_edit(one.find, one.replace, one.count) for one in operation.edits]
+        return _call(marker, [literal(leaf), *keywords], "") + "\n"
+    edits = [edit_text(one) for one in operation.edits]
     if operation.kind == "attribute":
         annotation = f": {operation.annotation}" if operation.annotation else ""
         values = edits if operation.action == "edited" else [operation.text]
@@ -51,21 +51,21 @@ def statement(
 def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
     yield "why", _reason(operation.reason.why)
     if operation.reason.forwarded:
-        yield "forwarded", _literal(operation.reason.forwarded)
+        yield "forwarded", literal(operation.reason.forwarded)
     if operation.reason.drop_when and operation.reason.drop_when != operation.bounds.drop_when:
         yield "drop_when", _reason(operation.reason.drop_when)
     for name, value in (("since", operation.bounds.since), ("until", operation.bounds.until)):
         if value:
-            yield name, _literal(value)
+            yield name, literal(value)
     if operation.unproven:
         yield "unproven", _reason(operation.unproven)
     if operation.accept:
-        yield "accept", f"[{', '.join(_literal(str(one)) for one in operation.accept)}]"
+        yield "accept", f"[{', '.join(literal(str(one)) for one in operation.accept)}]"
     if operation.depends:
-        yield "depends", f"[{', '.join(map(_literal, operation.depends))}]"
+        yield "depends", f"[{', '.join(map(literal, operation.depends))}]"
 
 
-def _uses(operation: Operation) -> list[str]:
+def uses(operation: Operation) -> list[str]:
     """Return what the edits put in that is imported: linters do not see it there."""
     if operation.action != "edited":
         return []
@@ -80,15 +80,16 @@ def _call(name: str, arguments: Sequence[str], before: str) -> str:
     return "\n".join([f"{before}{name}(", *(reindent(one, old="", new=_STEP) + "," for one in arguments), ")"])
 
 
-def _edit(find: str, replace: str, count: int) -> str:
-    parts = [_literal(find), _literal(replace), *([str(count)] if count >= _REPEATED else [])]
+def edit_text(edit: Edit) -> str:
+    """Return a substitution as an edit's marker has it."""
+    parts = [literal(edit.find), literal(edit.replace), *([str(edit.count)] if edit.count >= _REPEATED else [])]
     line = f"({', '.join(parts)})"
     if "\n" not in line and len(line) + len(_STEP) <= _WIDTH:
         return line
     return "\n".join(["(", *(f"{_STEP}{part}," for part in parts), ")"])
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Return a text as a literal: between three quotes where it has several lines and nothing in it is special."""
     plain = text.replace("\n", "").isprintable()
     if "\n" in text and plain and not re.search(r'\\|"""|"$|[ \t]\n', text):
@@ -101,7 +102,7 @@ def _literal(text: str) -> str:
 
 def _reason(why: str) -> str:
     """Return a reason as a literal, in parts where it is long."""
-    text = _literal(" ".join(why.split()))
+    text = literal(" ".join(why.split()))
     if len(text) <= _WIDTH - 2 * len(_STEP) or "\\" in text:
         return text
     quote = text[0]

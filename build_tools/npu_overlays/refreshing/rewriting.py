@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
+from npu_overlays.refreshing.amending import amended
 from npu_overlays.refreshing.importing import Markers, with_imports
 from npu_overlays.refreshing.rendering import statement
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
+from npu_overlays.syntax.texts import reindent
 
 _STEP = "    "
 _GONE = "pass  # gone"
@@ -68,7 +69,7 @@ def blank(path: str) -> bytes:
 
 def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
     node = statement_at(text, written.known.line)
-    start, end = text.offset(first_line(node)), text.line_end(node.end_lineno or node.lineno)
+    end = text.line_end(node.end_lineno or node.lineno)
     where, margin = written.known.where, text.indentation(node)
     if written.targets is not None and written.targets:
         yield _retargeted(text, node, written.targets)
@@ -76,20 +77,7 @@ def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
         # A class must hold something until it is known whether it holds anything else.
         yield Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where=where)
     else:
-        stub = _stub(text, node, written) if written.known.action == written.wanted.action == "edited" else ""
-        marker = Markers(text.tree).name(written.wanted.action)
-        new = statement(written.wanted, _arguments(text, node), marker=marker, shared=written.known.shared, stub=stub)
-        yield Splice(start=start, end=end, text=reindent(new, old="", new=margin), where=where)
-
-
-def _stub(text: Module, node: ast.stmt, written: Written) -> str:
-    """Return what an edit's marker stands on, as it is written but for its name; empty for a value."""
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return ""
-    own = text.lines(node.lineno, node.end_lineno or node.lineno)
-    wanted = written.wanted or written.known
-    stub = reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
-    return renamed(stub, written.known.shared or wanted.symbol.rpartition(".")[2])
+        yield from amended(text, node, written.known, written.wanted)
 
 
 def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:
@@ -103,31 +91,24 @@ def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:
 
 def _above(text: Module, node: ast.stmt) -> int:
     """Return where what is written right above a statement, and the blank lines above that, begin."""
-    line = first_line(node)
-    while line > 1 and text.lines(line - 1, line - 1).lstrip().startswith("#"):
-        line -= 1
+    line = _commented(text, node)
     while line > 1 and not text.lines(line - 1, line - 1).strip():
         line -= 1
     return text.offset(line)
+
+
+def _commented(text: Module, node: ast.stmt) -> int:
+    """Return the first line of what is written right above a statement: its own, where there is nothing."""
+    line = first_line(node)
+    while line > 1 and text.lines(line - 1, line - 1).lstrip().startswith("#"):
+        line -= 1
+    return line
 
 
 def statement_at(text: Module, line: int) -> ast.stmt:
     """Return the statement of an operation that is written on a line of a merge module."""
     found = [node for node in ast.walk(text.tree) if isinstance(node, ast.stmt) and node.lineno == line]
     return found[0]  # the outermost comes first, and an operation is the first thing on its line
-
-
-def _arguments(text: Module, node: ast.stmt) -> dict[str, str]:
-    """Return the arguments of a statement's marker that have names, as they are written."""
-    mark = Markers(text.tree).mark(node)
-    return {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg}
-
-
-def _dedented(value: str) -> str:
-    """Return a value of several lines in parentheses, so that it can stand anywhere."""
-    if "\n" not in value or value.startswith(("(", "[", "{")):
-        return re.sub(r"\n[ \t]+", f"\n{_STEP}", value) if not re.search("\"{3}|'{3}", value) else value
-    return f"(\n{_STEP}" + re.sub(r"\n[ \t]+", f"\n{_STEP}", value) + "\n)"
 
 
 def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splice:
@@ -152,7 +133,7 @@ def _at_top(text: Module, operation: Operation, new: str, order: Sequence[str]) 
     place, markers = _number(order, operation.symbol), Markers(text.tree)
     for node in text.tree.body:
         if any(_number(order, name) > place for name in _names(node, markers)):
-            start = text.offset(first_line(node))
+            start = text.offset(_commented(text, node))
             return Splice(start=start, end=start, text=f"{new}\n\n", where=operation.where)
     end = len(text.content)
     gap = "\n" if end and not text.content.endswith(b"\n") else ""
