@@ -211,7 +211,11 @@ def test_what_lies_beside_in_the_work_tree_is_in_nobodys_way(sample: Sample, fol
         exclude.write("*.log\n")
     (folder / "src/lib/run.log").write_text("mine", "utf-8")
     edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
-    assert json.loads(refresh(sample, folder, "--json"))["passed_over"] == ["src/lib/run.log"]
+    told = json.loads(refresh(sample, folder, "--json"))
+    assert (told["passed_over"], told["nested"]) == (["src/lib/run.log"], ["src/lib/mine/"])
+    assert "src/lib/mine is a repository of its own" in sample.environment.ok(
+        "refresh", sample.lib_name, folder, "--overlays", sample.overlays
+    ).err.replace("\n", " ")
     assert "tree/src/lib/run.log" not in overlay(sample)
     kept = git(sample, folder, "show", f"refs/npu-overlays/edited:{CORE}")
     assert '"first " + name' in kept
@@ -247,6 +251,74 @@ def test_nothing_is_done_while_git_waits_for_somebody_to_go_on(sample: Sample, f
     done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)
     assert (done.code, "a rebase is under way" in done.err) == (2, True)
     assert overlay(sample) == before
+
+
+def refused(sample: Sample, folder: Path, *, code: int = 2) -> str:
+    before, tree = overlay(sample), files(folder)
+    done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)
+    assert done.code == code, done.out + done.err
+    assert (overlay(sample), files(folder)) == (before, tree)
+    return " ".join(done.err.split())
+
+
+def test_commits_of_the_overlay_that_the_work_tree_lacks_are_not_taken_for_undone(
+    sample: Sample, folder: Path, tmp_path: Path
+) -> None:
+    """In a bisect, at an earlier commit, and where the last one was made anew; kept files are what is wanted."""
+    git(sample, folder, "bisect", "start", "HEAD", "upstream")
+    assert "a bisect is under way" in refused(sample, folder)
+    git(sample, folder, "bisect", "reset")
+    git(sample, folder, "checkout", "--quiet", "HEAD~2")
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    assert "which lacks 2 of the overlay's commits" in refused(sample, folder)
+    git(sample, folder, "checkout", "--quiet", "--merge", "overlay")
+    git(sample, folder, "commit", "--quiet", "--all", "--amend", "--message", "mine")
+    said = refused(sample, folder)
+    assert "which lacks 1 of the overlay's commits" in said
+    git(sample, folder, *said.rpartition("as you want them: git ")[2].split())
+    refresh(sample, folder)
+    gives(sample, folder, tmp_path, '"first " + name')
+
+
+def test_nothing_is_written_where_git_cannot_move_the_branch(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    lock = folder / ".git/index.lock"
+    lock.touch()
+    assert "git is at work there" in refused(sample, folder)
+    lock.unlink()
+    git(sample, folder, "checkout", "--quiet", "-b", "mine")
+    git(sample, folder, "worktree", "add", "--quiet", tmp_path / "other", "overlay")
+    assert f"is checked out in {tmp_path / 'other'} too" in refused(sample, folder)
+    git(sample, folder, "worktree", "remove", tmp_path / "other")
+    lock = folder / ".git/refs/heads/overlay.lock"
+    lock.touch()
+    done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)
+    assert (done.code, '"first "' in core(sample)) == (6, True)
+    assert "the overlay was refreshed, and the work tree is as you left it" in " ".join(done.err.split())
+    lock.unlink()
+    edit(folder / CORE, '"first " + name', '"second " + name')
+    refresh(sample, folder, why="")
+    gives(sample, folder, tmp_path, '"second " + name')
+
+
+def test_what_a_sparse_checkout_leaves_out_is_not_deleted(sample: Sample, folder: Path, tmp_path: Path) -> None:
+    edit(folder / "src/lib/run.sh", "echo run", "echo 'run it'")
+    git(sample, folder, "commit", "--quiet", "--all", "--message", "mine")
+    git(sample, folder, "sparse-checkout", "set", "--no-cone", f"/{CORE}", "/src/lib/notes.txt", "/packaging")
+    assert not (folder / "src/lib/run.sh").exists()
+    edit(folder / CORE, 'return "upstream " + name', 'return "first " + name')
+    (folder / "src/lib/notes.txt").unlink()
+    out = refresh(sample, folder)
+    changed = [line.split()[1:] for line in out.splitlines() if line.startswith("  new ") or "  changed" in line]
+    assert changed == [
+        ["edited", f"{CORE}:describe"],
+        ["patch", "src/lib/notes.txt", "(deletes", "it)"],
+        ["edit", "src/lib/run.sh"],
+    ]
+    assert git(sample, folder, "show", "refs/npu-overlays/edited:src/lib/run.sh") == "#!/bin/sh\necho 'run it'\n"
+    assert not (folder / "src/lib/run.sh").exists()
+    git(sample, folder, "sparse-checkout", "disable")
+    gives(sample, folder, tmp_path, "run it", '"first " + name')
 
 
 def test_a_shared_definition_changes_for_all_targets_or_leaves_one_out(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from npu_overlays.checkout.repository import Repository, write
 from npu_overlays.checkout.series import Series, series
+from npu_overlays.checkout.standing import refuse_unsettled
 from npu_overlays.errors import OutputError, Problem, UsageError
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.content import Content
@@ -18,14 +19,6 @@ from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
 
-# What git keeps while it waits for somebody to go on, and the command to do so.
-_UNDER_WAY = {
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "MERGE_HEAD": "merge",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-}
 # Under which names the repository's own configuration says what it was made of.
 _NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
 # The digest of what the overlay becomes by what was edited there.
@@ -121,8 +114,8 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
         content: of the overlay it is to be of, as that is now.
 
     Raises:
-        UsageError: there is none, it is of another overlay, the overlay was changed since it was made, or git waits
-            for somebody to go on in it.
+        UsageError: there is none, it is of another overlay, the overlay was changed since it was made, or its work tree
+            cannot be taken for what was made of the overlay.
     """
     overlay = content.overlay.name
     again = f"make one with `npu-overlays checkout {overlay} DIR`"
@@ -138,9 +131,7 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
         what = f"{overlay} was changed since this checkout was made"
         fix = f"{again}, and bring your changes there: git diff {found.head[:12]} gives them as a patch"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
-    if under_way := [what for name, what in _UNDER_WAY.items() if (folder / ".git" / name).exists()]:
-        fix = f"finish it (git {under_way[0]} --continue), or give it up (--abort)"
-        raise UsageError(Problem(where=str(folder), what=f"a {under_way[0]} is under way", fix=fix))
+    refuse_unsettled(folder, found.head)
     return found
 
 

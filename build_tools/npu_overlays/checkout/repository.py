@@ -63,12 +63,35 @@ class Repository:
         """Return the files of the work tree that git has, or would take; of another repository in it, none."""
         return self.files("--cached", "--others", "--exclude-standard")
 
+    def left_out(self) -> Mapping[str, tuple[str, str]]:
+        """Return the mode and the blob of each file that git was told not to put there, as a sparse checkout does."""
+        listed = self.git("ls-files", "-z", "-t", "--stage").decode("utf-8", "surrogateescape").split("\0")
+        entries = (entry.partition("\t") for entry in listed if entry.startswith("S "))
+        parts = ((path, head.split()) for head, _, path in entries if not (self.folder / path).exists())
+        return {path: (mode, blob) for path, (_, mode, blob, _) in parts}
+
+    def holders(self, branch: str) -> Iterator[str]:
+        """Yield the folders of other work trees of the repository that have a branch checked out."""
+        _, *others = self.git("worktree", "list", "--porcelain").decode("utf-8", "surrogateescape").split("\n\n")
+        for lines in (entry.splitlines() for entry in others):
+            if f"branch refs/heads/{branch}" in lines and not any(line.startswith("prunable") for line in lines):
+                yield lines[0].removeprefix("worktree ")
+
+    def nested(self) -> list[str]:
+        """Return the folders of the work tree, with a slash behind them, that are repositories of their own."""
+        listed = self.git("ls-files", "-z", "--others", "--exclude-standard").decode("utf-8", "surrogateescape")
+        return [name for name in listed.split("\0") if name.endswith("/")]
+
     def keep(self, ref: str) -> None:
         """Keep the work tree as it is as a commit on top of the current one, and touch neither it nor the index."""
         listed = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in sorted(self.present()))
+        absent = [f"{mode} {blob}\t{name}\0" for name, (mode, blob) in self.left_out().items()]
         with tempfile.TemporaryDirectory(prefix="npu-overlays-index-") as place:
             own = {"GIT_INDEX_FILE": str(Path(place) / "index")}
             self.git("update-index", "--add", "-z", "--stdin", stdin=listed, env=own)
+            self.git(
+                "update-index", "-z", "--index-info", stdin="".join(absent).encode("utf-8", "surrogateescape"), env=own
+            )
             tree = self.git("write-tree", env=own).decode().strip()
         person = ("-c", "user.name=refresh", "-c", "user.email=refresh")
         self.git("update-ref", ref, self.line(*person, "commit-tree", tree, "-p", "HEAD", "-m", "edited"))

@@ -144,12 +144,17 @@ def _report(console: Console, done: Refreshed, options: Options, name: str) -> N
     if done.passed_over:
         what = f"upstream's .gitignore names {listing(done.passed_over)}, passed over; to take it: git add --force"
         console.notice(f"{name}: {what}")
+    for path in done.nested:
+        what = "is a repository of its own, passed over; to take its files, move its .git away"
+        console.notice(f"{done.checkout.folder / path} {what}")
     if not done.files:
         console.line(f"{name}: nothing to bring back from {done.checkout.folder}", style="green")
         return
+    gone = {one.path for one in done.plan.patches if one.after is None}
     for row in _outcomes(done):
         verb = {True: "new", False: "changed" if row["after"] else "gone"}[not row["before"]]
-        console.line(f"  {verb:<8} {row['after'] or row['before']:<9} {row['target']}")
+        deletes = "  (deletes it)" if row["target"] in gone and row["after"] == "patch" else ""
+        console.line(f"  {verb:<8} {row['after'] or row['before']:<9} {row['target']}{deletes}")
     for file in done.files:
         written = "deleted" if file.content is None else "written"
         console.line(f"{file.layer.folder / file.path}: {'would be ' if options.dry_run else ''}{written}")
@@ -176,6 +181,7 @@ def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
         ],
         "otherwise": done.plan.layouts,
         "passed_over": list(done.passed_over),
+        "nested": list(done.nested),
     }
 
 

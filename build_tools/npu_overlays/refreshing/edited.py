@@ -11,7 +11,7 @@ from npu_overlays.checkout.repository import Repository
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.overlay.inputs import is_ignored
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.tree import PatchedTree
+from npu_overlays.tree import PatchedTree, blob_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,33 @@ def passed_over(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
     return tuple(path for path in wanted if not is_ignored(checkout.folder / path, checkout.folder))
 
 
+def nested(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
+    """Return the folders of a work tree of which files would be shipped, were they not repositories of their own.
+
+    Args:
+        checkout: the work tree.
+        overlay: its overlay.
+    """
+    return tuple(name for name in Repository(checkout.folder).nested() if overlay.pin.place(f"{name}__init__.py"))
+
+
 def _differing(folder: Path, tree: PatchedTree) -> Iterator[Edited]:
-    present = Repository(folder).present()
-    for path in sorted({*present, *tree.paths()} - tree.upstream.links):
+    repository = Repository(folder)
+    present, left_out = repository.present(), repository.left_out()
+    for path in sorted({*present, *tree.paths()} - tree.upstream.links - left_out.keys()):
         file = folder / path
         content = file.read_bytes() if path in present and not file.is_symlink() else None
         executable = content is not None and bool(file.stat().st_mode & 0o100)
         other_mode = content is not None and executable != tree.is_executable(path)
         if file.is_symlink() or content != tree.after(path) or other_mode:
             yield Edited(path=path, content=content, executable=executable)
+    # Of what git was told not to put there, what it has counts.
+    for path, (mode, blob) in left_out.items():
+        after = tree.after(path)
+        executable = mode == "100755"
+        same = after is not None and (blob_id(after), tree.is_executable(path)) == (blob, executable)
+        if not same and path not in tree.upstream.links:
+            yield Edited(path=path, content=repository.git("cat-file", "blob", blob), executable=executable)
 
 
 def _links(folder: Path, found: tuple[Edited, ...]) -> Iterator[Problem]:

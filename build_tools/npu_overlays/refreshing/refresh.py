@@ -13,7 +13,7 @@ from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.checkout.folder import Checkout, digest_of, find_checkout, note, note_next
 from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import series
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, OutputError, Problem
 from npu_overlays.interrupts import held
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
@@ -21,7 +21,7 @@ from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
-from npu_overlays.refreshing.edited import Edited, edited_files, passed_over
+from npu_overlays.refreshing.edited import Edited, edited_files, nested, passed_over
 from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.refreshing.placing import put_in_place, refuse_installed, staged
 from npu_overlays.refreshing.planning import Plan, Planner
@@ -42,12 +42,14 @@ class Refreshed:
         files: the files of its layers that do.
         checkout: the work tree.
         passed_over: files there that would be shipped, were they not what upstream's .gitignore names.
+        nested: folders there of which files would be, were they not repositories of their own.
     """
 
     plan: Plan
     files: tuple[LayerFile, ...]
     checkout: Checkout
     passed_over: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +87,15 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) ->
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {len(edited)} files")
     plan = Planner(subject, marked, as_patch=manner.as_patch).plan(edited)
-    ignored = passed_over(checkout, subject.content.overlay)
+    done = Refreshed(
+        plan=plan,
+        files=(),
+        checkout=checkout,
+        passed_over=passed_over(checkout, subject.content.overlay),
+        nested=nested(checkout, subject.content.overlay),
+    )
     if not plan:
-        return Refreshed(plan=plan, files=(), checkout=checkout, passed_over=ignored)
+        return done
     reasons = explain(list(plan.unexplained()))
     patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
     patched = apply_part(patches, subject.tree, absent=subject.absent)
@@ -99,7 +107,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) ->
         Repository(checkout.folder).keep(EDITED)
         note_next(checkout.folder, digest)
         put_in_place(files)
-    return Refreshed(plan=plan, files=files, checkout=checkout, passed_over=ignored)
+    return dataclasses.replace(done, files=files)
 
 
 def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> str:
@@ -129,9 +137,13 @@ def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
         OutputError: git cannot do it.
     """
     repository = Repository(checkout.folder)
-    head = repository.commit(subject, checkout.base, series(subject).commits)
-    found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
-    with held(f"{checkout.folder} is what the overlay gives"):
-        repository.go_to(head)
-        note(checkout.folder, found)
+    try:
+        head = repository.commit(subject, checkout.base, series(subject).commits)
+        found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
+        with held(f"{checkout.folder} is what the overlay gives"):
+            repository.go_to(head)
+            note(checkout.folder, found)
+    except OutputError as error:
+        done = "the overlay was refreshed, and the work tree is as you left it: the next refresh goes on from there"
+        raise OutputError(dataclasses.replace(one, fix=f"{one.fix}; {done}") for one in error.problems) from error
     return found
