@@ -287,9 +287,9 @@ def test_nothing_is_written_where_git_cannot_move_the_branch(sample: Sample, fol
     assert "git is at work there" in refused(sample, folder)
     lock.unlink()
     git(sample, folder, "checkout", "--quiet", "-b", "mine")
-    git(sample, folder, "worktree", "add", "--quiet", tmp_path / "other", "overlay")
+    git(sample, folder, "worktree", "add", "--quiet", str(tmp_path / "other"), "overlay")
     assert f"is checked out in {tmp_path / 'other'} too" in refused(sample, folder)
-    git(sample, folder, "worktree", "remove", tmp_path / "other")
+    git(sample, folder, "worktree", "remove", str(tmp_path / "other"))
     lock = folder / ".git/refs/heads/overlay.lock"
     lock.touch()
     done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)

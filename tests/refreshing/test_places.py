@@ -9,13 +9,22 @@ from pathlib import Path
 import pytest
 import tomllib
 
-from npu_overlays.errors import UsageError
+from language.overlays import layer, load, write
+from language.pairs import source_tree
+from npu_overlays.errors import OverlayError, UsageError
+from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
+from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.overlay.project import Layer, TextEdit
+from npu_overlays.pipeline import Subject
+from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.files import LayerFile
-from npu_overlays.refreshing.placing import refuse_installed
+from npu_overlays.refreshing.placing import refuse_installed, staged
+from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.settings import with_change, with_new
+from npu_overlays.refreshing.writing import Writer
 
 EDIT = TextEdit(paths=("a.yaml",), find="a: 1", replace="a: 2", count=1, why="Two.")
 LAYER = 'project = "lib"\n\n[upstream]\nrepository = "r"\n'
@@ -64,3 +73,58 @@ def test_an_installed_layer_is_not_changed() -> None:
     there = LayerFile(layer=Layer(name="acme", folder=folder), path="tree/a.py", content=b"")
     with pytest.raises(UsageError, match=r"acme.*would have to be changed where it is installed"):
         refuse_installed([here, there])
+
+
+FILE = "npu.txt"
+SAID = 'accept = ["print: it is meant"]'
+
+
+def overlay_with_files(root: Path) -> Subject:
+    """Return a pin and a layer, each with an added file of which it says something."""
+    of_layer = f'[[file]]\npath = "pkg/theirs.txt"\n{SAID}\n'
+    layer(root, {"tree/pkg/theirs.txt": "a\nb\nc\n"}, config=of_layer)
+    own = f'\n[[tool.overlay.file]]\npath = "pkg/{FILE}"\n{SAID}\n'
+    content = load(root, write(root, {f"tree/pkg/{FILE}": "one\ntwo\nthree\n"}, config=own))
+    return Subject(content=content, tree=source_tree({"pkg/m.py": b""}), absent=frozenset(), version="1.0")
+
+
+def written(subject: Subject, *edited: Edited) -> dict[str, str | None]:
+    """Return the files that are to be otherwise, below the names of their layers."""
+    marked = apply_part(subject.content, subject.tree)
+    writer = Writer(subject, subject.content.overlay.chain[-1], lambda *_: Grounds(reason=Reason(why="w")))
+    files = writer.write(Planner(subject, marked).plan(edited), marked)
+    with staged(subject.content.overlay, files) as overlay:
+        load_content(overlay, "1.0")
+    return {one.layer.label(one.path): one.content.decode() if one.content else None for one in files}
+
+
+def test_what_is_said_of_an_added_file_goes_with_it(tmp_path: Path) -> None:
+    subject = overlay_with_files(tmp_path)
+    names = [one.name for one in subject.content.overlay.chain]
+    files = written(subject, *(Edited(path=f"pkg/{name}", content=None) for name in (FILE, "theirs.txt")))
+    for name, path, settings in zip(names, ("theirs.txt", FILE), ("layer.toml", "pyproject.toml"), strict=True):
+        assert files[f"{name}/tree/pkg/{path}"] is None
+        assert SAID not in (files[f"{name}/{settings}"] or "")
+
+
+@pytest.mark.parametrize(
+    ("content", "carried"), [("one\ntwo\nthree\n", True), ("one\n2\nthree\n", True), ("x\n", False)]
+)
+def test_what_is_said_of_an_added_file_is_said_of_it_under_its_new_name(
+    tmp_path: Path, content: str, *, carried: bool
+) -> None:
+    subject = overlay_with_files(tmp_path)
+    gone, came = Edited(path=f"pkg/{FILE}", content=None), Edited(path="pkg/new.txt", content=content.encode())
+    files = written(subject, gone, came)
+    settings = tomllib.loads(files[f"{subject.content.overlay.name}/pyproject.toml"] or "")["tool"]["overlay"]
+    said = [{"path": "pkg/new.txt", "accept": ["print: it is meant"]}]
+    assert settings.get("file", []) == (said if carried else [])
+
+
+def test_what_is_wrong_in_the_copy_is_said_of_the_layer(tmp_path: Path) -> None:
+    subject = overlay_with_files(tmp_path)
+    files = [LayerFile(layer=one, path="tree/pkg/theirs.txt", content=None) for one in subject.content.overlay.chain]
+    with pytest.raises(OverlayError) as refused, staged(subject.content.overlay, files) as overlay:
+        load_content(overlay, "1.0")
+    (problem,) = refused.value.problems
+    assert problem.where.startswith(str(tmp_path / "pkg/layer.toml"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sysconfig
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
-from npu_overlays.errors import Problem, UsageError
+from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
@@ -29,14 +31,37 @@ def refuse_installed(files: Sequence[LayerFile]) -> None:
         raise UsageError(Problem(where=f"{one.name} ({one.folder})", what=what, fix=fix) for one in installed)
 
 
-def staged(place: Path, overlay: Overlay, files: Sequence[LayerFile]) -> Overlay:
-    """Return an overlay with some files otherwise, read from a copy in which its layers lie as they do in an sdist.
+@contextmanager
+def staged(overlay: Overlay, files: Sequence[LayerFile]) -> Iterator[Overlay]:
+    """Give an overlay with some files otherwise, read from a copy in which its layers lie as they do in an sdist.
+
+    Errors raised while it is looked at name the layers themselves: the copy is gone by then.
 
     Args:
-        place: an empty folder.
         overlay: as it is.
         files: what is to be otherwise.
     """
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
+        folders = _copied(Path(place), overlay)
+        for file in _in_order(files):
+            _write_file(folders[file.layer.name], file)
+        try:
+            yield load_overlay(folders[overlay.chain[-1].name])
+        except OverlayError as error:
+            # Those of other layers lie in that of the pin, and come first.
+            names = [(str(folders[layer.name]), str(layer.folder)) for layer in overlay.chain]
+            raise type(error)(_renamed(one, names) for one in error.problems) from error
+
+
+def _renamed(problem: Problem, names: Sequence[tuple[str, str]]) -> Problem:
+    where, what, fix = problem.where, problem.what, problem.fix
+    for copy, layer in names:
+        where, what, fix = (text.replace(copy, layer) for text in (where, what, fix))
+    return replace(problem, where=where, what=what, fix=fix)
+
+
+def _copied(place: Path, overlay: Overlay) -> dict[str, Path]:
+    """Copy the layers of an overlay into an empty folder, and return where each is, by name."""
     folders: dict[str, Path] = {}
     *layers, own = overlay.chain
     folders[own.name] = place / overlay.folder.name
@@ -45,9 +70,7 @@ def staged(place: Path, overlay: Overlay, files: Sequence[LayerFile]) -> Overlay
     for number, layer in enumerate(layers):
         folders[layer.name] = folders[own.name] / BUNDLED / BUNDLED_LAYERS / str(number) / layer.folder.name
         _copy(layer, folders[layer.name])
-    for file in _in_order(files):
-        _write_file(folders[file.layer.name], file)
-    return load_overlay(folders[own.name])
+    return folders
 
 
 def _in_order(files: Sequence[LayerFile]) -> list[LayerFile]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,8 +111,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) ->
 
 def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> str:
     """Return the changed overlay's digest; raises `MergeError` where it is not right, or gives not what was edited."""
-    with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
-        overlay = staged(Path(place), subject.content.overlay, files)
+    with staged(subject.content.overlay, files) as overlay:
         content = written_out(load_content(overlay, subject.version), subject.tree)
         applied = apply_overlay(content, subject.tree, absent=subject.absent)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)

@@ -14,10 +14,11 @@ from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.attempting import Change
 from npu_overlays.refreshing.files import LayerFile, LayerFiles
 from npu_overlays.refreshing.grounds import handed_on
+from npu_overlays.refreshing.moving import carried_over, said_of
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
 from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
-from npu_overlays.refreshing.settings import with_change, with_file, with_new
+from npu_overlays.refreshing.settings import with_change, with_file, with_new, without_file
 from npu_overlays.syntax.texts import renamed
 from npu_overlays.tree import PatchedTree
 
@@ -44,8 +45,9 @@ class Writer:
     def write(self, plan: Plan, patched: PatchedTree) -> tuple[LayerFile, ...]:
         """Return the files to write; `patched` is upstream with the overlay's patches alone."""
         self._operations(plan)
+        moved = carried_over(plan.files, self._layers)
         for file in plan.files:
-            self._added(file)
+            self._added(file, moved.get(file.wanted.path))
         for patch in plan.patches:
             self._patch(patch, patched)
         for edit in plan.edits:
@@ -114,14 +116,19 @@ class Writer:
             dataclasses.replace(one, shared="") for one in moved if one
         ]
 
-    def _added(self, file: FileChange) -> None:
+    def _added(self, file: FileChange, moved: FileSettings | None) -> None:
+        """Write an added file; `moved` is what is said of the one that it was before it got another name, if any."""
         layer = self._layers[file.known.layer] if file.known else self._into
         path = file.wanted.path
         self._files.write(layer, f"tree/{path}", file.wanted.content, executable=file.wanted.executable)
-        said = self._explain("file", path) if file.known is None else None
-        if said and (said.bounds or said.accept):
-            settings = FileSettings(path=path, bounds=said.bounds, accept=said.accept)
-            self._settings(layer, lambda name, text: with_file(name, text, settings))
+        if file.known is None:
+            said = self._explain("file", path)
+            new = FileSettings(path=path, bounds=said.bounds, accept=said.accept)
+            settings = dataclasses.replace(moved, path=path) if moved else new
+            if settings.bounds or settings.accept:
+                self._settings(layer, lambda name, text: with_file(name, text, settings))
+        elif file.wanted.content is None and said_of(layer, path):
+            self._settings(layer, lambda name, text: without_file(name, text, path))
 
     def _patch(self, patch: PatchChange, patched: PatchedTree) -> None:
         if patch.known is None:
