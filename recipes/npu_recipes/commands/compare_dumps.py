@@ -33,7 +33,7 @@ examples:
 exit codes:
   0  every module agrees
   1  some diverge
-  2  it cannot be told: no dump, other inputs, no module in common
+  2  it cannot be told: no dump, other inputs, other elements of a tensor
 """
 
 

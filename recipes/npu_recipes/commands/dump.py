@@ -58,7 +58,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model (default: 1)")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards before those (default: 0)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only modules whose path this is found in")
-    text = "of a tensor, evenly spread, that are kept; 0 for all (default: 65536)"
+    text = "of a tensor, evenly spread, that are kept at most; 0 for all (default: 65536)"
     parser.add_argument("--elements", type=int, metavar="N", help=text)
     parser.add_argument("program", nargs="+", metavar="PROGRAM", help="after --: a script, or -m and a module")
 

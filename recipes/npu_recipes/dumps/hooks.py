@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Wanted:
         calls: how many of its forwards.
         skip: how many before them are not.
         only: a regular expression: only modules whose path this is found in, and the model itself.
-        elements: how many elements of a tensor, evenly spread; 0 for all.
+        elements: how many elements of a tensor at most, evenly spread over each of its dimensions; 0 for all.
     """
 
     calls: int = 1
@@ -138,7 +139,7 @@ def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
     """Write every tensor among some values, and yield what is said of it."""
     for name, tensor in _tensors(values, ""):
         flat = tensor.detach().reshape(-1)
-        every = max(1, math.ceil(flat.numel() / elements)) if elements else 1
+        every = _stride(flat.numel(), elements)
         yield Tensor(
             name=name,
             dtype=str(tensor.dtype).removeprefix("torch."),
@@ -147,6 +148,13 @@ def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
             every=every,
             not_finite=int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0,
         )
+
+
+def _stride(size: int, elements: int) -> int:
+    """Return every how-manieth of `size` elements is kept, so that at most `elements` are."""
+    least = max(1, math.ceil(size / elements)) if elements else 1
+    # Dimensions are multiples of powers of two: a stride that shares a factor with one sees the same few columns only.
+    return next(one for one in count(least) if math.gcd(one, size) == 1)
 
 
 def _portable(flat: torch.Tensor) -> Any:  # an array of numpy's

@@ -22,7 +22,7 @@ class Tensor:
         dtype: as torch names it, without the module.
         shape: of the whole tensor.
         array: the number of its array; of many elements, that holds every `every`-th, in order.
-        every: see there; 1 where all are held.
+        every: see there; 1 where all are held, else coprime to each dimension of the shape.
         not_finite: how many of all its elements are NaN or infinite.
     """
 

@@ -6,6 +6,7 @@ its own forward, or what its parent does between its parts; its inputs tell whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,7 @@ import numpy as np
 from npu_recipes.dumps.layout import Passage, Tensor
 from npu_recipes.dumps.storing import Array, Dump
 from npu_recipes.dumps.tolerances import tolerance_of
+from npu_recipes.errors import Problem, RecipeError
 
 Kind = Literal["within", "beyond", "shape", "missing"]
 
@@ -95,20 +97,23 @@ def match(reference: Dump, run: Dump, factor: float) -> Matching:
         reference: the one to trust.
         run: the one to judge.
         factor: by which every tolerance is multiplied.
+
+    Raises:
+        RecipeError: they hold different elements of a tensor.
     """
     theirs = {one.key: one for one in run.manifest.passages}
     ours = {one.key for one in reference.manifest.passages}
-    matched = [
+    both = [(one, theirs[one.key]) for one in reference.manifest.passages if one.key in theirs]
+    matched = tuple(
         Matched(
             passage=one,
-            inputs=tuple(_differences(one.inputs, theirs[one.key].inputs, reference, run, factor)),
-            outputs=tuple(_differences(one.outputs, theirs[one.key].outputs, reference, run, factor)),
+            inputs=tuple(_differences(one.inputs, other.inputs, reference, run, factor)),
+            outputs=tuple(_differences(one.outputs, other.outputs, reference, run, factor)),
         )
-        for one in reference.manifest.passages
-        if one.key in theirs
-    ]
+        for one, other in both
+    )
     return Matching(
-        matched=tuple(matched),
+        matched=matched,
         only_reference=_modules(one for one in reference.manifest.passages if one.key not in theirs),
         only_run=_modules(one for one in run.manifest.passages if one.key not in ours),
     )
@@ -126,13 +131,26 @@ def _differences(
         other = others.pop(one.name, None)
         if other is None:
             yield _missing(one, "the reference")
-        elif one.shape != other.shape or one.every != other.every:
+        elif one.shape != other.shape:
             said = f"{one.dtype}{list(one.shape)} and {other.dtype}{list(other.shape)}"
             yield Difference(name=one.name, kind="shape", error=None, tolerance=0.0, said=said)
         else:
-            yield _difference(one, other, reference.array(one.array), run.array(other.array), factor)
+            every = _common(one, other, reference, run)
+            here, there = reference.array(one.array), run.array(other.array)
+            yield _difference(one, other, here[:: every // one.every], there[:: every // other.every], factor)
     for other in others.values():
         yield _missing(other, "the run")
+
+
+def _common(one: Tensor, other: Tensor, reference: Dump, run: Dump) -> int:
+    """Return the stride of the elements that both hold, where one of them holds no others."""
+    every = math.lcm(one.every, other.every)
+    if every > max(one.every, other.every):
+        shape = list(other.shape)
+        what = f"holds every {other.every}th element of a tensor {shape}, and {reference.name} every {one.every}th"
+        fix = "record both with the same --elements and the same version of npu-recipes"
+        raise RecipeError(Problem(where=run.name, what=what, fix=fix))
+    return every
 
 
 def _missing(one: Tensor, side: str) -> Difference:

@@ -174,6 +174,16 @@ def test_nan_diverges_where_its_element_is_not_kept(tmp_path: Path) -> None:
     assert compare(gpu, write(tmp_path / "npu.npz", Forward(every=2, outputs={"layers.0.norm": broken}))) == 1
 
 
+@pytest.mark.parametrize(("mine", "theirs", "code"), [(1, 3, 0), (3, 1, 0), (2, 4, 0), (2, 3, 2)])
+def test_of_a_tensor_the_elements_are_compared_that_both_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mine: int, theirs: int, code: int
+) -> None:
+    dumps = [write(tmp_path / f"{every}.npz", Forward(every=every)) for every in (mine, theirs)]
+    assert compare(*dumps) == code
+    said = f"{dumps[1]}: holds every {theirs}th element of a tensor [4, 8], and {dumps[0]} every {mine}th"
+    assert (said in " ".join(capsys.readouterr().err.split())) == bool(code)
+
+
 def test_zeros_agree_with_zeros_alone(tmp_path: Path) -> None:
     zeros = np.zeros((4, 8), dtype=np.float32)
     gpu = write(tmp_path / "gpu.npz", Forward(outputs={"layers.0.norm": zeros}))

@@ -105,7 +105,7 @@ def test_each_model_and_each_process_has_a_file_and_calls_are_chosen(run: Run, t
     assert [(one.call, one.module) for one in said.passages] == recorded
     with opened(tmp_path / "a-3.npz") as dump:
         (tensor,) = said.passages[0].outputs
-        assert (tensor.every, tensor.shape, len(dump.array(tensor.array))) == (10, (2, 6, 8), 10)
+        assert (tensor.every, tensor.shape, len(dump.array(tensor.array))) == (11, (2, 6, 8), 9)
 
 
 def test_the_programs_exit_code_is_kept_and_what_ran_is_written(run: Run, tmp_path: Path) -> None:
@@ -150,3 +150,24 @@ assert not model._forward_hooks and not model.layers[0].norm._forward_pre_hooks
     done = run("-c", code)
     assert done.returncode == 0, done.stderr
     assert len(manifest(tmp_path / "own.npz").passages) == 12
+
+
+def test_wrong_columns_are_seen_in_a_few_elements(run: Run, tmp_path: Path) -> None:
+    code = """
+import torch
+from npu_recipes.dumps.hooks import dump_forward
+class Columns(torch.nn.Module):
+    wrong = slice(0)
+    def forward(self, x):
+        x = x.tanh()
+        x[..., self.wrong] = 0
+        return x
+torch.manual_seed(0)
+model, x = Columns(), torch.randn(4, 16, 64)
+for name, model.wrong in (("gpu", slice(0)), ("npu", slice(1, 16))):
+    with dump_forward(model, f"{name}.npz", elements=256):
+        model(x)
+"""
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert main(["compare-dumps", *(str(tmp_path / f"{name}.npz") for name in ("gpu", "npu"))]) == 1
