@@ -15,7 +15,8 @@ Prepare data as verl's trainers read it: DIR/train.parquet and DIR/test.parquet.
 
   npu-recipes data gsm8k --output ~/data/gsm8k            from the hub
   npu-recipes data gsm8k --source gsm8k/ --output DIR     from files you have:
-      *train*.jsonl and *test*.jsonl (or .json, .parquet) as on the hub
+      one with the word train in its name and one with test, each .jsonl, .json
+      or .parquet, with rows as on the hub
 """
 
 
@@ -31,7 +32,7 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(f"{name} ({one.title})" for name, one in DATA.items())
     parser.add_argument("name", metavar="NAME", help=f"one of: {names}")
-    parser.add_argument("--source", default="", help="a file or folder to read instead of the hub")
+    parser.add_argument("--source", default="", metavar="FOLDER", help="read the files in it instead of the hub")
     parser.add_argument("--output", type=Path, help="the folder to write (default: data/NAME)")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.preparing.reading import read_rows
-from npu_recipes.preparing.rows import conversation, judged, write_parquet
+from npu_recipes.preparing.rows import conversation, judged, write_splits
 
 HUB = "openai/gsm8k"
 # How verl's reward function wants an answer to end; what verl's own preparation asks for, word by word.
@@ -28,10 +28,12 @@ def prepare_conversations(folder: Path, source: str) -> None:
 
 
 def _prepare(folder: Path, source: str, make: Callable[[dict[str, Any], str, int], dict[str, Any]]) -> None:
-    for split in ("train", "test"):
-        rows = list(read_rows(source, hub=HUB, config="main", split=split))
-        _check(rows, source or HUB, split)
-        write_parquet((make(row, split, index) for index, row in enumerate(rows)), folder / f"{split}.parquet")
+    def rows(split: str) -> list[dict[str, Any]]:
+        found = list(read_rows(source, hub=HUB, config="main", split=split))
+        _check(found, source or HUB, split)
+        return [make(row, split, index) for index, row in enumerate(found)]
+
+    write_splits(folder, train=rows("train"), test=rows("test"))
 
 
 def _judged(row: dict[str, Any], split: str, index: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class Data:
     Args:
         title: what it is, in a line.
         hub: its name on the hub; empty for what is made here.
-        write: writes it into a folder, from a file or folder of the user's, or from the hub where that is empty.
+        write: writes it into a folder, from a folder of the user's, or from the hub where that is empty.
     """
 
     title: str
@@ -45,7 +45,7 @@ def prepare(name: str, folder: Path, *, source: str, only_missing: bool = False)
     Args:
         name: of `DATA`.
         folder: where to.
-        source: a file or folder to read instead of the hub.
+        source: a folder to read instead of the hub.
         only_missing: whether to leave what is there.
 
     Raises:
@@ -55,6 +55,6 @@ def prepare(name: str, folder: Path, *, source: str, only_missing: bool = False)
         nearest = get_close_matches(name, DATA, n=1)
         fix = f"did you mean {nearest[0]}?" if nearest else f"name one of {', '.join(DATA)}"
         raise RecipeError(Problem(where=name, what="there is no such data", fix=fix))
-    if only_missing and (folder / "test.parquet").exists():
+    if only_missing and all((folder / f"{split}.parquet").exists() for split in ("train", "test")):
         return
     DATA[name].write(folder, source)

@@ -1,8 +1,9 @@
-"""Reading: rows of a data set, from the user's file or folder, or from the hub."""
+"""Reading: rows of a data set, from the user's folder, or from the hub."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Any
 from npu_recipes.errors import Problem, RecipeError
 
 _FORMS = ("parquet", "jsonl", "json")
+_SPLITS = frozenset({"train", "test"})
+_FIX = "name a folder with two files, one with the word train in its name and one with test: .parquet, .jsonl or .json"
 
 
 def read_rows(source: str, *, hub: str, config: str, split: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a split, one after the other: some sets have millions.
 
     Args:
-        source: a file, or a folder with a file whose name holds the split's; empty for the hub.
+        source: a folder with a file that has the split, and no other, for a word of its name; empty for the hub.
         hub: the name of the data set there.
         config: which of its configurations; empty for its only one.
         split: which of its splits.
@@ -29,17 +32,20 @@ def read_rows(source: str, *, hub: str, config: str, split: str) -> Iterator[dic
 
 
 def _file(place: Path, split: str) -> Path:
-    if place.is_file():
-        return place
     if not place.is_dir():
-        what = "there is no such file or folder"
-        raise RecipeError(Problem(where=str(place), what=what, fix="name what you have, or leave --source out"))
-    found = sorted(one for form in _FORMS for one in place.rglob(f"*{split}*.{form}"))
+        # What is trained on and tested with as well would show nothing but that it was learned by heart.
+        what = "is one file, for train and for test" if place.exists() else "there is no such file or folder"
+        raise RecipeError(Problem(where=str(place), what=what, fix=_FIX))
+    found = sorted(one for form in _FORMS for one in place.rglob(f"*.{form}") if _splits(one) == {split})
     if len(found) == 1:
         return found[0]
     what = f"holds {len(found)} files for {split}: {', '.join(map(str, found))}" if found else f"holds none for {split}"
-    fix = f"name the file, or a folder with one *{split}*.parquet, .jsonl or .json"
-    raise RecipeError(Problem(where=str(place), what=what, fix=fix))
+    raise RecipeError(Problem(where=str(place), what=what, fix=_FIX))
+
+
+def _splits(file: Path) -> frozenset[str]:
+    """Return the splits that a file's name has for words: `latest` is no test."""
+    return _SPLITS & set(re.findall("[a-z]+", file.stem.lower()))
 
 
 def _of_file(file: Path) -> Iterator[dict[str, Any]]:
@@ -60,7 +66,7 @@ def _of_hub(hub: str, config: str, split: str) -> Iterator[dict[str, Any]]:
     try:
         import datasets  # noqa: PLC0415  # verl brings it
     except ImportError as error:
-        fix = "install verl-npu, which brings it, or name a file you have: --source FILE"
+        fix = "install verl-npu, which brings it, or name files you have: --source FOLDER"
         raise RecipeError(Problem(where="datasets", what="is not installed", fix=fix)) from error
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()

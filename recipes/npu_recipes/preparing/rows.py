@@ -7,6 +7,7 @@ conversation. See verl's documentation, "Prepare Data for Post-Training".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,11 @@ def conversation(question: str, answer: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], file: Path) -> int:
-    """Write rows, and return how many there are.
+def write_splits(folder: Path, *, train: Iterable[Mapping[str, Any]], test: Iterable[Mapping[str, Any]]) -> None:
+    """Write ``train.parquet`` and ``test.parquet`` into a folder: both, or neither.
 
     Raises:
-        RecipeError: there is no row, pyarrow is not installed, or the file cannot be written.
+        RecipeError: a split has no row, pyarrow is not installed, or a file cannot be written.
     """
     try:
         import pyarrow  # noqa: PLC0415  # verl brings it, and comparing runs does without
@@ -50,10 +51,16 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], file: Path) -> int:
     except ImportError as error:
         fix = "install verl-npu, which brings it, or pyarrow alone"
         raise RecipeError(Problem(where="pyarrow", what="is not installed", fix=fix)) from error
-    table = pyarrow.Table.from_pylist(list(rows))
-    if not table.num_rows:
-        raise RecipeError(Problem(where=str(file), what="there are no rows to write", fix="look at what is read"))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(file, option="--output") as stream:
-        pyarrow.parquet.write_table(table, stream)
-    return int(table.num_rows)
+    tables = {
+        folder / f"{split}.parquet": pyarrow.Table.from_pylist(list(rows))
+        for split, rows in (("train", train), ("test", test))
+    }
+    for file, table in tables.items():
+        if not table.num_rows:
+            raise RecipeError(Problem(where=str(file), what="there are no rows to write", fix="look at what is read"))
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        for file, table in tables.items():
+            stream = stack.enter_context(replacing(file, option="--output"))
+            pyarrow.parquet.write_table(table, stream)
+            stream.flush()  # a disk that is full is told of before either takes its place

@@ -135,3 +135,21 @@ def test_a_machine_that_may_not_ask_is_told_apart(recipes: Recipes, tmp_path: Pa
 
     assert done.returncode == 2
     assert "error: openai/gsm8k: was not fetched before, and HF_HUB_OFFLINE forbids asking for it\n" in done.stderr
+
+
+def test_both_files_are_replaced_or_neither(recipes: Recipes, tmp_path: Path) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    for split in ("train", "test"):
+        (source / f"{split}.jsonl").write_bytes(lines(QUESTION))
+    (out / "test.parquet").mkdir(parents=True)
+    (out / "train.parquet").write_text("old", "utf-8")
+    arguments = ("-m", "npu_recipes", "data", "gsm8k", "--source", source, "--output", out)
+    done = recipes.run(*arguments)
+
+    assert done.returncode == 2
+    assert "test.parquet: cannot be written: Is a directory\n" in done.stderr
+    assert (out / "train.parquet").read_text("utf-8") == "old"
+    (out / "test.parquet").rmdir()
+    assert recipes.run(*arguments).returncode == 0
+    assert read(recipes, out / "train.parquet") != read(recipes, out / "test.parquet")

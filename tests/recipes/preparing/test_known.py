@@ -32,7 +32,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for module in ("gsm8k", "dapo_math"):
         monkeypatch.setattr(
-            f"npu_recipes.preparing.{module}.write_parquet", lambda rows, file: found.update({file.stem: list(rows)})
+            f"npu_recipes.preparing.{module}.write_splits", lambda _folder, **splits: found.update(splits)
         )
     return found
 
@@ -90,9 +90,50 @@ def test_rows_of_another_form_are_named(
     assert not written
 
 
+@pytest.mark.parametrize(("name", "row"), [("gsm8k", QUESTION), ("dapo-math", PROBLEM)])
+def test_where_rows_to_test_with_are_wrong_none_to_train_on_are_written(
+    written: dict[str, Any], tmp_path: Path, name: str, row: dict[str, Any]
+) -> None:
+    with pytest.raises(RecipeError, match="test, row 1"):
+        prepare(name, tmp_path, source=place(tmp_path, train=[row], test=[row, {}]))
+
+    assert not written
+
+
 def test_a_folder_without_the_split_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="holds none for train"):
         prepare("gsm8k", tmp_path, source=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("names", "lacking"),
+    [
+        (["Train-latest"], "test"),
+        (["main_train", "contest"], "test"),
+        (["train", "train-test"], "test"),
+        (["train-test"], "train"),
+    ],
+)
+@pytest.mark.usefixtures("written")
+def test_a_split_is_a_word_of_its_own_in_the_name_of_its_own_file(
+    tmp_path: Path, names: list[str], lacking: str
+) -> None:
+    source = place(tmp_path, **{name: [QUESTION] for name in names})
+
+    with pytest.raises(RecipeError, match=f"holds none for {lacking}"):
+        prepare("gsm8k", tmp_path, source=source)
+
+
+@pytest.mark.parametrize(("name", "row"), [("gsm8k", QUESTION), ("dapo-math", PROBLEM)])
+def test_one_file_is_not_both_to_train_on_and_to_test_with(
+    written: dict[str, Any], tmp_path: Path, name: str, row: dict[str, Any]
+) -> None:
+    source = place(tmp_path, train=[row])
+
+    with pytest.raises(RecipeError, match=r"train\.jsonl: is one file, for train and for test\n +fix: name a folder"):
+        prepare(name, tmp_path, source=f"{source}/train.jsonl")
+
+    assert not written
 
 
 def test_a_source_that_is_not_there_is_called_so(tmp_path: Path) -> None:
