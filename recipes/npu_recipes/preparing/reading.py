@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.preparing.rows import arrow
 
 _FORMS = ("parquet", "jsonl", "json")
 _SPLITS = frozenset({"train", "test"})
@@ -49,17 +50,39 @@ def _splits(file: Path) -> frozenset[str]:
 
 
 def _of_file(file: Path) -> Iterator[dict[str, Any]]:
+    read = {".parquet": _of_parquet, ".jsonl": _of_lines}.get(file.suffix, _of_json)
     try:
-        if file.suffix == ".parquet":
-            import pyarrow.parquet  # noqa: PLC0415  # verl brings it
-
-            for batch in pyarrow.parquet.ParquetFile(file).iter_batches(4096):
-                yield from batch.to_pylist()
-            return
-        text = file.read_text("utf-8")
-        yield from json.loads(text) if file.suffix == ".json" else map(json.loads, text.splitlines())
+        for number, row in enumerate(read(file)):
+            if not isinstance(row, dict):
+                msg = f"row {number} is no object with names and values"
+                raise ValueError(msg)
+            yield row
     except (OSError, ValueError) as error:
         raise RecipeError(Problem(where=str(file), what=f"cannot be read: {error}")) from error
+
+
+def _of_parquet(file: Path) -> Iterator[Any]:
+    for batch in arrow().parquet.ParquetFile(file).iter_batches(4096):
+        yield from batch.to_pylist()
+
+
+def _of_lines(file: Path) -> Iterator[Any]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    yield json.loads(line)
+            except json.JSONDecodeError as error:
+                msg = f"line {number}, column {error.colno}: {error.msg}"
+                raise ValueError(msg) from error
+
+
+def _of_json(file: Path) -> Iterator[Any]:
+    rows = json.loads(file.read_text("utf-8"))
+    if not isinstance(rows, list):
+        msg = "it is no list of rows"
+        raise ValueError(msg)
+    yield from rows
 
 
 def _of_hub(hub: str, config: str, split: str) -> Iterator[dict[str, Any]]:

@@ -45,12 +45,7 @@ def write_splits(folder: Path, *, train: Iterable[Mapping[str, Any]], test: Iter
     Raises:
         RecipeError: a split has no row, pyarrow is not installed, or a file cannot be written.
     """
-    try:
-        import pyarrow  # noqa: PLC0415  # verl brings it, and comparing runs does without
-        import pyarrow.parquet  # noqa: PLC0415  # likewise
-    except ImportError as error:
-        fix = "install verl-npu, which brings it, or pyarrow alone"
-        raise RecipeError(Problem(where="pyarrow", what="is not installed", fix=fix)) from error
+    pyarrow = arrow()
     tables = {
         folder / f"{split}.parquet": pyarrow.Table.from_pylist(list(rows))
         for split, rows in (("train", train), ("test", test))
@@ -64,3 +59,13 @@ def write_splits(folder: Path, *, train: Iterable[Mapping[str, Any]], test: Iter
             stream = stack.enter_context(replacing(file, option="--output"))
             pyarrow.parquet.write_table(table, stream)
             stream.flush()  # a disk that is full is told of before either takes its place
+
+
+def arrow() -> Any:
+    """Return pyarrow, with `parquet`; raises `RecipeError` where it is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: PLC0415  # verl brings it, and comparing runs does without
+    except ImportError as error:
+        fix = "install verl-npu, which brings it, or pyarrow alone"
+        raise RecipeError(Problem(where="pyarrow", what="is not installed", fix=fix)) from error
+    return pyarrow

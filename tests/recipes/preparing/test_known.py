@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -154,6 +155,40 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(RecipeError, match=r"train\.jsonl: cannot be read"):
         prepare("gsm8k", tmp_path, source=source)
+
+
+def test_lines_end_where_json_says_so_and_may_be_blank(written: dict[str, Any], tmp_path: Path) -> None:
+    row = {**QUESTION, "question": "one\u2028two"}
+    source = place(tmp_path, test=[QUESTION])
+    (tmp_path / "train.jsonl").write_text(f"{json.dumps(row, ensure_ascii=False)}\n\n{json.dumps(QUESTION)}\n", "utf-8")
+
+    prepare("gsm8k-sft", tmp_path, source=source)
+
+    assert [one["extra_info"] for one in written["train"]] == [row, QUESTION]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("train.json", '{"question": 1}', "it is no list of rows"),
+        ("train.json", "[1]", "row 0 is no object"),
+        ("train.jsonl", "{}\n\n[]", "row 1 is no object"),
+        ("train.jsonl", '{}\n\n{"a": }', "line 3, column 7: Expecting value"),
+    ],
+)
+def test_what_holds_no_rows_is_refused(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content, "utf-8")
+
+    with pytest.raises(RecipeError, match=f"{name}: cannot be read: {said}"):
+        prepare("gsm8k", tmp_path, source=str(tmp_path))
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is not None, reason="pyarrow is installed")
+def test_without_what_reads_parquet_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "train.parquet").touch()
+
+    with pytest.raises(RecipeError, match="pyarrow: is not installed"):
+        prepare("gsm8k", tmp_path, source=str(tmp_path))
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
