@@ -350,6 +350,46 @@ def test_what_upstreams_own_text_of_a_method_reads_in_a_class_its_replacement_ma
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "edit"),
+    [
+        (
+            "def f(x):\n    def inner(): return name(x)\n    y = 1\n    return inner()",
+            "('y = 1', 'name = lambda x: 2')",
+        ),
+        ("def f(x):\n    y = 1\n    return name(x)", "('y = 1', 'for name in (x,): pass')"),
+        ("def f(x): return name(x)", "('(x):', '(x, name=abs):')"),
+        ("def f(x):\n    y = name(x)\n    return y", "('return y', 'import name\\nreturn y')"),
+        ("def f(x):\n    y = name(x)\n    return y", "('return y', 'return (name := y)')"),
+        ("class f:\n    x = 1\n    y = name(2)", "('x = 1', 'name = abs')"),
+        (
+            "def f(x):\n    n = name\n    def inner():\n        x\n        return n\n    return inner()",
+            "('x', 'n = 2', 2)",
+        ),
+    ],
+)
+def test_what_an_edit_binds_is_not_what_upstream_reads(before: str, edit: str) -> None:
+    kind = "class f: ..." if before.startswith("class") else "def f(): ..."
+    name = "n" if "'n = 2'" in edit else "name"
+    refused(
+        f"def name(x): return x\n{before}\n",
+        f"@edited({edit}, why='w')\n{kind}\n",
+        f"3: `{name}` is bound by the edit, and upstream's own text of `f` reads another's; "
+        "give what is bound another name",
+    )
+
+
+def test_an_edit_may_bind_anew_what_upstream_binds_there() -> None:
+    module = run(
+        "def f(x):\n    y = x\n    return y + 1\n",
+        """
+        @edited(("y = x", "y = x * 2"), why="w")
+        def f(): ...
+        """,
+    )
+    assert module.f(2) == 5
+
+
 def test_an_edit_may_bind_and_use_names_of_its_own() -> None:
     module = run(
         "def f(x): return x\ndef g(device): return 'cuda', device\ndef h(): return (lambda device: device)('cuda')\n",

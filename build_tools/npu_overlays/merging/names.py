@@ -36,7 +36,9 @@ class Merged:
         self._operations = [change.operation for change in changes]
         owners = {id(one): change.operation for change in changes for one in change.splices}
         splices = [*inserted, *(one for change in changes for one in change.splices)]
-        spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
+        laid = list(placed(splices, newline=module.newline))
+        spans = [(start, end, owners.get(id(one))) for start, end, one in laid]
+        self._moved = [(start, end - one.end) for start, end, one in laid]
         self._spans = [span for span in spans if span[0] < span[1]]
         self._starts = [start for start, _, _ in self._spans]
         self._upstream = module
@@ -74,17 +76,19 @@ class Merged:
         users = {imported: operation for operation in reversed(self._operations) for imported in operation.imports}
         brought = {**added, **{imported.name: users[imported] for imported in self.imports}}
         brought = {name: operation for name, operation in brought.items() if hasattr(builtins, name)}
-        for scope in self._module.scopes.all:
-            for load in scope.loads:
-                operation = self._operation(load)
-                if operation:
-                    own = load.name in {*added, *(one.name for one in operation.imports)}
-                    yield from (self._captured if own else self._mangled)(scope, load, operation)
-                if operation and load.eager and load.name not in added:
-                    yield from self._unbound(scope, load, operation)
-                other = brought.get(load.name)
-                if operation and other and scope.owner(load.name).parent is None:
-                    yield from self._another_files(load, operation, other)
+        reads = [(scope, load) for scope in self._module.scopes.all for load in scope.loads]
+        for scope, load in reads:
+            operation = self._operation(load)
+            if operation is None:
+                yield from self._taken(scope, load)
+                continue
+            own = load.name in {*added, *(one.name for one in operation.imports)}
+            yield from (self._captured if own else self._mangled)(scope, load, operation)
+            if load.eager and load.name not in added:
+                yield from self._unbound(scope, load, operation)
+            other = brought.get(load.name)
+            if other and scope.owner(load.name).parent is None:
+                yield from self._another_files(load, operation, other)
         for operation in self._operations:
             for one in operation.imports:
                 yield from self._rebound(operation, one)
@@ -117,6 +121,24 @@ class Merged:
                 what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
                 yield problem(operation, what, "give what is meant another name")
                 return
+
+    def _taken(self, scope: Scope, load: Load) -> Iterator[Problem]:
+        """Yield a problem where a read of upstream's gets what an edit binds, instead of what it had from outside."""
+        owner = scope.owner(load.name)
+        bindings = owner.bindings.get(load.name, []) if owner.parent else []
+        makers = [self._owner(self._module.span(binding.node)[0]) for binding in bindings]
+        edits = [one for one in makers if one and one.action == "edited"]
+        if edits and len(edits) == len(makers) and self._had_another(scope, load):
+            what = f"`{load.name}` is bound by the edit, and upstream's own text of `{edits[0].symbol}` reads another's"
+            yield Problem(where=edits[0].where, what=what, fix="give what is bound another name")
+
+    def _had_another(self, scope: Scope, load: Load) -> bool:
+        """Return whether a read of upstream's got what another scope binds."""
+        offset = self._module.span(load.at)[0]
+        offset -= next((by for start, by in reversed(self._moved) if start <= offset), 0)
+        before = [(one, read) for one in self._upstream.scopes.all for read in one.loads if read.name == load.name]
+        there = [one for one, read in before if self._upstream.span(read.at)[0] == offset]
+        return any(_reach(one, load.name) != _reach(scope, load.name) for one in there)
 
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
@@ -165,3 +187,11 @@ class Merged:
         binding = next((one for one in known if one.direct), known[0])
         loads = [one for one in self._module.scopes.global_loads.get(name, []) if self._operation(one)]
         return any(self._order.is_early(load, binding, wary=wary) for load in loads)
+
+
+def _reach(scope: Scope, name: str) -> int:
+    """Return how many scopes further out that is which binds what a read here gets."""
+    owner, outer = scope.owner(name), 0
+    while scope is not owner and scope.parent:
+        scope, outer = scope.parent, outer + 1
+    return outer
