@@ -6,7 +6,11 @@ from transformers.integrations.ulysses import (
     split_text_positions,
     ulysses_slice,
     ulysses_slice_marked,
-    ulysses_slice_positions,
+)
+from transformers.integrations.ulysses_masks import (
+    ulysses_mask_arguments,
+    ulysses_slice_inputs,
+    ulysses_unpadded,
 )
 
 from npu_overlays.markers import edited, upstream, wrapped
@@ -36,7 +40,7 @@ def forward(
 ):
     if inputs_embeds is not None:
         # Token ids come sliced already; embeddings with images in them can only be sliced here.
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
+        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
     return upstream(
         self,
         input_ids=input_ids,
@@ -74,7 +78,7 @@ def forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
+        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
     return upstream(
         self,
         input_ids=input_ids,
@@ -94,7 +98,9 @@ def forward(
             "if inputs_embeds is None:\n"
             "    inputs_embeds = self.embed_tokens(input_ids)\n"
             "else:\n"
-            "    inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)\n"
+            "    inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(\n"
+            "        inputs_embeds, position_ids, attention_mask\n"
+            "    )\n"
             "text_position_ids, position_ids = split_text_positions(position_ids)"
         ),
     ),
@@ -110,7 +116,7 @@ def forward(
         "cache_position=cache_position, text_position_ids=text_position_ids, **kwargs,",
     ),
     targets=["src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward"],
-    uses=[split_text_positions, ulysses_slice, ulysses_slice_positions],
+    uses=[split_text_positions, ulysses_slice_inputs],
     why="With a Ulysses group registered each rank computes its slice of the sequence. A fourth row of positions, the "
     "text's, which upstream fails on, tells attention where packed sequences begin; otherwise unchanged.",
     until="5",
@@ -152,7 +158,7 @@ def deepstack_forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
+        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
         if deepstack_visual_embeds is not None:
             deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
         visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
@@ -194,7 +200,7 @@ def deepstack_forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
+        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
         if deepstack_visual_embeds is not None:
             deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
         visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
@@ -232,11 +238,12 @@ def hybrid_forward(
     use_cache=None,
     **kwargs,
 ):
+    attention_mask = ulysses_unpadded(attention_mask, sliced=inputs_embeds is None)
     lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)
     if lengths is not None:
         kwargs["packed_lengths"] = lengths
     if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice(inputs_embeds, 1), ulysses_slice_positions(position_ids)
+        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
     return upstream(
         self,
         input_ids=input_ids,
@@ -265,3 +272,17 @@ def hybrid_forward(
     since="4.57",
 )
 def refuse_to_begin_anew(): ...
+
+
+@edited(
+    ("_preprocess_mask_arguments(", "ulysses_mask_arguments(\n    _preprocess_mask_arguments,"),
+    targets=[
+        "src/transformers/masking_utils.py:create_causal_mask",
+        "src/transformers/masking_utils.py:create_chunked_causal_mask",
+        "src/transformers/masking_utils.py:create_sliding_window_causal_mask",
+    ],
+    uses=[ulysses_mask_arguments],
+    why="With a Ulysses group registered attention that does not exchange slices is an error, where each rank would "
+    "attend within its own, and so is padding, on which ranks would not agree; otherwise unchanged.",
+)
+def ask_what_can_be_exchanged(): ...

@@ -10,8 +10,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -196,16 +198,19 @@ def _check_model(  # noqa: PLR0913, PLR0917  # what there is to compare
 
 def _check_text(rank: int, ranks: int) -> None:
     ids = torch.randint(67, (1, TOTAL), generator=torch.Generator().manual_seed(1))
-    whole = {"input_ids": ids, "position_ids": _positions()}
-    slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in whole.items()}
-    _check_model(rank, ranks, _text_model, whole, slices, 67)
+    tokens = {"input_ids": ids, "position_ids": _positions()}
+    for whole in (tokens, {**tokens, "attention_mask": torch.ones_like(ids)}):
+        slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in whole.items()}
+        _check_model(rank, ranks, _text_model, whole, slices, 67)
 
 
 def _check_vision_language(rank: int, ranks: int) -> None:
     # Everyone has all embeddings, as images have been put into them; the model takes its own slice.
     embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
     whole = {"inputs_embeds": embeddings, "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
+    masked = {**whole, "attention_mask": torch.ones(1, TOTAL, dtype=torch.long)}
     _check_model(rank, ranks, _vision_language_model, whole, whole, 32)
+    _check_model(rank, ranks, _vision_language_model, masked, masked, 32)
 
 
 def _check_glm(rank: int, ranks: int) -> None:
@@ -321,6 +326,12 @@ def _check_refusals(ranks: int) -> None:
     ]
     if find_spec("transformers.models.qwen3_next"):
         calls.append((NotImplementedError, "linear attention of Qwen3-Next", lambda: _next()(torch.zeros(1, 2, 32))))
+    _expect(calls)
+    register_ulysses_group(None)
+    assert ulysses.ulysses_slice_positions(None) is None
+
+
+def _expect(calls: list[tuple[type[Exception], str, Callable[[], Any]]]) -> None:
     for error, message, call in calls:
         try:
             call()
@@ -328,8 +339,64 @@ def _check_refusals(ranks: int) -> None:
             assert message in str(caught), caught  # noqa: PT017  # no pytest in the ranks
         else:
             raise AssertionError(f"no {error.__name__} about {message}")
+
+
+def _attending_with(build: Build, implementation: str) -> nn.Module:
+    """Return a model whose attention is another one than it was when it was made."""
+    model = _built(build)
+    model.config._attn_implementation = implementation
+    return model
+
+
+def _check_what_is_not_exchanged(rank: int, ranks: int) -> None:
+    """Other attention, and padding though one rank alone has it: an error on every rank, and none waits for another."""
+    from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
+
+    ids, positions = torch.ones(1, TOTAL, dtype=torch.long), torch.arange(TOTAL).unsqueeze(0)
+    tokens = {"input_ids": ids, "position_ids": positions}
+    slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in tokens.items()}
+    whole = {"inputs_embeds": torch.zeros(1, TOTAL, 32), "position_ids": positions.expand(4, 1, TOTAL).contiguous()}
+    calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (NotImplementedError, f"'{name}'", partial(_attending_with(build, name), **inputs))
+        for name in ("sdpa", "eager")
+        for build, inputs in ((_text_model, slices), (_vision_language_model, whole))
+    ]
+    packages = {"qwen3_vl": _deepstack_model, "qwen3_5": _hybrid}
+    slicing = [build for name, build in packages.items() if find_spec(f"transformers.models.{name}")]
+    for place in (0, TOTAL - 1):
+        mask = torch.ones(1, TOTAL, dtype=torch.long)
+        mask[0, place] = 0
+        for build in (_vision_language_model, _glm, *slicing):
+            calls.append((NotImplementedError, "padding", partial(_built(build), **whole, attention_mask=mask)))
+        for build in (_text_model, *({_hybrid} & {*slicing})):
+            part = mask.chunk(ranks, dim=-1)[rank]
+            calls.append((NotImplementedError, "padding", partial(_built(build), **slices, attention_mask=part)))
+    ones = torch.ones(1, 1, TOTAL)
+    calls.append((NotImplementedError, "padding", partial(_built(_text_model), **slices, attention_mask=ones)))
+    register_ulysses_group(lambda: dist.group.WORLD)
+    _expect(calls)
     register_ulysses_group(None)
-    assert ulysses.ulysses_slice_positions(None) is None
+
+
+def _check_registered() -> None:
+    """Kernels from the Hub go through transformers' own function, and exchange; another function does not."""
+    from transformers.integrations import ulysses_masks  # noqa: PLC0415
+    from transformers.integrations.flash_attention import flash_attention_forward  # noqa: PLC0415
+    from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
+    from transformers.modeling_utils import AttentionInterface  # noqa: PLC0415
+
+    AttentionInterface.register("hub/kernel", partial(flash_attention_forward, implementation=None))
+    AttentionInterface.register("hub/other", _cpu_flash)
+
+    def ask(implementation: str | None) -> Any:
+        config = SimpleNamespace(_attn_implementation=implementation)
+        return ulysses_masks.ulysses_mask_arguments(lambda *given: given[2:], config, torch.zeros(1), None, "others")
+
+    assert ask("hub/other") == (None, "others")
+    register_ulysses_group(lambda: dist.group.WORLD)
+    assert ask("hub/kernel") == ask("flash_attention_3") == (None, "others")
+    _expect([(NotImplementedError, repr(name), partial(ask, name)) for name in ("hub/other", "paged|hub/kernel", None)])
+    register_ulysses_group(None)
 
 
 def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
@@ -338,6 +405,8 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
     _use_cpu_flash()
     _check_heads(rank, ranks)
     _check_refusals(ranks)
+    _check_what_is_not_exchanged(rank, ranks)
+    _check_registered()
     _check_text(rank, ranks)
     _check_vision_language(rank, ranks)
     _check_glm(rank, ranks)

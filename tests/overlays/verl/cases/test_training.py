@@ -29,6 +29,7 @@ from transformers import (
     Qwen3MoeConfig,
     Qwen3MoeForCausalLM,
 )
+from verl.models.transformers import monkey_patch
 
 WORDS = ["<pad>", "<eos>", "<unk>", *map(str, range(40)), *"+=?:", "user", "assistant"]
 TEMPLATE = (
@@ -241,6 +242,20 @@ def test_attention_is_scaled_dot_products_unless_it_is_named(
     assert on_cpu[0]["qwen2"].losses == otherwise["sdpa"].losses
     assert len(otherwise["eager"].losses) == STEPS
     assert _apart(otherwise["eager"].losses, otherwise["sdpa"].losses) <= 0.02
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_attention_that_exchanges_nothing_shares_no_sequences(attention: str) -> None:
+    model = Qwen2ForCausalLM(Qwen2Config(**SIZES, attn_implementation=attention))
+
+    with pytest.raises(ValueError, match=f"'{attention}'.*attn_implementation"):
+        monkey_patch.apply_monkey_patch(model, ulysses_sp_size=2)
+
+
+@pytest.mark.thorough
+def test_on_the_cpu_two_ranks_share_no_sequences(folder: Path) -> None:
+    with pytest.raises(AssertionError, match="ulysses_sequence_parallel_size=2 needs FlashAttention"):
+        train(folder, {"shared": training("qwen2", SEED, shared=True)})
 
 
 @pytest.mark.thorough

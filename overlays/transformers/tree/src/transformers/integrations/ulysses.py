@@ -35,7 +35,10 @@ SLICED_MODELS = (
 
 # Of models that read images: (rows, batch, length), the first row of the text, the others of time, height and width.
 _ROWS, _DIMENSIONS = 4, 3
-_POSITIONS_MISSING = "Ulysses sequence parallelism needs position_ids: pass them to the model's forward."
+_POSITIONS_MISSING = (
+    "Ulysses sequence parallelism needs the text's position_ids: pass them to the model's forward, (batch, length); to "
+    "a model that reads images four rows of them, (4, batch, length), the text's first."
+)
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
 _HEADS = 2
@@ -76,7 +79,8 @@ def ulysses_attention(
         query: (batch, length / ranks, heads, head dim).
         key: (batch, length / ranks, key-value heads, head dim).
         value: as key.
-        attention_mask: None, or (batch, length / ranks) with 0 for padding.
+        attention_mask: None, or (batch, length / ranks) with 0 for padding; on every rank the same of both, since all
+            of them gather it. No causal mask of transformers' comes here: see :mod:`.ulysses_masks`.
         query_length: length of the slice; recomputed for the whole sequence.
         is_causal: whether attention is causal.
         position_ids: (…, length / ranks); required for causal attention, as

@@ -92,7 +92,7 @@ def patch_vlm_for_ulysses_input_slicing(model_class: type):
 @edited(
     (
         "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
-        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)",
+        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward, model, ulysses_sp_size)",
     ),
     ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
     (
@@ -116,7 +116,7 @@ def apply_monkey_patch(): ...
 @edited(
     (
         "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
-        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)",
+        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward, model, ulysses_sp_size)",
     ),
     ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
     (
@@ -180,7 +180,10 @@ def apply_monkey_patch(): ...
 @edited(
     (
         "flash_attention._flash_attention_forward = _ulysses_flash_attention_forward",
-        "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward)\nseparate_packed_sequences()",
+        (
+            "use_ulysses_attention(flash_attention, _ulysses_flash_attention_forward, model, ulysses_sp_size)\n"
+            "separate_packed_sequences()"
+        ),
     ),
     ('print(f"Monkey patch _flash_attention_forward in {flash_attention.__name__}")', ""),
     (

@@ -18,6 +18,11 @@ from verl.utils.ulysses import get_ulysses_sequence_parallel_group
 
 # transformers-npu's module for sequence parallelism.
 _HOOK = "transformers.integrations.ulysses"
+_NOT_EXCHANGED = (
+    "ulysses_sequence_parallel_size={ranks} needs FlashAttention, and this model attends by {attention!r}: each rank "
+    "would attend within its own part of a sequence. Set attn_implementation to flash_attention_2 where there is a GPU "
+    "or an NPU, and ulysses_sequence_parallel_size to 1 on a CPU, whose default is sdpa"
+)
 
 
 def attention_implementation(configured: str | None) -> str:
@@ -35,13 +40,22 @@ def transformers_splits_sequences() -> bool:
     return importlib.util.find_spec(_HOOK) is not None
 
 
-def use_ulysses_attention(integration: ModuleType, ulysses_forward: Callable[..., Any]) -> None:
+def use_ulysses_attention(integration: ModuleType, ulysses_forward: Callable[..., Any], model: Any, ranks: int) -> None:
     """Let transformers' FlashAttention integration run under Ulysses sequence parallelism.
 
     Args:
         integration: ``transformers.integrations.flash_attention``.
         ulysses_forward: verl's sequence-parallel attention, for upstream's transformers.
+        model: the model that attends.
+        ranks: how many share a sequence.
+
+    Raises:
+        ValueError: several ranks share one, and the model does not attend by FlashAttention, in which alone they
+            exchange what they hold.
     """
+    attention = model.config.get_text_config()._attn_implementation
+    if ranks > 1 and "flash" not in str(attention):
+        raise ValueError(_NOT_EXCHANGED.format(ranks=ranks, attention=attention))
     if transformers_splits_sequences():
         importlib.import_module(_HOOK).register_ulysses_group(get_ulysses_sequence_parallel_group)
     else:
