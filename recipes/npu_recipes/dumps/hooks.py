@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -39,6 +39,12 @@ class Wanted:
     skip: int = 0
     only: str = ""
     elements: int = 65536
+
+
+def only_observes(hook: Callable[..., None]) -> Callable[..., None]:
+    """Mark a hook that changes nothing: transformers-npu runs fused operators beside it, as it does without one."""
+    vars(hook)["only_observes"] = True
+    return hook
 
 
 @contextmanager
@@ -101,6 +107,7 @@ class Recorder:
         wanted = self._wanted
         return self._store if wanted.skip <= self._call < wanted.skip + wanted.calls else None
 
+    @only_observes
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if module is self._model and (not self._running or self._running[0][0] is module):
             # A forward that failed has left its modules behind.
@@ -112,6 +119,7 @@ class Recorder:
             given = {**{str(number): value for number, value in enumerate(args)}, **kwargs}
             self._running.append((module, tuple(_written(given, store, self._wanted.elements))))
 
+    @only_observes
     def _after(self, module: nn.Module, _args: tuple[Any, ...], output: object) -> None:
         # A layer whose activations are computed again for the gradient runs outside of any forward of the model.
         store = self._recording

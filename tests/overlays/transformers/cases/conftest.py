@@ -9,7 +9,8 @@ from pathlib import Path
 
 import torch
 
-sys.path[:0] = [str(Path(__file__).parents[4] / "lab"), str(Path(__file__).parent)]
+_ROOT = Path(__file__).parents[4]
+sys.path[:0] = [str(_ROOT / "lab"), str(_ROOT / "recipes"), str(Path(__file__).parent)]
 
 import emulation  # noqa: E402  # the path comes first
 

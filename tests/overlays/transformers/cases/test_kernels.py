@@ -98,19 +98,38 @@ def test_rms_norm_is_left_to_the_model_otherwise(states: torch.Tensor, weight: t
     assert not npu_kernels.can_use_rms_norm(states, weight)
 
 
+def _hooked(*, only_observes: bool) -> nn.SiLU:
+    def double(_module: nn.Module, _args: object, output: torch.Tensor) -> torch.Tensor | None:
+        return None if only_observes else output * 2
+
+    double.__dict__["only_observes"] = only_observes
+    activation = nn.SiLU()
+    activation.register_forward_hook(double)
+    return activation
+
+
+def _replaced() -> nn.SiLU:
+    activation = nn.SiLU()
+    activation.__dict__["forward"] = functional.gelu
+    return activation
+
+
 @pytest.mark.parametrize(
     ("states", "activation"),
     [
         (torch.ones(2, 4), nn.SiLU()),
         (_npu(2, 4), nn.GELU()),
         (_npu(2, 4), functional.silu),
+        (_npu(2, 4), _hooked(only_observes=False)),
+        (_npu(2, 4), _replaced()),
         (_npu(2, 4, dtype=torch.float64), nn.SiLU()),
         (_npu(0, 4), nn.SiLU()),
     ],
-    ids=["cpu", "gelu", "function", "fp64", "empty"],
+    ids=["cpu", "gelu", "function", "hooked", "replaced", "fp64", "empty"],
 )
 def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation: object) -> None:
     assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
+    assert npu_kernels.can_use_swiglu(_npu(2, 4), _hooked(only_observes=True))
     assert not npu_kernels.can_use_swiglu(states, activation)
 
 

@@ -152,6 +152,16 @@ def _hook(block: Qwen3MoeSparseMoeBlock) -> None:
     block.experts[2].down_proj.register_forward_hook(lambda _module, _args, output: output * 2)
 
 
+def _hook_activation(block: Qwen3MoeSparseMoeBlock) -> None:
+    block.experts[2].act_fn.register_forward_hook(lambda _module, _args, output: output * 2)
+
+
+def _turn(block: Qwen3MoeSparseMoeBlock) -> None:
+    # The same numbers in another order in memory.
+    projection = block.experts[2].up_proj
+    projection.weight = nn.Parameter(projection.weight.detach().t().contiguous().t())
+
+
 def _bias(block: Qwen3MoeSparseMoeBlock) -> None:
     block.experts[0].gate_proj.bias = nn.Parameter(torch.ones(10))
 
@@ -167,8 +177,8 @@ def _replace_forward(block: Qwen3MoeSparseMoeBlock) -> None:
     block.experts[4].forward = lambda states: original(states) * 3
 
 
-@pytest.mark.parametrize("change", [_adapt, _hook, _bias, _wrap, _replace_forward])
-def test_experts_that_do_more_than_read_a_weight_run_one_by_one(change: object) -> None:
+@pytest.mark.parametrize("change", [_adapt, _hook, _hook_activation, _turn, _bias, _wrap, _replace_forward])
+def test_experts_that_the_operator_does_not_take_as_they_are_run_one_by_one(change: object) -> None:
     assert callable(change)
     on_cpu, on_npu = _block(), _block()
     states = torch.randn(2, 5, 16)
@@ -180,6 +190,27 @@ def test_experts_that_do_more_than_read_a_weight_run_one_by_one(change: object) 
         output, _ = on_npu(states.to("npu"))
     assert recording.fused("npu_grouped_matmul") == 0
     assert_close(output, on_cpu(states)[0], roundings=4)
+
+
+def test_experts_that_all_lie_otherwise_in_memory_run_together() -> None:
+    block = _block()
+    for expert in block.experts:
+        expert.up_proj.weight = nn.Parameter(expert.up_proj.weight.detach().t().contiguous().t())
+    recording = _assert_parity(block, torch.randn(2, 5, 16))
+    assert recording.fused("npu_grouped_matmul") >= 6
+
+
+def test_hooks_that_only_observe_change_nothing() -> None:
+    def observe(*_: object) -> None: ...
+
+    observe.__dict__["only_observes"] = True
+    block = _block()
+    for module in block.experts.modules():
+        module.register_forward_hook(observe)
+        module.register_forward_pre_hook(observe)
+    assert _assert_parity(block, torch.randn(2, 5, 16)).fused("npu_grouped_matmul") >= 6
+    block.experts[5].down_proj.register_forward_pre_hook(lambda *_: None)
+    assert _assert_parity(block, torch.randn(2, 5, 16)).fused("npu_grouped_matmul") == 0
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu"])

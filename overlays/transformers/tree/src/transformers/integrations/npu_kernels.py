@@ -46,10 +46,24 @@ def autocast_dtype(device: torch.device) -> torch.dtype:
 
 
 def is_silu(activation: object) -> bool:
-    """Return whether an activation module is SiLU: torch's, or from 4.57 on one of transformers' own, but no heir."""
+    """Return whether an activation is SiLU: torch's, or from 4.57 on one of transformers' own; no heir, not hooked."""
     from ..activations import ACT2CLS  # noqa: PLC0415  # from 4.57 on, it imports this module by way of the hub's kernels
 
-    return type(activation) in (nn.SiLU, ACT2CLS["silu"])
+    return type(activation) in (nn.SiLU, ACT2CLS["silu"]) and not is_hooked(activation)
+
+
+def is_hooked(module: nn.Module) -> bool:
+    """Return whether calling `module` may do more than its class's forward, which a fused operator would leave out.
+
+    A hook that only looks says so by an attribute, ``only_observes = True``,
+    and is passed over, also where it then is not called: what is to be
+    observed is what runs without it. Those of npu-recipes' dumps do.
+    """
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    # accelerate and others replace `forward` on the instance instead.
+    return "forward" in module.__dict__ or any(
+        not getattr(hook, "only_observes", False) for some in hooks for hook in some.values()
+    )
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from .npu_kernels import (
     autocast_enabled,
     has_backward,
     has_operator,
+    is_hooked,
     is_silu,
     npu_swiglu,
     on_npu,
@@ -43,8 +44,9 @@ def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Mo
     False for quantised, adapted (LoRA), individually sharded or hooked
     experts, whose calls do more than read a weight; for activations other
     than SiLU; for weights whose dtype (under autocast: autocast's) is not the
-    input's; and under torch.compile, which cannot see that a grouped matrix
-    product has no backward of its own.
+    input's, or that do not lie in memory alike, which the operator refuses;
+    and under torch.compile, which cannot see that a grouped matrix product
+    has no backward of its own.
     """
     if not on_npu(hidden_states) or hidden_states.numel() == 0 or torch.compiler.is_compiling():
         return False
@@ -54,7 +56,11 @@ def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Mo
     if dtype not in FUSED_DTYPES or not has_operator("npu_grouped_matmul"):
         return False
     experts = tuple(experts)
-    return 0 < len(experts) <= MAX_GROUPS and all(_is_plain(expert, expert_class, dtype) for expert in experts)
+    return (
+        0 < len(experts) <= MAX_GROUPS
+        and all(_is_plain(expert, expert_class, dtype) for expert in experts)
+        and all(_lie_alike(expert, experts[0]) for expert in experts)
+    )
 
 
 def npu_grouped_experts(
@@ -185,24 +191,26 @@ class _Reorder(torch.autograd.Function):
 
 
 def _is_plain(expert: nn.Module, expert_class: type, dtype: torch.dtype) -> bool:
-    if type(expert) is not expert_class or not is_silu(expert.act_fn) or _is_hooked(expert):
+    if type(expert) is not expert_class or not is_silu(expert.act_fn) or is_hooked(expert):
         return False
-    projections = (expert.gate_proj, expert.up_proj, expert.down_proj)
-    return all(_is_plain_linear(projection, dtype) for projection in projections)
+    return all(_is_plain_linear(projection, dtype) for projection in _projections(expert))
 
 
 def _is_plain_linear(module: nn.Module, dtype: torch.dtype) -> bool:
     return (
         type(module) is nn.Linear
         and module.bias is None
-        and not _is_hooked(module)
+        and not is_hooked(module)
         and on_npu(module.weight)
         and module.weight.dtype == dtype
         and max(module.weight.shape) <= MAX_INNER
     )
 
 
-def _is_hooked(module: nn.Module) -> bool:
-    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
-    # accelerate and others replace `forward` on the instance instead.
-    return any(hooks) or "forward" in module.__dict__
+def _projections(expert: Any) -> tuple[nn.Linear, ...]:
+    return expert.gate_proj, expert.up_proj, expert.down_proj
+
+
+def _lie_alike(expert: nn.Module, other: nn.Module) -> bool:
+    pairs = zip(_projections(expert), _projections(other), strict=True)
+    return all(here.weight.stride() == there.weight.stride() for here, there in pairs)
