@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +75,8 @@ def test_a_missing_einops_is_named_where_it_is_needed(tmp_path: Path) -> None:
     assert "einops" in run.stdout, run.stderr
 
 
-def test_attention_gets_both_spellings_of_lengths() -> None:
+def _attend(forward: Callable[..., Any], **given: Any) -> dict[str, Any]:
+    """Return the options with which attention was called in the end."""
     module = torch.nn.Module()
     module.config = type("Config", (), {"_attn_implementation": "flash_attention_2"})()
     module.is_causal = True
@@ -86,6 +89,33 @@ def test_attention_gets_both_spellings_of_lengths() -> None:
     q = torch.randn(1, 4, 3, 8, dtype=torch.bfloat16)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flash_attention, "_flash_attention_forward", spy)
-        flash_attention.flash_attention_forward(module, q, q, q, None, cumulative_seqlens_q=1, cu_seq_lens_k=2)
+        forward(module, q, q, q, None, **given)
+    return seen
+
+
+def test_attention_gets_both_spellings_of_lengths() -> None:
+    seen = _attend(flash_attention.flash_attention_forward, cumulative_seqlens_q=1, cu_seq_lens_k=2)
     assert (seen["cu_seq_lens_q"], seen["cu_seq_lens_k"]) == (1, 2)
     assert "attn_implementation" not in seen
+
+
+def test_a_kernel_of_the_hub_is_the_implementation() -> None:
+    kernel = object()
+    # So upstream registers what the hub has.
+    registered = partial(flash_attention.flash_attention_forward, implementation=kernel)
+    assert _attend(registered)["implementation"] is kernel
+
+
+@pytest.mark.parametrize(
+    ("given", "length"),
+    [
+        ({"cu_seq_lens_q": 1, "cumulative_seqlens_q": None}, 1),
+        ({"cumulative_seqlens_q": None, "cu_seq_lens_q": 1}, 1),
+        ({"cu_seq_lens_q": None, "cumulative_seqlens_q": 2}, 2),
+        ({"cumulative_seqlens_q": 2, "cu_seq_lens_q": 1}, 1),
+        ({"cumulative_seqlens_q": None}, None),
+    ],
+    ids=str,
+)
+def test_a_former_spelling_counts_where_the_current_one_says_nothing(given: dict[str, Any], length: int | None) -> None:
+    assert flash_attention._with_current_names({**given, "dropout": 0.0}) == {"cu_seq_lens_q": length, "dropout": 0.0}

@@ -13,12 +13,19 @@ from .ulysses import ulysses_attention
 )
 def _with_current_names(kwargs):
     former = {"cumulative_seqlens_q": "cu_seq_lens_q", "cumulative_seqlens_k": "cu_seq_lens_k"}
-    return {former.get(name, name): value for name, value in kwargs.items()}
+    current = {name: value for name, value in kwargs.items() if name not in former}
+    for name in kwargs.keys() & former.keys():
+        if current.get(former[name]) is None:
+            current[former[name]] = kwargs[name]
+    return current
 
 
 @edited(
     ("attn_output = _flash_attention_forward(", "attn_output = ulysses_attention(\n    _flash_attention_forward,"),
-    ("attn_implementation=module.config._attn_implementation", "implementation=module.config._attn_implementation"),
+    (
+        "attn_implementation=module.config._attn_implementation",
+        'implementation=kwargs.pop("implementation", module.config._attn_implementation)',
+    ),
     ("torch.is_autocast_enabled()", "autocast_enabled(query.device)"),
     ("torch.get_autocast_gpu_dtype()", "autocast_dtype(query.device)"),
     (
@@ -27,7 +34,8 @@ def _with_current_names(kwargs):
     ),
     uses=[autocast_dtype, autocast_enabled, ulysses_attention],
     why="Sequence parallelism without a runtime patch (passes through unless a group is registered), the requested "
-    "implementation under the name attention reads, and the NPU's autocast instead of the GPU's.",
+    "implementation under the name attention reads, a kernel from the Hub as well, and the NPU's autocast instead of "
+    "the GPU's.",
     forwarded="https://github.com/huggingface/transformers/commit/ae60c77689d8e9f4cd765e88047064fa41458ca7",
     until="5",
 )
