@@ -79,6 +79,18 @@ def test_log_probabilities_and_entropy_are_those_of_log_softmax(tokens: int, tem
         torch.testing.assert_close(one, other, rtol=2e-5, atol=2e-4)
 
 
+def test_no_temperature_is_one_and_what_is_no_temperature_is_refused() -> None:
+    hidden, weight, labels = torch.randn(5, 8), torch.randn(11, 8), torch.randint(0, 11, (5,))
+
+    for one, other in zip(
+        linear_cross_entropy(hidden, weight, labels, None), linear_cross_entropy(hidden, weight, labels, 1), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+    for refused in (0, 0.0, -1.0, float("nan"), torch.full((5,), 0.7), torch.tensor(0.7)):
+        with pytest.raises(ValueError, match="temperature"):
+            linear_cross_entropy(hidden, weight, labels, refused)
+
+
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_reductions_apply_to_log_probabilities(reduction: str) -> None:
     hidden, weight, labels = torch.randn(5, 8), torch.randn(11, 8), torch.randint(0, 11, (5,))

@@ -8,6 +8,7 @@ labels (...); one log-probability and one entropy per token, in float32.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import torch
@@ -43,18 +44,30 @@ def torch_linear_cross_entropy(
         hidden: (..., H); flattened to tokens.
         weight: (V, H); with a group, this rank's rows.
         labels: (...), positions in the whole vocabulary.
-        temperature: divides the logits.
+        temperature: divides the logits; None for 1.
         reduction: ``none``, ``sum`` or ``mean`` over the log-probabilities.
         dist_process_group: ranks that share the vocabulary.
+
+    Raises:
+        ValueError: temperature is no number above 0.
     """
+    scale = _number(temperature)
     tokens, flat_labels = hidden.reshape(-1, hidden.shape[-1]), labels.reshape(-1)
     parts = [
-        checkpoint(_chunk, part, weight, label, temperature or 1.0, dist_process_group, use_reentrant=False)
+        checkpoint(_chunk, part, weight, label, scale, dist_process_group, use_reentrant=False)
         for part, label in zip(tokens.split(TOKENS_AT_ONCE), flat_labels.split(TOKENS_AT_ONCE), strict=True)
     ]
     logprobs, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
     reduced = {"none": lambda: logprobs, "sum": logprobs.sum, "mean": logprobs.mean}[(reduction or "none").lower()]()
     return reduced, entropy
+
+
+def _number(temperature: object) -> float:
+    if temperature is None:
+        return 1.0
+    if not isinstance(temperature, Real) or not temperature > 0:
+        raise ValueError(f"temperature must be one number above 0 for all tokens, not {temperature!r}")
+    return float(temperature)
 
 
 def _chunk(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor, temperature: float, group: Any) -> Result:
