@@ -33,7 +33,8 @@ examples:
 exit codes:
   0  every module agrees
   1  some diverge
-  2  it cannot be told: no dump, other inputs, other elements of a tensor
+  2  it cannot be told: no dump, other inputs, or other elements of a tensor,
+     a forward that failed, more of them on one side
 """
 
 

@@ -53,7 +53,7 @@ class Summaries:
 
     def covers(self, classes: Iterable[str]) -> bool:
         """Return whether one of the wheels is of the package that the first of the classes is from."""
-        package = next(iter(classes), "").partition(":")[0].partition(".")[0]
+        package = package_of(classes)
         return any(one["upstream"]["project"].replace("-", "_") == package for one in self._read)
 
     def changes(self, classes: Sequence[str]) -> list[Changed]:
@@ -64,6 +64,11 @@ class Summaries:
         """
         found = (one for name in classes for changes in self._read for one in _of_class(changes, name))
         return sorted(dict.fromkeys(found), key=lambda one: not one.own)
+
+
+def package_of(classes: Iterable[str]) -> str:
+    """Return the package that the first of some classes is from, each ``package.module:Class``."""
+    return next(iter(classes), "").partition(":")[0].partition(".")[0]
 
 
 def _of_class(changes: Changes, name: str) -> Iterator[Changed]:

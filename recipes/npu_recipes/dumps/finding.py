@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_recipes.dumps.blame import Changed, Summaries
@@ -17,8 +18,8 @@ class First:
     Args:
         matched: its passage.
         kind: its class.
-        suspect: the module whose code is to be looked at: itself where it was given the same on both sides, else the
-            nearest around it, which computes what it gives its parts.
+        suspect: the module whose code is to be looked at: the nearest around it where it was given something else on
+            each side, since that computes what it gives its parts, else itself.
         suspect_kinds: that module's class and those it inherits from.
         before: the last module before it that agrees; empty where there is none.
         covered: whether a summary of a patched wheel of that package was found.
@@ -55,13 +56,15 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
     """Find the module at fault.
 
     Raises:
-        RecipeError: nothing can be compared, or the model itself was given something else on each side.
+        RecipeError: not all forwards are there on both sides, or the model itself was given something else on each.
     """
-    if not matching.matched:
-        what, fix = "have no module in common", "record the same model, and the same forwards of it"
-        raise RecipeError(Problem(where="the dumps", what=what, fix=fix))
+    if missing := list(_missing(reference, run)):
+        raise RecipeError(missing)
     if given := matching.given:
         raise RecipeError(_fed_otherwise(given))
+    if matching.unknown:
+        what = "has no input of the same name on both sides: whether both were given the same batch cannot be told"
+        raise RecipeError(Problem(where="the model", what=what, fix="record both with the same version of npu-recipes"))
     first = next((place for place, one in enumerate(matching.matched) if not one.agrees), None)
     return Finding(
         matching=matching,
@@ -69,6 +72,17 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
         notes=tuple(_notes(reference, run, summaries)),
         wheels=summaries.known,
     )
+
+
+def _missing(reference: Manifest, run: Manifest) -> Iterator[Problem]:
+    """Yield what of the forwards of the model itself is not there: nothing tells whether those agree."""
+    if not reference.begun == run.begun > 0:
+        what = f"hold {reference.begun} forwards of the model (the reference) and {run.begun} (the run)"
+        yield Problem(where="the dumps", what=what, fix="record as many of both, with the same --calls and --skip")
+    for side, manifest in (("the reference", reference), ("the run", run)):
+        for call in manifest.unended:
+            what = f"the model was not through with its forward {call}: it failed, and its program says why"
+            yield Problem(where=side, what=what, fix="record one that ends")
 
 
 def _fed_otherwise(given: Matched) -> list[Problem]:
@@ -91,7 +105,7 @@ def why(one: Difference) -> str:
 def _first(matching: Matching, place: int, run: Manifest, summaries: Summaries) -> First:
     matched = matching.matched[place]
     module = matched.passage.module
-    suspect = module if matched.fed_alike else _parent(module, run)
+    suspect = _parent(module, run) if matched.fed_alike is False else module
     kinds = run.classes.get(suspect, ())
     return First(
         matched=matched,

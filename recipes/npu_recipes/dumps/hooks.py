@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import nn
 
 from npu_recipes.dumps.layout import Manifest, Passage, Tensor
 from npu_recipes.dumps.storing import Store
+from npu_recipes.errors import Problem, RecipeError
 
 # What wraps modules: a model that is sharded or compiled is compared with one that is not.
 _WRAPPERS = re.compile(r"(?:^|\.)(?:_fsdp_wrapped_module|_checkpoint_wrapped_module|_orig_mod|module)(?=\.|$)")
@@ -57,19 +59,28 @@ def dump_forward(model: nn.Module, file: str | Path, **wanted: Any) -> Iterator[
         wanted: `calls`, `skip`, `only` and `elements`, as in `Wanted`.
 
     Raises:
-        RecipeError: the file cannot be written.
+        RecipeError: the file cannot be written, or there was no forward to be recorded.
     """
     recorder = Recorder(model, Path(file), Wanted(**wanted))
     try:
         yield
     finally:
         recorder.finish()
+    if not recorder.written:
+        what, fix = "is not written: no forward was recorded", "call the model in the block more often than `skip` says"
+        raise RecipeError(Problem(where=str(file), what=what, fix=fix))
 
 
 class Recorder:
-    """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded all that was asked for."""
+    """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded all that was asked for.
+
+    Attributes:
+        file: what is written.
+        written: whether it was.
+    """
 
     def __init__(self, model: nn.Module, file: Path, wanted: Wanted) -> None:
+        self.file, self.written = file, False
         self._store: Store | None = Store(file)
         self._wanted, self._model, self._call = wanted, model, -1
         self._running: list[tuple[nn.Module, tuple[Tensor, ...]]] = []
@@ -92,14 +103,21 @@ class Recorder:
         return self._paths
 
     def finish(self) -> None:
-        """Take the hooks away and write the file, if that was not done before."""
+        """Take the hooks away and write the file, if that was not done before and a forward was begun."""
         for handle in self._handles:
             handle.remove()
         store, self._store = self._store, None
-        if store:
-            recorded = {one.module for one in self._passages}
-            classes = {path: _classes(module) for module, path in self._paths.items() if path in recorded}
-            store.finish(Manifest(passages=tuple(self._passages), classes=classes, made_by=_made_by(self._model)))
+        begun = min(self._call + 1 - self._wanted.skip, self._wanted.calls)
+        if store and begun <= 0:
+            store.abandon()
+        elif store:
+            store.finish(self._manifest(begun))
+            self.written = True
+
+    def _manifest(self, begun: int) -> Manifest:
+        recorded = {one.module for one in self._passages}
+        classes = {path: _classes(module) for module, path in self._paths.items() if path in recorded}
+        return Manifest(passages=tuple(self._passages), begun=begun, classes=classes, made_by=_made_by(self._model))
 
     @property
     def _recording(self) -> Store | None:
@@ -113,10 +131,12 @@ class Recorder:
             # A forward that failed has left its modules behind.
             self._running, self._times = [], {}
             self._call += 1
+            if self._call == self._wanted.skip + self._wanted.calls:  # the last to be recorded was one that failed
+                self.finish()
         store = self._recording
         if store and (self._running or module is self._model):
             # What is given may be changed in place: it is written at once.
-            given = {**{str(number): value for number, value in enumerate(args)}, **kwargs}
+            given = {**dict(zip(_names(module), args, strict=False)), **kwargs}
             self._running.append((module, tuple(_written(given, store, self._wanted.elements))))
 
     @only_observes
@@ -156,6 +176,17 @@ def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
             every=every,
             not_finite=int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0,
         )
+
+
+def _names(module: nn.Module) -> Iterator[str]:
+    """Yield what a forward calls the values that it is given by their places, and numbers where it has no names."""
+    by_place = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    try:
+        parameters = inspect.signature(module.forward).parameters.values()
+        names = [one.name for one in parameters if one.kind in by_place]
+    except (TypeError, ValueError):  # what is compiled has none
+        names = []
+    return chain(names, map(str, count(len(names))))
 
 
 def _stride(size: int, elements: int) -> int:

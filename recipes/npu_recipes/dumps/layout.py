@@ -18,7 +18,7 @@ class Tensor:
     """One tensor.
 
     Args:
-        name: where it stood among the inputs or outputs: ``0``, ``hidden_states``, ``1.0``.
+        name: the parameter it was given for, or where it stood among the outputs: ``hidden_states``, ``0``, ``1.0``.
         dtype: as torch names it, without the module.
         shape: of the whole tensor.
         array: the number of its array; of many elements, that holds every `every`-th, in order.
@@ -64,13 +64,21 @@ class Manifest:
 
     Args:
         passages: in the order in which they were through.
+        begun: how many forwards of the whole model were begun.
         classes: by module, its class and those it inherits from, the nearest first, as ``package.module:Class``.
         made_by: versions of torch and of the patched distributions, and the device.
     """
 
     passages: tuple[Passage, ...]
+    begun: int
     classes: Mapping[str, tuple[str, ...]]
     made_by: Mapping[str, str]
+
+    @property
+    def unended(self) -> tuple[int, ...]:
+        """The forwards that the model itself was never through with: they failed."""
+        ended = {one.call for one in self.passages if not one.module}
+        return tuple(call for call in range(self.begun) if call not in ended)
 
 
 def as_json(manifest: Manifest) -> dict[str, Any]:
@@ -83,8 +91,11 @@ def of_json(stated: Mapping[str, Any]) -> Manifest:
     if stated["schema"] != SCHEMA:
         msg = f"its schema version is {stated['schema']}, this code reads {SCHEMA}"
         raise ValueError(msg)
+    passages = tuple(_passage(one) for one in stated["passages"])
     return Manifest(
-        passages=tuple(_passage(one) for one in stated["passages"]),
+        passages=passages,
+        # Dumps did not always say it.
+        begun=stated.get("begun", 1 + max((one.call for one in passages), default=-1)),
         classes={module: tuple(names) for module, names in stated["classes"].items()},
         made_by=dict(stated["made_by"]),
     )

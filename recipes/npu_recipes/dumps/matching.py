@@ -55,9 +55,10 @@ class Matched:
         return all(one.kind == "within" for one in both) and bool(both or not self.outputs)
 
     @property
-    def fed_alike(self) -> bool:
-        """Whether all that it was given is within its tolerance; what one side alone was given is not looked at."""
-        return all(one.kind in {"within", "missing"} for one in self.inputs)
+    def fed_alike(self) -> bool | None:
+        """Whether all that it was given on both sides is within its tolerance; None where that is nothing at all."""
+        both = [one for one in self.inputs if one.kind != "missing"]
+        return all(one.kind == "within" for one in both) if both or not self.inputs else None
 
     @property
     def error(self) -> float | None:
@@ -87,7 +88,13 @@ class Matching:
     @property
     def given(self) -> Matched | None:
         """The first passage of the model itself that was given something else on each side."""
-        return next((one for one in self.matched if not one.passage.module and not one.fed_alike), None)
+        return next((one for one in self.matched if not one.passage.module and one.fed_alike is False), None)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether there is a forward of whose inputs both sides name none the same; what wraps a model has none."""
+        told = {one.passage.call for one in self.matched if not one.passage.module and one.fed_alike is not None}
+        return any(one.passage.call not in told for one in self.matched)
 
 
 def match(reference: Dump, run: Dump, factor: float) -> Matching:

@@ -43,6 +43,11 @@ class Watch:
 
         nn.Module.__call__ = called
 
+    @property
+    def models(self) -> int:
+        """How many models were seen."""
+        return len(self._recorders)
+
     def see(self, module: nn.Module) -> None:
         """Record a module from now on where it is a model: not called by another, nor a part of one that was."""
         if self._depth or module in self._known or next(module.parameters(), None) is None:
@@ -54,9 +59,8 @@ class Watch:
         self._known.update(recorder.modules)
 
     def finish(self) -> list[Path]:
-        """Stop watching and write what was not written yet; returns the files."""
+        """Stop watching and write what was not written yet; returns the files, of models that ran often enough."""
         nn.Module.__call__ = self._call
         for recorder in self._recorders:
             recorder.finish()
-        count = len(self._recorders)
-        return [self._file, *(self._file.with_stem(f"{self._file.stem}-{one}") for one in range(2, count + 1))][:count]
+        return [recorder.file for recorder in self._recorders if recorder.written]

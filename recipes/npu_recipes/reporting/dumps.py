@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from npu_recipes.console import Console
+from npu_recipes.dumps.blame import package_of
 from npu_recipes.dumps.finding import Finding, First, why
 from npu_recipes.dumps.matching import Matched
 
@@ -41,12 +42,12 @@ def _row(one: Matched) -> Sequence[str]:
     tolerance = max((output.tolerance for output in one.outputs), default=0.0)
     error = "-" if one.error is None else f"{one.error:.3g}"
     return (
-        one.passage.module or "(the model)",
+        _named(one.passage.module),
         f"{one.passage.call}.{one.passage.time}",
         "agree" if one.agrees else "diverge",
         error,
         f"{tolerance:.3g}",
-        "agree" if one.fed_alike else "diverge",
+        {True: "agree", False: "diverge", None: "-"}[one.fed_alike],
     )
 
 
@@ -64,6 +65,8 @@ def _first(first: First, console: Console) -> None:
 
 
 def _suspected(first: First) -> str:
+    if first.matched.fed_alike is None:
+        return "its inputs have other names on each side: look at its own forward, and at what it is given"
     if first.suspect == first.matched.passage.module:
         return "its inputs agree: look at its own forward and the functions that it calls"
     kind = next(iter(first.suspect_kinds), "")
@@ -72,7 +75,7 @@ def _suspected(first: First) -> str:
 
 
 def _overlay(first: First) -> list[str]:
-    package = next(iter(first.suspect_kinds), "").partition(".")[0]
+    package = package_of(first.suspect_kinds)
     own = [one for one in first.changed if one.own]
     beside = [one for one in first.changed if not one.own]
     if not first.covered:
@@ -85,7 +88,11 @@ def _overlay(first: First) -> list[str]:
 def _one_sided(side: str, modules: Sequence[str], console: Console) -> None:
     if modules:
         more = f", … ({len(modules)} in all)" if len(modules) > _SHOWN else ""
-        console.line(f"only the {side} ran: {', '.join(modules[:_SHOWN])}{more}", style="dim")
+        console.line(f"only the {side} ran: {', '.join(map(_named, modules[:_SHOWN]))}{more}", style="dim")
+
+
+def _named(module: str) -> str:
+    return module or "(the model)"
 
 
 def as_data(finding: Finding, *, everything: bool) -> dict[str, Any]:

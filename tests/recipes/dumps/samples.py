@@ -37,19 +37,23 @@ class Forward:
     Args:
         outputs: of modules that give something else than the others do.
         inputs: likewise, of what they are given.
+        named: of modules, what they call what they are given.
         dtype: what the numbers were in torch.
         left_out: modules that did not run.
         more: modules that give one thing more.
         every: which elements are kept.
+        calls: how many forwards there are.
         made_by: as in the manifest.
     """
 
     outputs: Mapping[str, Array] = field(default_factory=dict)
     inputs: Mapping[str, Array] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
     dtype: str = "bfloat16"
     left_out: Sequence[str] = ()
     more: Sequence[str] = ()
     every: int = 1
+    calls: int = 1
     made_by: Mapping[str, str] = field(default_factory=lambda: {"torch": "2.13.0"})
 
 
@@ -71,19 +75,24 @@ def write(file: Path, forward: Forward) -> Path:
 
     passages = [
         Passage(
-            call=0,
+            call=call,
             module=module,
             time=0,
-            inputs=tensor(forward.inputs.get(module, _given(given)), "int64" if given == "ids" else forward.dtype),
+            inputs=tensor(
+                forward.inputs.get(module, _given(given)),
+                "int64" if given == "ids" else forward.dtype,
+                forward.named.get(module, "0"),
+            ),
             outputs=(
                 *tensor(forward.outputs.get(module, usual(module)), forward.dtype),
                 *(tensor(usual("more"), forward.dtype, "1") if module in forward.more else ()),
             ),
         )
+        for call in range(forward.calls)
         for module, given in ORDER
         if module not in forward.left_out
     ]
-    store.finish(Manifest(passages=tuple(passages), classes=CLASSES, made_by=forward.made_by))
+    store.finish(Manifest(passages=tuple(passages), begun=forward.calls, classes=CLASSES, made_by=forward.made_by))
     return file
 
 

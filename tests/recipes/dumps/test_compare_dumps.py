@@ -207,6 +207,52 @@ def test_another_batch_cannot_be_compared(gpu: Path, tmp_path: Path, capsys: pyt
     assert "input 0 of the model: is not the same on both sides" in " ".join(capsys.readouterr().err.split())
 
 
+def test_where_no_input_has_the_same_name_nothing_is_said_of_inputs(
+    gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write(tmp_path / "model.npz", Forward(named={"": "input_ids"}))
+    assert compare(gpu, model) == 2
+    said = "the model: has no input of the same name on both sides: whether both were given the same batch cannot be"
+    assert said in " ".join(capsys.readouterr().err.split())
+    norm = Forward(named={"layers.0.norm": "x"}, outputs={"layers.0.norm": usual("else")})
+    npu = write(tmp_path / "npu.npz", norm)
+    first = found(capsys, gpu, npu)["first"]
+    assert (first["suspect"], first["inputs_agree"]) == ("layers.0.norm", None)
+    compare(gpu, npu)
+    assert "its inputs have other names on each side: look at its own forward" in capsys.readouterr().out
+
+
+def test_forwards_that_the_model_itself_is_not_through_with_cannot_be_compared(
+    gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = write(tmp_path / "failed.npz", Forward(left_out=["layers.0.norm", "layers.0", ""]))
+    assert compare(gpu, failed) == 2
+    said = "error: the run: the model was not through with its forward 0: it failed"
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert compare(failed, failed) == 2
+
+
+def test_as_many_forwards_have_to_be_there_on_both_sides(
+    gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = write(tmp_path / "twice.npz", Forward(calls=2))
+    assert compare(twice, twice) == 0
+    capsys.readouterr()
+    assert compare(gpu, twice) == 2
+    said = "the dumps: hold 1 forwards of the model (the reference) and 2 (the run)"
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_how_many_forwards_an_older_dump_holds_is_told_by_what_ran(gpu: Path, tmp_path: Path) -> None:
+    older = tmp_path / "older.npz"
+    with zipfile.ZipFile(gpu) as archive, zipfile.ZipFile(older, "w") as made:
+        for name in archive.namelist():
+            said = archive.read(name)
+            made.writestr(name, said.replace(b'"begun": 1, ', b"") if name == "manifest.json" else said)
+    assert older.read_bytes() != gpu.read_bytes()
+    assert compare(gpu, older) == compare(older, older) == 0
+
+
 def test_modules_of_one_side_are_named(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     npu = write(tmp_path / "npu.npz", Forward(left_out=["layers.0.attn.q"]))
     assert found(capsys, gpu, npu)["only_reference"] == ["layers.0.attn.q"]

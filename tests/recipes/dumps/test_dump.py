@@ -137,12 +137,17 @@ os._exit(0)
 
 def test_a_block_of_ones_own_program(run: Run, tmp_path: Path) -> None:
     code = f"""
-import runpy, torch
+import os, runpy, torch
 from npu_recipes.dumps.hooks import dump_forward
+from npu_recipes.errors import RecipeError
 torch.manual_seed(0)
 model = runpy.run_path({str(FORWARD)!r})["Model"]()
-with dump_forward(torch.nn.Sequential(model), "own.npz", elements=0):
-    torch.nn.Sequential(model)(torch.arange(6).reshape(1, 6))
+try:
+    with dump_forward(torch.nn.Sequential(model), "own.npz", elements=0):
+        torch.nn.Sequential(model)(torch.arange(6).reshape(1, 6))
+except RecipeError as error:
+    assert "own.npz: is not written: no forward was recorded" in str(error), error
+assert os.listdir() == ["beside"], os.listdir()
 with dump_forward(model, "own.npz"):
     model(torch.arange(6).reshape(1, 6))
 assert not model._forward_hooks and not model.layers[0].norm._forward_pre_hooks
@@ -171,3 +176,55 @@ for name, model.wrong in (("gpu", slice(0)), ("npu", slice(1, 16))):
     done = run("-c", code)
     assert done.returncode == 0, done.stderr
     assert main(["compare-dumps", *(str(tmp_path / f"{name}.npz") for name in ("gpu", "npu"))]) == 1
+
+
+def test_a_forward_that_failed_is_said_to_have(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = """
+import torch
+from pathlib import Path
+from npu_recipes.dumps.hooks import dump_forward
+class Memory(torch.nn.Module):
+    left = 1
+    def forward(self, x):
+        self.left -= 1
+        if self.left < 0:
+            raise MemoryError
+        return x
+torch.manual_seed(0)
+memory = Memory()
+model, x = torch.nn.Sequential(torch.nn.Linear(4, 4), memory), torch.ones(1, 4)
+with dump_forward(model, "gpu.npz"):
+    model(x)
+with dump_forward(model, "npu.npz"):
+    try:
+        model(x)
+    except MemoryError:
+        memory.left = 1
+    model(x)
+    assert Path("npu.npz").exists(), "a process that ends at once leaves nothing behind"
+"""
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert manifest(tmp_path / "npu.npz").unended == (0,)
+    assert main(["compare-dumps", *(str(tmp_path / f"{name}.npz") for name in ("gpu", "npu"))]) == 2
+    assert "the run: the model was not through with its forward 0" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("call", "code"), [("x=x, scale=x", 0), ("x, scale=2 * x", 2), ("x=2 * x, scale=x", 2)])
+def test_a_batch_is_the_same_however_it_is_passed(run: Run, tmp_path: Path, call: str, code: int) -> None:
+    program = f"""
+import torch
+from npu_recipes.dumps.hooks import dump_forward
+class Model(torch.nn.Module):
+    def forward(self, x, *more, scale=None):
+        return x
+model, x = Model(), torch.ones(2, 2)
+with dump_forward(model, "gpu.npz"):
+    model(x, 3 * x, scale=x)
+with dump_forward(model, "npu.npz"):
+    model({call})
+"""
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
+    assert [one.name for one in manifest(tmp_path / "gpu.npz").passages[0].inputs] == ["x", "1", "scale"]
+    assert main(["compare-dumps", *(str(tmp_path / f"{name}.npz") for name in ("gpu", "npu"))]) == code
