@@ -6,7 +6,9 @@ import argparse
 import re
 import runpy
 import sys
+import traceback
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,10 +106,16 @@ def _run(options: Options, console: Console) -> int:
         files = watch.finish()
         for file in files:
             console.notice(f"recorded: {file}")
-    if not files:
-        what, fix = "called no torch module that has parameters", "name the program that runs the model"
-        raise RecipeError(Problem(where=" ".join(options.program), what=what, fix=fix))
+    if not (files or code):  # a program that failed has said why itself
+        raise RecipeError(_nothing(options, watch.models))
     return code
+
+
+def _nothing(options: Options, models: int) -> Problem:
+    what, fix = "called no torch module that has parameters", "name the program that runs the model"
+    if models:
+        what, fix = f"ran no model more than {options.skip} times: no forward was recorded", "skip fewer: --skip"
+    return Problem(where=" ".join(options.program), what=what, fix=fix)
 
 
 def _wanted(options: Options) -> Wanted:
@@ -118,20 +126,41 @@ def _wanted(options: Options) -> Wanted:
 
 
 def _program(program: tuple[str, ...]) -> int:
-    """Run a program in this process and return its exit code."""
-    name, *arguments = program[1:] if program[0] == "-m" else program
+    """Run a program in this process and return its exit code, as Python by itself would."""
+    module = program[0] == "-m"
+    name, *arguments = program[1:] if module else program
+    sys.argv = [name, *arguments]
+    sys.path.insert(0, "" if module else str(Path(name).resolve().parent))
     try:
-        if program[0] == "-m":
-            sys.argv = [name, *arguments]
-            sys.path.insert(0, "")
+        _require(name, module=module)
+        if module:
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
-            sys.argv = [name, *arguments]
-            sys.path.insert(0, str(Path(name).resolve().parent))
             runpy.run_path(name, run_name="__main__")
     except SystemExit as left:
+        if isinstance(left.code, str):
+            sys.stderr.write(f"{left.code}\n")
         return left.code if isinstance(left.code, int) else int(left.code is not None)
+    except RecipeError:  # what is to be recorded cannot be
+        raise
+    except Exception:  # the program's own
+        traceback.print_exc()
+        return 1
     return 0
+
+
+def _require(name: str, *, module: bool) -> None:
+    """Raise `RecipeError` where there is no such program."""
+    try:
+        there = find_spec(name) if module else Path(name).exists()
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise  # something that its package needs
+        there = None
+    if not there:
+        what = "there is no such module" if module else "there is no such file"
+        fix = "name a script, or -m and a module that can be imported here"
+        raise RecipeError(Problem(where=name, what=what, fix=fix))
 
 
 COMMAND = Command(

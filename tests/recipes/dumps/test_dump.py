@@ -81,6 +81,7 @@ def test_the_function_that_was_broken_is_found_between_two_modules(
     text = capsys.readouterr().out
     assert "first to diverge: layers.0.attn.o (torch.nn.modules.linear:Linear)" in text
     assert "its inputs differ already: look at what layers.0.attn (__main__:Attention) computes before it" in text
+    assert "no patched wheel of __main__ here" in text
 
 
 def test_each_model_and_each_process_has_a_file_and_calls_are_chosen(run: Run, tmp_path: Path) -> None:
@@ -228,3 +229,35 @@ with dump_forward(model, "npu.npz"):
     assert done.returncode == 0, done.stderr
     assert [one.name for one in manifest(tmp_path / "gpu.npz").passages[0].inputs] == ["x", "1", "scale"]
     assert main(["compare-dumps", *(str(tmp_path / f"{name}.npz") for name in ("gpu", "npu"))]) == code
+
+
+def test_where_too_many_forwards_are_skipped_that_is_said_and_no_file_is_left(run: Run, tmp_path: Path) -> None:
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--skip", "3", "--", FORWARD)
+    assert done.returncode == 2, done.stderr
+    assert "ran no model more than 3 times: no forward was recorded" in " ".join(done.stderr.split())
+    assert [one.name for one in tmp_path.iterdir()] == ["beside"]
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        (("nope.py",), 2, "error: nope.py: there is no such file"),
+        (("-m", "nope"), 2, "error: nope: there is no such module"),
+        (("-m", "nope.inner"), 2, "error: nope.inner: there is no such module"),
+        (("-m", "needy.inner"), 1, "ModuleNotFoundError: No module named 'needed'"),
+        (("wrong.py",), 1, 'wrong.py", line 1, in <module>\n    raise ValueError("mine")\nValueError: mine\n'),
+        (("left.py",), 1, "left with this\n"),
+    ],
+)
+def test_a_program_that_is_not_there_or_fails_is_told_of_as_python_would(
+    run: Run, tmp_path: Path, program: tuple[str, ...], code: int, said: str
+) -> None:
+    (tmp_path / "wrong.py").write_text('raise ValueError("mine")\n', "utf-8")
+    (tmp_path / "left.py").write_text('raise SystemExit("left with this")\n', "utf-8")
+    (tmp_path / "needy").mkdir()
+    (tmp_path / "needy" / "__init__.py").write_text("import needed\n", "utf-8")
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", *program)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "unexpected" not in done.stderr
+    assert not list(tmp_path.glob("*.npz"))
