@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_recipes.catalogue import Recipe, load
+from npu_recipes.catalogue import Recipe, load, pin_of_version
 from npu_recipes.commands.command import Command
 from npu_recipes.commands.parser import add_json
 from npu_recipes.commands.showing import add_pin
@@ -74,10 +74,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="virtual memory while training, none while an engine generates (EXPANDABLE_SEGMENTS)",
     )
     environment.add_argument(
-        "--jemalloc", nargs="?", const="auto", default="", metavar="FILE", help="preload jemalloc, found or named"
+        "--jemalloc", nargs="?", const="auto", default="", metavar="=FILE", help="preload jemalloc, found or named"
     )
     environment.add_argument(
-        "--deterministic", nargs="?", const=0, type=int, metavar="SEED", help="compute the same each time (slower)"
+        "--deterministic", nargs="?", const=0, type=int, metavar="=SEED", help="compute the same each time (slower)"
     )
     add_pin(parser)
     add_json(parser)
@@ -105,7 +105,7 @@ def _run(options: Options, console: Console) -> int:
     plan = _plan(options, recipe, run)
     if options.dry_run:
         return _show(options, plan, console)
-    _require_verl(recipe)
+    _require_verl(plan)
     if recipe.smoke and options.data is None:
         prepare(recipe.data, plan.places.data, source="", only_missing=True)
     console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
@@ -133,12 +133,16 @@ def _plan(options: Options, recipe: Recipe, run: Run) -> Plan:
     )
 
 
-def _require_verl(recipe: Recipe) -> None:
+def _require_verl(plan: Plan) -> None:
     version = installed_verl()
-    if version is None or (recipe.smoke and "+npu" not in version):
+    if version is None or (plan.recipe.smoke and "+npu" not in version):
         what = "is not installed" if version is None else f"is upstream's ({version}), which does not train on a CPU"
         fix = "install the wheel: pip install -c wheels/constraints-verl-0.9.1.txt --find-links wheels verl-npu"
         raise RecipeError(Problem(where="verl-npu", what=what, fix=fix))
+    if pin_of_version(version) != plan.pin:
+        what = f"is for verl {plan.pin.version}, and verl {version} is installed"
+        fix = "install that one or leave --pin out; with --dry-run it shows the command"
+        raise RecipeError(Problem(where=f"--pin {plan.pin.name}", what=what, fix=fix))
 
 
 def _show(options: Options, plan: Plan, console: Console) -> int:

@@ -13,7 +13,7 @@ from npu_recipes.commands.parser import add_json
 from npu_recipes.console import Console
 from npu_recipes.launching.memory import estimate
 from npu_recipes.launching.overrides import value_text
-from npu_recipes.launching.plan import chosen_pin
+from npu_recipes.launching.plan import chosen_pin, installed_verl, trainer_for
 
 _DESCRIPTION = """\
 Show a recipe: what it runs on, what fills the memory, its settings for one pin
@@ -35,12 +35,6 @@ def add_pin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pin", default="", help="for which verl, such as verl@0.9.1 (default: the installed one)")
 
 
-def pin_for(recipe: Recipe, name: str) -> str:
-    """Return the pin to show a recipe for: the named one, else the installed one, else the recipe's first."""
-    chosen = chosen_pin(name).name
-    return chosen if name or chosen in recipe.pins else next(iter(recipe.pins))
-
-
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="of the recipe; `npu-recipes list` prints all")
     add_pin(parser)
@@ -49,8 +43,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: Options, console: Console) -> int:
     recipe = load(options.name)
-    pin = pin_for(recipe, options.pin)
-    settings = recipe.options_for(pin) if pin in recipe.pins else {}
+    pin = _pin(recipe, options.pin, console)
+    settings = recipe.options_for(pin)
     if options.json:
         console.json({**summary(recipe), **_details(recipe, pin, settings)})
         return 0
@@ -78,6 +72,21 @@ def _run(options: Options, console: Console) -> int:
     for key, value in settings.items():
         console.line(f"  {key}={value_text(value)}")
     return 0
+
+
+def _pin(recipe: Recipe, name: str, console: Console) -> str:
+    """Return the pin to show a recipe for: the named one, else the installed one, else the recipe's first."""
+    chosen = chosen_pin(name)
+    if name:
+        trainer_for(recipe, chosen)
+    if chosen.name in recipe.pins:
+        return chosen.name
+    first = next(iter(recipe.pins))
+    if version := installed_verl():
+        console.notice(
+            f"{recipe.name} is not for {chosen.name} (verl {version}), which is installed: shown for {first}"
+        )
+    return first
 
 
 def _details(recipe: Recipe, pin: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -76,11 +76,7 @@ def make_plan(
     Raises:
         RecipeError: the recipe is not for this verl, or something given cannot be used.
     """
-    trainer = pin.trainer(recipe.algorithm, recipe.layout.engine)
-    if pin.name not in recipe.pins or trainer is None:
-        what = f"is not for {pin.name} (verl {pin.version})"
-        fix = f"install one of {', '.join(recipe.pins)}, or name it with --pin to see the command"
-        raise RecipeError(Problem(where=recipe.name, what=what, fix=fix))
+    trainer = trainer_for(recipe, pin)
     options = {**recipe.options_for(pin.name), **_seeded(wishes)}
     asked = variables(recipe.environment, wishes, os.environ)
     overrides = tuple(merged(places.filled(options), given))
@@ -93,6 +89,16 @@ def make_plan(
         variables=(Variable(name=METRICS, value=str(places.metrics), why="where metrics go"), *asked),
         places=places,
     )
+
+
+def trainer_for(recipe: Recipe, pin: Pin) -> Trainer:
+    """Return the trainer that a verl has for a recipe; raises `RecipeError` where the recipe is not for it."""
+    trainer = pin.trainer(recipe.algorithm, recipe.layout.engine)
+    if pin.name not in recipe.pins or trainer is None:
+        what = f"is not for {pin.name} (verl {pin.version})"
+        fix = f"install one of {', '.join(recipe.pins)}, or name it with --pin to see the command"
+        raise RecipeError(Problem(where=recipe.name, what=what, fix=fix))
+    return trainer
 
 
 def _seeded(wishes: Wishes) -> Mapping[str, int]:

@@ -45,6 +45,50 @@ def test_a_name_that_is_none_is_an_error(capsys: pytest.CaptureFixture[str]) -> 
     assert "there is no such data" in said(capsys, "data", "gsm", code=2)
 
 
+def install_verl(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Let a verl be installed, of which nothing is asked but its version."""
+    place = folder / f"verl_npu-{version}.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: verl-npu\nVersion: {version}\n", "utf-8")
+    monkeypatch.syspath_prepend(folder)
+
+
+def test_a_pin_that_a_recipe_is_not_for_is_not_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "grpo-qwen3-30b-a3b"
+    for more in ((), ("--json",)):
+        assert "is not for verl@796871d" in said(capsys, "show", name, "--pin", "verl@796871d", *more, code=2)
+
+    install_verl(tmp_path, monkeypatch, "0.5.0.dev0+npu.1")
+
+    assert main(["show", name, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["pin"] == "verl@0.9.1"
+    assert "is not for verl@796871d (verl 0.5.0.dev0+npu.1), which is installed: shown for verl@0.9.1" in captured.err
+
+
+def test_a_verl_is_not_run_with_the_settings_of_another(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    install_verl(tmp_path / "installed", monkeypatch, "0.9.1+npu.1")
+    arguments = ("run", "grpo-qwen2.5-7b", "--pin", "verl@d62da49")
+
+    problem = "--pin verl@d62da49: is for verl 0.6.1, and verl 0.9.1+npu.1 is installed"
+    assert problem in said(capsys, *arguments, code=2)
+    assert [one.name for one in tmp_path.iterdir()] == ["installed"]
+    assert "# grpo-qwen2.5-7b for verl@d62da49" in said(capsys, *arguments, "--dry-run")
+
+
+def test_a_value_that_may_be_left_out_is_shown_to_be_joined_to_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    text = capsys.readouterr().out
+    assert "--jemalloc [=FILE]" in text
+    assert "--deterministic [=SEED]" in text
+
+
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
