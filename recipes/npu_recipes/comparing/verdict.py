@@ -261,12 +261,12 @@ def _problems(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[
 
 
 def _unread(runs: Sequence[Run], limits: Sequence[Limit]) -> Iterator[Problem]:
-    """Yield which metrics with a limit hold what is no number; not the texts that a pattern for many fits, too."""
+    """Yield which metrics with a limit cannot be told; not the texts that a pattern for many fits, too."""
     meant = {*_names(runs), *(limit.pattern for limit in limits)}
     for run in runs:
         for metric, what in run.unread.items():
             if metric in meant and limit_of(metric, limits):
-                fix = f"write them as numbers, or as nan; or give it no limit: --limit '{metric}=none'"
+                fix = f"log one run's numbers, or nan; or give it no limit: --limit '{metric}=none'"
                 yield Problem(where=f"{run.name}: {metric}", what=f"has a limit, and {what}", fix=fix)
 
 

@@ -1,7 +1,8 @@
 """Collecting: values in the order they were logged → series, where each step stands once.
 
 A run that is resumed from a checkpoint logs steps again, in the same log: from where the step goes back, what was
-logged for later steps belongs to a past that the run has left, whether it reached those steps again or not.
+logged for later steps belongs to a past that the run has left, whether it reached those steps again or not. It has gone
+back where it logs a metric again for a step that the metric was past; a late word on an earlier step is none of that.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _SHOWN = 3
 _WIDTH = 40
 # Of so many records that each go back, the file is sorted the other way round; a run that was resumed goes on between.
 _FALLING = 3
+# Steps with several values: fewer come from runs that begin again, or log a step's end twice.
+_CONTESTED = 3
 _NONE = np.iinfo(np.int64).max
 
 
@@ -47,6 +50,9 @@ class Collector:
         self._passed: dict[str, tuple[int, str]] = {}
         self._order = 0
         self._step = 0
+        # How far the run has come since it went back, and how many records are for an earlier step than the one before.
+        self._reached = 0
+        self._fallen = 0
         self._begun: int | None = None
         self._first: int | None = None
         # From which record on, to which step, and from which step the run went back.
@@ -56,8 +62,9 @@ class Collector:
         """Begin a record: what is added from now on was logged for this step."""
         self._order += 1
         if self._order > 1 and step < self._step:
-            self._returns.append((self._order, step, self._step))
+            self._fallen += 1
         self._step = step
+        self._reached = max(self._reached, step) if self._order > 1 else step
         self._records.add(self._order, step, 0.0)
         self._begun = step if self._begun is None else self._begun
         self._first = step if self._first is None else min(step, self._first)
@@ -67,6 +74,9 @@ class Collector:
         samples = self._samples.get(metric)
         if samples is None:
             samples = self._samples[metric] = _Samples()
+        elif self._step < samples.steps[-1] and self._step < self._reached:
+            self._returns.append((self._order, self._step, self._reached))
+            self._reached = self._step
         samples.add(self._order, self._step, value)
 
     def pass_over(self, metric: str, value: object, where: str) -> None:
@@ -79,10 +89,11 @@ class Collector:
         if later._begun is None or later._first is None or self._first is None:
             return
         offset = self._order
-        if later._begun < self._step:
-            self._returns.append((offset + 1, later._begun, self._step))
+        if later._begun < self._reached:
+            self._returns.append((offset + 1, later._begun, self._reached))
         self._returns += [(order + offset, back, last) for order, back, last in later._returns]
-        self._order, self._step = offset + later._order, later._step
+        self._order, self._step, self._reached = offset + later._order, later._step, later._reached
+        self._fallen += later._fallen
         self._first = min(self._first, later._first)
         self._records.extend(later._records, offset)
         for metric, samples in later._samples.items():
@@ -103,11 +114,25 @@ class Collector:
         return self._cleared(self._records).steps
 
     def unread(self) -> dict[str, str]:
-        """Return in words what of which metric is no number; a text among them, which has no series."""
-        return {
-            name: f"{count} of its values are no numbers and are left out, the first {first}"
-            for name, (count, first) in self._passed.items()
-        }
+        """Return in words why which metric cannot be told; a text among them, which has no series."""
+        contested = {name: self._contested(samples) for name, samples in self._samples.items()}
+        found = {name: [what] for name, what in contested.items() if what}
+        for name, (count, first) in self._passed.items():
+            found.setdefault(name, []).append(
+                f"{count} of its values are no numbers and are left out, the first {first}"
+            )
+        return {name: "; ".join(said) for name, said in found.items()}
+
+    def _contested(self, samples: _Samples) -> str:
+        """Return in words that a metric has other values, too, at most of its steps; empty where it has not."""
+        steps, values = self._kept(samples)
+        unlike = np.unique(np.column_stack([steps, values.view(np.int64)]), axis=0)
+        _, counts = np.unique(unlike[:, 0], return_counts=True)
+        several = int((counts > 1).sum())
+        if several < _CONTESTED or several * 2 <= len(counts):
+            return ""
+        what = f"{several} of its {len(counts)} steps have several values, as where two runs log at once"
+        return f"{what}: the last ones count"
 
     def _is_text(self, metric: str) -> bool:
         """Return whether there is no number of it: between words, `None` is a word, too."""
@@ -115,7 +140,7 @@ class Collector:
 
     @property
     def _falls(self) -> bool:
-        return self._order >= _FALLING and len(self._returns) == self._order - 1
+        return self._order >= _FALLING and self._fallen == self._order - 1
 
     def notes(self) -> Iterator[str]:
         """Yield in words what was left out."""

@@ -38,7 +38,7 @@ class Run:
         notes: what was odd, and how it was understood.
         places: the files it was read from, in full, each with the run of it that was named.
         records: the steps at which there was a record, with values or without; None where its metrics have them all.
-        unread: by metric, in words, what is no number; metrics among them of which nothing is one.
+        unread: by metric, in words, what is no number, or of several runs; metrics among them without any number.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,27 @@ def test_a_run_that_goes_back_again_and_again_is_told_of_in_one_line() -> None:
     steps = [1, *(step for start in range(2, 12) for step in (start, start + 5))]
     (note, *_) = collected([(step, {"a": 1.0}) for step in steps]).notes()
     assert note.startswith("goes back from step 7 to 3, from step 8 to 4, from step 9 to 5 and 6 times more")
+
+
+def test_a_late_word_on_an_earlier_step_leaves_nothing_behind() -> None:
+    past = [(step, {"a": 1.0}) for step in range(1, 11)]
+    late = collected([*past, (2, {"val": 3.0}), (11, {"a": 1.0})])
+    assert by_step(late) == dict.fromkeys(range(1, 12), 1.0)
+    assert by_step(late, "val") == {2: 3.0}
+    assert list(late.notes()) == []
+    resumed = collected([*past, (2, {"val": 3.0}), (6, {"a": 2.0})])
+    assert by_step(resumed) == {**dict.fromkeys(range(1, 6), 1.0), 6: 2.0}
+    assert next(resumed.notes()).startswith("goes back from step 10 to 6")
+
+
+@pytest.mark.parametrize(("other", "contested"), [(2.0, True), (1.0, False), (float("nan"), True)])
+def test_two_runs_that_log_at_once_are_told_of(other: float, contested: bool) -> None:
+    both = collected([(step, {"a": value}) for step in range(1, 6) for value in (other, 1.0)])
+    said = "5 of its 5 steps have several values, as where two runs log at once: the last ones count"
+    assert both.unread() == ({"a": said} if contested else {})
+    assert (f"a: {said}" in both.notes()) == contested
+    few = collected([(step, {"a": 1.0}) for step in (1, 2, 3, 4, 4, 5)])
+    assert few.unread() == {}
 
 
 def test_a_file_that_is_sorted_the_other_way_round_is_no_run_that_was_resumed() -> None:
