@@ -4,7 +4,8 @@ Runs `npu-overlays build` with the given selection, installs what that names
 into an environment of its own and prints the summary the wheels carry.
 Dependencies are left out: torch and ray are gigabytes, and the summary needs
 the standard library only. Where the wheel of npu-doctor lies there too, it is
-installed beside them, with the little it requires.
+installed beside them, with the little it requires; that of npu-recipes is
+named, too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def main() -> int:
             print(f"error: {clash}", file=sys.stderr)
             return 2
         wheels = [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
-        doctor = sorted(Path(options.out).glob("npu_doctor-*.whl"))[-1:]
+        doctor, recipes = (
+            sorted(Path(options.out).glob(f"{name}-*.whl"))[-1:] for name in ("npu_doctor", "npu_recipes")
+        )
         install(options.environment, wheels, doctor)
         print(flush=True)
         summarise(options.environment, wheels)
@@ -44,7 +47,7 @@ def main() -> int:
     print("\nThe wheels:")
     for one in listed:
         print(f"  {shown(one['wheel'])}\n  {shown(one['companion'])}", *one["notes"], sep="\n      ")
-    for wheel in doctor:
+    for wheel in (*doctor, *recipes):
         print(f"  {shown(wheel)}")
     return 0
 

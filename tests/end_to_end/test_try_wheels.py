@@ -28,6 +28,9 @@ def try_wheels(sample: Sample, *selection: str) -> Done:
 
 @pytest.mark.slow
 def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample: Sample) -> None:
+    recipes = sample.folder / "wheels" / "npu_recipes-0.1.0-py3-none-any.whl"
+    recipes.parent.mkdir()
+    recipes.touch()
     done = try_wheels(sample)
     assert done.code == 0, done.err
     assert "$ trial/bin/python -I -m app_npu_summary\n" in done.out
@@ -37,7 +40,7 @@ def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample
         f"  wheels/{name}-{version}-py3-none-any.whl"
         for project, version in (("lib", sample.lib_version), ("app", sample.app_version))
         for name in (f"{project}_npu", project)
-    ]
+    ] + [f"  wheels/{recipes.name}"]
     installed = [path.name for path in (sample.folder / "trial").glob("lib/python*/site-packages/*.dist-info")]
     assert sorted(name.partition("-")[0] for name in installed) == ["app", "app_npu", "lib", "lib_npu"]
 
