@@ -1,6 +1,6 @@
 """``python -m npu_recipes.checking PIN NAME …``: what the installed verl does not take of recipes, as JSON.
 
-Each name may be followed by overrides of Hydra. Exit code 0 where all are taken, else 1.
+Each name may be followed by overrides of Hydra. Exit code 0 where all are taken, else 1; 2 where that cannot be told.
 """
 
 from __future__ import annotations
@@ -8,32 +8,58 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from npu_recipes.catalogue import load, load_pins
-from npu_recipes.checking.composition import problems
+from npu_recipes.catalogue import load
+from npu_recipes.console import Console
+from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.launching.places import Places
-from npu_recipes.launching.plan import make_plan
+from npu_recipes.launching.plan import chosen_pin, make_plan
 
 
 def check(pin: str, name: str, given: list[str]) -> list[str]:
-    """Return what the installed verl does not take of a recipe with overrides."""
+    """Return what the installed verl does not take of a recipe with overrides; raises `RecipeError`."""
+    try:
+        from npu_recipes.checking.composition import problems  # noqa: PLC0415  # verl brings what it imports
+    except ImportError as error:
+        what, fix = f"cannot be imported: {error}", "run it where verl is installed"
+        raise RecipeError(Problem(where=error.name or "verl", what=what, fix=fix)) from error
     recipe = load(name)
     model, output = recipe.layout.model or "model", Path("/output")
     places = Places(model=model, data=Path("/data"), output=output, metrics=output / "metrics.jsonl")
-    plan = make_plan(recipe, pin=load_pins()[pin], places=places, given=given)
+    plan = make_plan(recipe, pin=chosen_pin(pin), places=places, given=given)
     return problems(recipe, plan.trainer, plan.overrides)
 
 
 def main() -> int:
     """Check what the arguments name, and print what was found."""
-    pin, *words = sys.argv[1:]
+    try:
+        return _check_all(*_wanted(sys.argv[1:]))
+    except RecipeError as error:
+        Console(json_output=False).problems(error.problems)
+        return error.exit_code
+
+
+def _wanted(words: Sequence[str]) -> tuple[str, list[tuple[str, list[str]]]]:
+    """Return the pin, and each recipe with what it is given."""
+    if not words[1:] or _is_override(words[1]):
+        fix = "python -m npu_recipes.checking verl@0.9.1 grpo-qwen3-8b"
+        raise RecipeError(Problem(where=" ".join(words), what="is no pin followed by recipes", fix=fix))
     wanted: list[tuple[str, list[str]]] = []
-    for word in words:
-        if "=" in word or word.startswith("~"):
+    for word in words[1:]:
+        if _is_override(word):
             wanted[-1][1].append(word)
         else:
             wanted.append((word, []))
+    return words[0], wanted
+
+
+def _is_override(word: str) -> bool:
+    return "=" in word or word.startswith("~")
+
+
+def _check_all(pin: str, wanted: list[tuple[str, list[str]]]) -> int:
     with contextlib.redirect_stdout(sys.stderr):  # verl prints that all is well
         found = [{"recipe": name, "overrides": given, "problems": check(pin, name, given)} for name, given in wanted]
     json.dump(found, sys.stdout, indent=1)
