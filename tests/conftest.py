@@ -17,6 +17,9 @@ from support.table import rows
 from support.venvs import Venv, make_venv
 from support.wheelhouse import make_site, make_wheelhouse, why_not
 
+# Tests of several rooms compare by it; whichever comes first is to show what differs where a pair fails.
+pytest.register_assert_rewrite("language.pairs")
+
 # No test fails by luck: every run tries the same examples, however slow the machine is. To look for others:
 # pytest --hypothesis-profile=default
 hypothesis.settings.register_profile(
