@@ -124,13 +124,24 @@ class Merged:
 
     def _taken(self, scope: Scope, load: Load) -> Iterator[Problem]:
         """Yield a problem where a read of upstream's gets what an edit binds, instead of what it had from outside."""
-        owner = scope.owner(load.name)
-        bindings = owner.bindings.get(load.name, []) if owner.parent else []
-        makers = [self._owner(self._module.span(binding.node)[0]) for binding in bindings]
-        edits = [one for one in makers if one and one.action == "edited"]
-        if edits and len(edits) == len(makers) and self._had_another(scope, load):
-            what = f"`{load.name}` is bound by the edit, and upstream's own text of `{edits[0].symbol}` reads another's"
-            yield Problem(where=edits[0].where, what=what, fix="give what is bound another name")
+        edit = self._bound_by_edits.get((id(scope.owner(load.name)), load.name))
+        if edit and self._had_another(scope, load):
+            what = f"`{load.name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
+            yield Problem(where=edit.where, what=what, fix="give what is bound another name")
+
+    @cached_property
+    def _bound_by_edits(self) -> dict[tuple[int, str], Operation]:
+        """By scope and name, the edits that alone bind a name in a function or class."""
+        if not any(operation.action == "edited" for operation in self._operations):
+            return {}
+        found = {}
+        for scope in (one for one in self._module.scopes.all if one.parent):
+            for name, bindings in scope.bindings.items():
+                makers = [self._owner(self._module.span(binding.node)[0]) for binding in bindings]
+                edits = [one for one in makers if one and one.action == "edited"]
+                if edits and len(edits) == len(makers):
+                    found[id(scope), name] = edits[0]
+        return found
 
     def _had_another(self, scope: Scope, load: Load) -> bool:
         """Return whether a read of upstream's got what another scope binds."""
