@@ -126,6 +126,8 @@ class Collector:
     def _contested(self, samples: _Samples) -> str:
         """Return in words that a metric has other values, too, at most of its steps; empty where it has not."""
         steps, values = self._kept(samples)
+        if len(np.unique(steps)) == len(steps):  # as in most logs, whose values are many
+            return ""
         unlike = np.unique(np.column_stack([steps, values.view(np.int64)]), axis=0)
         _, counts = np.unique(unlike[:, 0], return_counts=True)
         several = int((counts > 1).sum())
