@@ -508,6 +508,99 @@ def test_of_several_patches_the_one_that_deletes_a_file_is_named(gate: Gate) -> 
     ]
 
 
+LAZY = """
+from typing import TYPE_CHECKING
+from elsewhere import LazyModule, define_import_structure
+_import_structure = {"a": ["gone"], "b": []}
+if READY:
+    _import_structure["a"].append("gone")
+    _import_structure["b"] += ["g"]
+if TYPE_CHECKING:
+    from .a import gone, f
+    from .b import *
+else:
+    import sys
+    sys.modules[__name__] = LazyModule(__name__, globals()["__file__"], _import_structure, module_spec=__spec__)
+"""
+COLLECTING = """
+import sys
+from elsewhere import LazyModule, define_import_structure
+_file = globals()["__file__"]
+sys.modules[__name__] = LazyModule(__name__, _file, define_import_structure(_file), module_spec=__spec__)
+"""
+
+
+def test_what_a_lazy_package_hands_on_is_missed(gate: Gate) -> None:
+    upstream = {
+        "p/__init__.py": LAZY,
+        "p/a.py": "def gone(): pass\ndef f(): pass\n",
+        "p/b.py": "def g(): pass\n",
+        "user.py": "from .p import gone, f, g\n",
+        "other.py": "from pkg import p\ndef h(): return p.gone(), p.f(), p.g()\n",
+    }
+    assert gate(upstream, {"tree/pkg/p/a.py": "deleted('gone', why='w')\n"}) == [
+        (
+            "o/tree/pkg/p/a.py:2: `gone` is taken away from pkg/p/a.py, but needed in "
+            "pkg/other.py:2 (p.gone), pkg/p/__init__.py:8 (from .a import gone), pkg/p/__init__.py:3 "
+            f"(_import_structure), pkg/p/__init__.py:5 (_import_structure), pkg/user.py:1 (from .p import gone); {KEEP}"
+        ),
+    ]
+    found = gate(upstream, {"tree/pkg/p/b.py": "deleted('g', why='w')\n"})
+    assert [line.partition(" needed in ")[2] for line in found] == [
+        f"pkg/other.py:2 (p.g), pkg/p/__init__.py:6 (_import_structure), pkg/user.py:1 (from .p import g); {KEEP}"
+    ]
+
+
+def test_what_a_package_collects_of_its_folder_is_missed(gate: Gate) -> None:
+    upstream = {
+        "p/__init__.py": COLLECTING,
+        "p/a.py": "__all__ = ['gone']\ndef gone(): pass\n",
+        "p/other.py": "__all__ = ['f']\ndef f(): pass\n",
+        "user.py": "from .p import gone, f\n",
+    }
+    overlay = "deleted('gone', why='w')\n__all__ = replaced([], why='w')\n"
+    told = f"`gone` is taken away from pkg/p/a.py, but needed in pkg/user.py:1 (from .p import gone); {KEEP}"
+    assert gate(upstream, {"tree/pkg/p/a.py": overlay}) == [f"o/tree/pkg/p/a.py:2: {told}"]
+    upstream["p/other.py"] = "@exported\ndef gone(): pass\nf = 1\n"
+    assert gate(upstream, {"tree/pkg/p/a.py": overlay}) == []
+
+
+def test_a_module_taken_out_of_a_lazy_package_is_missed(gate: Gate) -> None:
+    patch = b"Why: w\n\ndiff --git a/pkg/p/b.py b/pkg/p/b.py\ndeleted file mode 100644\n"
+    patch += b"--- a/pkg/p/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-def g(): pass\n"
+    upstream = {
+        "p/__init__.py": LAZY,
+        "p/a.py": "def gone(): pass\ndef f(): pass\n",
+        "p/b.py": "def g(): pass\n",
+        "user.py": "import pkg.p.b\n",
+    }
+    found = gate(upstream, {"patches/0.patch": patch})
+    assert found == [
+        f"o/patches/0.patch: `b` is taken away from pkg/p/b.py, but needed in pkg/user.py:1 (import pkg.p.b); {KEEP}",
+        (
+            "o/patches/0.patch: `g` is taken away from pkg/p/b.py, but needed in "
+            f"pkg/p/__init__.py:6 (_import_structure); {KEEP}"
+        ),
+    ]
+
+
+def test_what_a_lazy_package_has_from_elsewhere_too_is_not_lost_to_others(gate: Gate) -> None:
+    upstream = {
+        "p/__init__.py": LAZY.replace("from .b import *", "from .dummies import *"),
+        "p/a.py": "def gone(): pass\ndef f(): pass\n",
+        "p/b.py": "def g(): pass\n",
+        "p/dummies.py": "def gone(): pass\n",
+        "user.py": "from .p import gone, f, made_up\n",
+    }
+    found = gate(upstream, {"tree/pkg/p/a.py": "deleted('gone', why='w')\n"})
+    assert [line.partition(" needed in ")[2] for line in found] == [
+        (
+            "pkg/p/__init__.py:8 (from .a import gone), pkg/p/__init__.py:3 (_import_structure), "
+            f"pkg/p/__init__.py:5 (_import_structure); {KEEP}"
+        ),
+    ]
+
+
 def test_settings_that_name_what_is_deleted_are_found(gate: Gate) -> None:
     upstream = {
         "a.py": "def gone(): pass\nx = 1\n",

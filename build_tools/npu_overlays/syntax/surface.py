@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.syntax.definitions import FUNCTIONS, blocks, is_typing_only
+from npu_overlays.syntax.lazy import Lazy, lazy_of
 from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.scopes import Binding, Scopes
 
@@ -27,6 +28,7 @@ class Surface:
         stars: what it imports with ``*``, as (level, module).
         listed: the names of ``__all__``, each with the node that says so; None where there is no such list.
         dynamic: whether it may have other names at run time: nothing certain can be said of what it lacks.
+        lazy: where it puts another module in its own place, what it says of that one's names.
     """
 
     bound: frozenset[str] = frozenset()
@@ -34,6 +36,7 @@ class Surface:
     stars: tuple[tuple[int, str], ...] = ()
     listed: Mapping[str, ast.expr] | None = None
     dynamic: bool = False
+    lazy: Lazy | None = None
 
     @property
     def starred(self) -> frozenset[str]:
@@ -54,6 +57,7 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
         stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
         listed=listed,
         dynamic=not literal or bool(_DYNAMIC.search(content)),
+        lazy=lazy_of(tree, scopes, content),
     )
 
 

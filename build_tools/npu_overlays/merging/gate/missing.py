@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.lazily import handed_on, holds, may_hand_on
 from npu_overlays.merging.gate.references import Reference, references
-from npu_overlays.syntax.surface import may_import_all
+from npu_overlays.syntax.lazy import looks_lazy
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 # `from . import name` does not mention the package whose name it is.
@@ -43,13 +44,14 @@ def _set_elsewhere(examined: Examined, name: str) -> bool:
 
 
 def _needs(examined: Examined, path: str, content: bytes) -> Iterator[Reference]:
-    """Yield what a module needs of the shipped ones, what it lists in ``__all__`` included."""
+    """Yield what a module needs of the shipped ones, what it lists in ``__all__`` or hands on lazily included."""
     tree, name = examined.sources.tree(content), examined.name(path)
     if tree is None or not name:
         return
     yield from references(tree, name, examined.after)
     for entry, node in (examined.sources.surface(content).listed or {}).items() if b"__all__" in content else ():
         yield Reference(module=name, name=entry, node=node, text="__all__")
+    yield from handed_on(examined.after, name) if looks_lazy(content) else ()
 
 
 def _mentioned(reference: Reference) -> list[str]:
@@ -152,11 +154,13 @@ def _only_adding(examined: Examined) -> set[str]:
 def _concerned(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """Yield the shipped modules that may need something lost, with their content: looking at all of them takes long.
 
-    They mention it, and besides the module that had it, or one that took it over by ``import *``.
+    They mention it, and besides the module that had it, or one that took it over by ``import *`` or lazily.
     """
     every = {path: examined.tree.after(path) or b"" for path in examined.after.modules.values() if path.endswith(".py")}
     homes, word = set(lost.values()), _word_of(lost)
-    pending = {path: content for path, content in every.items() if path not in homes and may_import_all(content)}
+    packages = (examined.after.modules.get(examined.name(path).rpartition(".")[0], "") for path in lost.values())
+    homes |= {path for path in packages if path in every and looks_lazy(every[path])}
+    pending = {path: content for path, content in every.items() if path not in homes and may_hand_on(content)}
     while found := {path for path, content in pending.items() if _names_one_of(examined, homes, content)}:
         homes |= found
         pending = {path: content for path, content in pending.items() if path not in found}
@@ -178,7 +182,15 @@ def _word_of(words: Iterable[str]) -> re.Pattern[bytes]:
 
 
 def _is_lost(examined: Examined, reference: Reference) -> bool:
-    return reference.holds(examined.before) is True and reference.holds(examined.after) is False
+    before, after = examined.before, examined.after
+    gone = _is_taken_out(examined, reference.module)
+    return holds(before, reference) is True and (gone or holds(after, reference) is False)
+
+
+def _is_taken_out(examined: Examined, module: str) -> bool:
+    """Return whether a module's file is gone, and its package is as it was: that makes up none of its name."""
+    home = examined.after.modules.get(module.rpartition(".")[0], "")
+    return examined.before.holds(module) and not examined.after.holds(module) and home not in examined.tree.changed
 
 
 def _lost_by_star(examined: Examined, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:

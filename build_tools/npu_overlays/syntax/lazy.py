@@ -1,0 +1,122 @@
+"""Lazy packages: package that puts a module in its own place, one that imports on demand → which names that has.
+
+They say so twice: for type checkers by imports, and for Python by ``_import_structure``, or by
+``define_import_structure``, which collects what the modules of the folder list in ``__all__``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.nodes import nodes_of
+from npu_overlays.syntax.scopes import Scopes
+
+_IN_ITS_PLACE = re.compile(rb"\bsys\s*\.\s*modules\s*\[\s*__name__\s*\]\s*=(?!=)")
+_STRUCTURE = "_import_structure"
+_COLLECTING = "define_import_structure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One place where a lazy package says that it has a name.
+
+    Args:
+        name: what others import.
+        level: the dots of where it comes from.
+        module: what stands behind them.
+        taken: what it is called there.
+        node: the place.
+        text: how it is written, for messages.
+    """
+
+    name: str
+    level: int
+    module: str
+    taken: str
+    node: ast.AST
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lazy:
+    """What a lazy package says of its names.
+
+    Args:
+        entries: name by name.
+        stars: what type checkers take with ``*``, as (level, module).
+        collecting: whether it has what its folder's modules list.
+    """
+
+    entries: tuple[Entry, ...]
+    stars: tuple[tuple[int, str], ...]
+    collecting: bool
+
+
+def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy | None:
+    """Return what a lazy package says of its names; None for any other module."""
+    if not looks_lazy(content):
+        return None
+    bindings = (one for known in scopes.module.bindings.values() for one in known if one.typing_only)
+    imports = dict.fromkeys(one.node for one in bindings if isinstance(one.node, ast.ImportFrom))
+    stars = [star.node for star in scopes.stars if star.typing_only]
+    return Lazy(
+        entries=(*(entry for node in imports for entry in _imported(node)), *_structured(tree)),
+        stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
+        collecting=_COLLECTING.encode() in content and any(map(_collects, nodes_of(tree))),
+    )
+
+
+def looks_lazy(content: bytes) -> bool:
+    """Return whether a module's text looks as if it put another in its place."""
+    return _IN_ITS_PLACE.search(content) is not None
+
+
+def _imported(node: ast.ImportFrom) -> Iterator[Entry]:
+    source = node.module or ""
+    for alias in node.names:
+        text = f"from {'.' * node.level}{source} import {alias.name}"
+        name = bound_name(node, alias)
+        yield Entry(name=name, level=node.level, module=source, taken=alias.name, node=node, text=text)
+
+
+def _structured(tree: ast.Module) -> Iterator[Entry]:
+    """Yield what ``_import_structure`` says in so many words."""
+    for key, value in (pair for node in nodes_of(tree) for pair in _pairs(node)):
+        names = value.elts if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else [value]
+        for node in names if (module := _text(key)) else ():
+            if name := _text(node):
+                yield Entry(name=name, level=1, module=module, taken=name, node=node, text=_STRUCTURE)
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+    """Yield the modules that a statement or a call puts into the structure, each with names."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if _is_structure(target) and isinstance(node.value, ast.Dict):
+                yield from zip(node.value.keys, node.value.values, strict=True)
+            elif isinstance(target, ast.Subscript) and _is_structure(target.value) and node.value:
+                yield target.slice, node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        within = node.func.value
+        if isinstance(within, ast.Subscript) and _is_structure(within.value):
+            yield from ((within.slice, one) for one in node.args)
+
+
+def _is_structure(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == _STRUCTURE
+
+
+def _text(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _collects(node: ast.AST) -> bool:
+    """Return whether a statement puts in the package's place what has all that the folder's modules list."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    here = any(ast.unparse(one) == "sys.modules[__name__]" for one in targets)
+    calls = [one for one in nodes_of(node) if isinstance(one, ast.Call)] if here else []
+    return any(isinstance(one.func, ast.Name) and one.func.id == _COLLECTING for one in calls)
