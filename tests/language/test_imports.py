@@ -82,6 +82,46 @@ def test_imports_stand_before_the_value_that_needs_them() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "acting",
+    [
+        "os.environ['NAME'] = '1'",
+        "os.environ['NAME'] += '1'",
+        "del os.environ['NAME']",
+        "os.environ.setdefault('NAME', '1')",
+        "sys.path.insert(0, 'there')",
+        "warnings = os.flags = 1",
+        "path.get().add('there')",
+        "start()",
+        "if 'NAME' not in os.environ:\n    os.environ['NAME'] = '1'",
+        "for name in ('A', 'B'): os.environ[name] = '1'",
+    ],
+)
+def test_imports_stand_behind_what_acts_on_upstreams_imports(acting: str) -> None:
+    head = f"import os\nfrom x import path, start\nimport sys\n\n{acting}\n"
+    overlay = "from pkg.npu import g\n@replaced(why='w')\ndef f(): return g\n"
+    tail = "SIZE = 1\ndef f(): return 1\n"
+    done = "SIZE = 1\n# replaced: w\ndef f(): return g\n"
+    check(f"{head}{tail}", overlay, f"{head}from pkg.npu import g\n{done}")
+
+
+@pytest.mark.parametrize(
+    "between", ["LOG = os.getenv('NAME')", "LOG.level(os.sep)", "LOG[0] = os.sep", "os: int = 1", "'os.flush()'"]
+)
+def test_imports_stand_above_what_acts_on_nothing_imported(between: str) -> None:
+    overlay = "from pkg.npu import g\n@replaced(why='w')\ndef f(): return g\n"
+    before = f"import os\n{between}\ndef f(): return 1\n"
+    check(before, overlay, f"import os\nfrom pkg.npu import g\n{between}\n# replaced: w\ndef f(): return g\n")
+
+
+def test_what_needs_an_import_above_what_acts_has_it_there() -> None:
+    check(
+        "import os\nSIZE = 1\nos.environ['NAME'] = '1'\n",
+        "from pkg.npu import g\nSIZE = replaced(g(), why='w')\n",
+        "import os\nfrom pkg.npu import g\n# replaced: w\nSIZE = g()\nos.environ['NAME'] = '1'\n",
+    )
+
+
 def test_imports_stand_behind_operated_imports_and_before_any_definition() -> None:
     check(
         "import os\nimport a\ndef g(): pass\nimport late\nX = 1\n",

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.definitions import blocks, bound_name
 from npu_overlays.syntax.scopes import Binding
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
 
 RENAME = "import it under another name"
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _EITHER = f"{RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
 
@@ -41,7 +42,7 @@ def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[li
 
 
 def import_splice(module: Module, imports: Sequence[ImportedName], *, limit: int, where: str) -> Splice:
-    """Return the insertion of `imports` behind the last import that stands before what may need them.
+    """Return the insertion of `imports` above what may need them, behind the imports there and what acts on those.
 
     Args:
         module: upstream's.
@@ -64,7 +65,7 @@ def import_splice(module: Module, imports: Sequence[ImportedName], *, limit: int
 
 def binds_the_same(binding: Binding, imported: ImportedName) -> bool:
     """Return whether a binding gives a name the object that an overlay's import gives it."""
-    if not isinstance(binding.node, (ast.Import, ast.ImportFrom)) or binding.how not in ("definition", "global"):
+    if not isinstance(binding.node, _IMPORTS) or binding.how not in ("definition", "global"):
         return False
     own = [one for one in imported_names(binding.node) if one.name == imported.name]
     return all(one == imported or (one.binds_package and imported.binds_package) for one in own)
@@ -97,7 +98,7 @@ def _is_present(module: Module, imported: ImportedName) -> bool:
     return any(
         one.statement == imported.statement or (one.binds_package and imported.statement == f"import {one.name}")
         for binding in module.scopes.bound(imported.name)
-        if binding.direct and isinstance(binding.node, (ast.Import, ast.ImportFrom))
+        if binding.direct and isinstance(binding.node, _IMPORTS)
         for one in imported_names(binding.node)
     )
 
@@ -117,9 +118,32 @@ def _place(module: Module, limit: int) -> int:
         in_head = any(_is_head(module, node) for node in statements)
         if not in_head and (end > limit or isinstance(statements[0], _DEFINITIONS)):
             break
-        if in_head or any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in statements):
+        if in_head or any(isinstance(node, _IMPORTS) or _acts(module, node) for node in statements):
             place = end
     return place or module.offset(_leading_comment_lines(module) + 1)
+
+
+def _acts(module: Module, node: ast.stmt) -> bool:
+    """Return whether a statement calls or sets something imported: what is imported below may be another for it.
+
+    ``os.environ["NAME"] = …`` and ``sys.path.insert(…)`` do so, below an ``if`` too.
+    """
+    changed: list[ast.expr] = []
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        changed = [node.value.func]
+    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)):
+        targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
+        changed = [one for one in targets if not isinstance(one, ast.Name)]
+    roots = [module.scopes.bound(_root(one)) for one in changed]
+    here = any(isinstance(binding.node, _IMPORTS) for known in roots for binding in known)
+    return here or any(_acts(module, inner) for _, block in blocks(node) for inner in block)
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name an expression begins with; empty where it begins otherwise."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_head(module: Module, node: ast.stmt) -> bool:
