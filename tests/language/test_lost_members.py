@@ -106,3 +106,64 @@ def test_a_member_of_an_enum_is_one(tmp_path: Path) -> None:
 def test_a_replaced_class_loses_members_too(tmp_path: Path) -> None:
     overlay = '@replaced(why="w")\nclass C:\n    def o(self): pass\n'
     assert _told(tmp_path, CLASS, "from .m import C\nC.n", overlay) == _refusal("pkg/other.py:2 (C.n)")
+
+
+BASES = (
+    "class Base:\n    n = 1\n    def __init__(self): self.o = 2\n"
+    "class Other: n = 3\nclass C(Base):\n    def f(self): pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "other", "missed"),
+    [
+        ('@edited(("C(Base)", "C"), why="w")', "class D(C):\n    def g(self): return self.n", "n"),
+        ('@edited(("C(Base)", "C(Other)"), why="w")', "class D(C):\n    def g(self): return self.o", "o"),
+        ('@replaced(why="w")', "def g(c: C): return c.n", "n"),
+        ('@replaced(why="w")', "def g(): return C().o", "o"),
+    ],
+)
+def test_what_a_lost_base_gave_is_lost(tmp_path: Path, overlay: str, other: str, missed: str) -> None:
+    body = " ..." if "edited" in overlay else "\n    def f(self): pass"
+    (told,) = _told(tmp_path, BASES, f"from .m import C\n{other}", f"{overlay}\nclass C:{body}\n")
+    assert f":3: `C.{missed}` is taken away from pkg/m.py, but needed in pkg/other.py:" in told
+
+
+def test_what_super_got_of_a_lost_base_is_lost(tmp_path: Path) -> None:
+    upstream = BASES.replace("def f(self): pass", "def f(self): return super().n")
+    (told,) = _told(tmp_path, upstream, "", '@edited(("C(Base)", "C"), why="w")\nclass C: ...\n')
+    assert "`C.n` is taken away from pkg/m.py, but needed in pkg/m.py:7 (super().n)" in told
+
+
+@pytest.mark.parametrize("base", ["Other", "Base2", "list"])
+def test_a_base_that_gives_the_same_may_take_the_place_of_another(tmp_path: Path, base: str) -> None:
+    upstream = BASES.replace("class Base:", "class Base2:\n    n = 0\nclass Base:")
+    other = "from .m import C\ndef g(c: C): return c.n\n" if base != "list" else "from .m import C\nC().f()\n"
+    overlay = f'@edited(("C(Base)", "C({base})"), why="w")\nclass C: ...\n'
+    assert _told(tmp_path, upstream, other, overlay) == []
+
+
+SETTING = "class C:\n    def __init__(self): self.n = 1\n    def f(self): return self.n\n"
+REPLACED = 'class C:\n    @replaced(why="w")\n    def __init__(self): {}\n'
+
+
+def test_what_a_replaced_method_no_longer_sets_is_lost(tmp_path: Path) -> None:
+    places = "pkg/m.py:4 (self.n), pkg/other.py:2 (c.n)"
+    assert _told(tmp_path, SETTING, "from .m import C\ndef g(c: C): return c.n\n", REPLACED.format("pass")) == [
+        refusal.replace(":3:", ":4:") for refusal in _refusal(places)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "other"),
+    [
+        ("self.m = self.n = 2", ""),
+        ("self.reset()\n    @added(why='w')\n    def reset(self): self.n = 3", ""),
+        ("setattr(self, 'n', 2)", ""),
+        ("self.__dict__.update(n=2)", ""),
+        ("pass", "def start(c): c.n = 2\n"),
+        ("pass", "from .m import C\nC.n = 1\n"),
+    ],
+)
+def test_what_is_set_otherwise_is_no_loss(tmp_path: Path, body: str, other: str) -> None:
+    assert _told(tmp_path, SETTING, other, REPLACED.format(body)) == []

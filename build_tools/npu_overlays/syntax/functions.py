@@ -35,6 +35,13 @@ def function_kind(node: FunctionNode) -> FunctionKind:
     return "generator" if yields else "plain function"
 
 
+def first_parameter(function: FunctionNode) -> str:
+    """Return the parameter that gets the object or the class a method is called on; empty for a static one."""
+    static = any(getattr(one, "id", "") == "staticmethod" for one in function.decorator_list)
+    known = [*function.args.posonlyargs, *function.args.args]
+    return known[0].arg if known and not static else ""
+
+
 def a_kind(kind: FunctionKind) -> str:
     """Return a kind with its article."""
     return f"an {kind}" if kind.startswith("a") else f"a {kind}"

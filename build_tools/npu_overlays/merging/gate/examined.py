@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,6 +85,15 @@ class Examined:
                 structs = structs or _STRUCTS in content
                 stars |= {path} if may_import_all(content) else set()
         return Glimpse(stars=frozenset(stars), structs=structs or any(_STRUCTS in one.after for one in self.modules))
+
+    def sets_elsewhere(self, name: str) -> bool:
+        """Return whether a shipped module gives a name to something that is not itself: perhaps to what is asked."""
+        word = re.escape(name.encode())
+        setting = re.compile(
+            rb"(?<!\bself)(?<!\bcls)\.%s\s*(?::[^=\n]+)?=(?!=)|\bsetattr\([^()]*['\"]%s['\"]" % (word, word)
+        )
+        paths = self.after.modules.values() if name else ()
+        return any(setting.search(self.tree.after(path) or b"") for path in paths)
 
     def name(self, path: str) -> str:
         """Return the dotted name of the module a repository path is; empty where it is none, or not shipped."""

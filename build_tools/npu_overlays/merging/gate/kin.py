@@ -15,6 +15,7 @@ from npu_overlays.merging.gate.lineage import Lineage, Place
 from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
+from npu_overlays.syntax.functions import first_parameter
 from npu_overlays.syntax.symbols import Module
 
 # Of other distributions' classes these hold nothing that upstream's code asks for by name.
@@ -62,6 +63,17 @@ class Kin:
                 found.setdefault(owner, set()).add(leaf)
             self._members[path] = {owner: frozenset(names) for owner, names in found.items()}
         return self._members[path].get(symbol, frozenset())
+
+    def gives(self, place: Place) -> dict[str, set[str]]:
+        """Return what a class itself gives its objects, each name with the methods that set it on them."""
+        found: dict[str, set[str]] = {name: set() for name in self.members(place)}
+        node = self.lineage.node(place)
+        for method in (one for one in (node.body if node else ()) if isinstance(one, FUNCTIONS)):
+            own = first_parameter(method)
+            for one in ast.walk(method) if own else ():
+                if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == own:
+                    found.setdefault(one.attr, set()).add(method.name)
+        return found
 
     def owner(self, place: Place, name: str) -> Place | None:
         """Return the first class of a line that has a member."""

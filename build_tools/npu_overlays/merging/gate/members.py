@@ -1,4 +1,7 @@
-"""Members: examined tree → attributes of classes that are taken away, and the places that still ask for them."""
+"""Members: examined tree → attributes of classes that are taken away, and the places that still ask for them.
+
+They are taken away with what a class's body binds, with what its methods set on its objects, and with its bases.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,29 @@ from npu_overlays.merging.gate.kin import Kin, enclosing
 from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.merging.gate.references import guarded_parts
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.syntax.functions import first_parameter
 
+_SETTING = re.compile(r"\bsetattr\(|\bvars\(|\.__dict__\b")
 _KEEP = "keep it, or change those places too"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Loss:
-    """A member that is gone from a class: its name, the class, and those whose objects have it no more."""
+    """A member that is gone from a class.
+
+    Args:
+        name: its name.
+        place: the class.
+        without: those whose objects have it no more.
+        bound: whether a class's body bound it, and no method set it.
+        inherited: whether a base had it that is gone.
+    """
 
     name: str
     place: Place
     without: frozenset[Place]
+    bound: bool
+    inherited: bool
 
 
 def report_lost_members(examined: Examined, report: Report) -> None:
@@ -41,16 +56,34 @@ def report_lost_members(examined: Examined, report: Report) -> None:
         for place in before.lineage.classes(path):
             if after.lineage.node(place) is None:
                 continue
-            for name in sorted(before.members(place) - after.members(place)):
-                loss = _loss(after, place, name)
-                if places := list(_askers(after, loss)) if loss.without else []:
-                    what = f"`{place[1]}.{name}` is taken away from {path}, but needed in {listing(places)}"
-                    report.add(_culprit(examined, place, name), what, _KEEP)
+            for loss in _losses(before, after, place):
+                if loss.bound or not (_sets_anything(after, place) or examined.sets_elsewhere(loss.name)):
+                    _report(examined, report, loss, list(_askers(after, loss)), before.gives(place).get(loss.name, ()))
 
 
-def _loss(kin: Kin, place: Place, name: str) -> _Loss:
-    own = (place, *kin.heirs(place)) if kin.has(place, name) is False else ()
-    return _Loss(name=name, place=place, without=frozenset(one for one in own if kin.has(one, name) is False))
+def _report(examined: Examined, report: Report, loss: _Loss, places: list[str], methods: Iterable[str]) -> None:
+    """Report a loss that is asked for; the methods of the class that set it are where it may have gone."""
+    path, symbol = loss.place
+    if places:
+        what = f"`{symbol}.{loss.name}` is taken away from {path}, but needed in {listing(places)}"
+        report.add(_culprit(examined, loss.place, [loss.name, *sorted(methods)]), what, _KEEP)
+
+
+def _losses(before: Kin, after: Kin, place: Place) -> Iterator[_Loss]:
+    """Yield what a class gave its objects, itself or by a base it has no more, and that they lack now."""
+    bases = set(before.lineage.bases(place)) - set(after.lineage.bases(place))
+    inherited = {name for base in bases for one in before.line(base) for name in before.gives(one)}
+    own = set(before.gives(place)) - set(after.gives(place))
+    for name in sorted(one for one in own | inherited if after.has(place, one) is False):
+        lacking = frozenset(one for one in (place, *after.heirs(place)) if after.has(one, name) is False)
+        bound = before.owner(place, name) is not None
+        yield _Loss(name=name, place=place, without=lacking, bound=bound, inherited=name in inherited)
+
+
+def _sets_anything(kin: Kin, place: Place) -> bool:
+    """Return whether some method of a class may set attributes that its text does not name."""
+    nodes = (kin.lineage.node(one) for one in kin.line(place))
+    return any(_SETTING.search(ast.unparse(node)) for node in nodes if node)
 
 
 def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
@@ -116,7 +149,8 @@ def _is_local(name: str, outer: Iterable[ast.stmt]) -> bool:
 def _is_above(kin: Kin, owner: Place, loss: _Loss) -> bool:
     """Return whether behind a class, where ``super()`` looks, the member was and nothing has it now."""
     behind = kin.line(owner)[1:]
-    gone = loss.place in behind and not any(loss.name in kin.members(one) for one in behind)
+    had = loss.place in behind or (loss.inherited and owner == loss.place)
+    gone = had and not any(loss.name in kin.members(one) for one in behind)
     return gone and all(kin.foreign(one, loss.name) is False for one in kin.line(owner))
 
 
@@ -134,14 +168,9 @@ def _is_self(asked: ast.Name, outer: Iterable[ast.stmt]) -> bool:
     functions = [one for one in outer if isinstance(one, FUNCTIONS)]
     return (
         bool(functions)
-        and asked.id in _first(functions[0])
+        and asked.id == first_parameter(functions[0])
         and not any(asked.id in _parameters(one) for one in functions[1:])
     )
-
-
-def _first(function: FunctionNode) -> list[str]:
-    static = any(getattr(one, "id", "") == "staticmethod" for one in function.decorator_list)
-    return [] if static else _parameters(function)[:1]
 
 
 def _parameters(function: FunctionNode) -> list[str]:
@@ -180,9 +209,9 @@ def _annotation(node: ast.expr | None) -> ast.expr | None:
     return node.slice if optional and isinstance(node, ast.Subscript) else node
 
 
-def _culprit(examined: Examined, place: Place, name: str) -> Culprit:
-    wanted = (f"{place[1]}.{name}", place[1])
+def _culprit(examined: Examined, place: Place, names: Iterable[str]) -> Culprit:
+    wanted = [*(f"{place[1]}.{name}" for name in names), place[1]]
     for operation in examined.content.operations:
         if operation.path == place[0] and operation.symbol in wanted:
             return Culprit(file=operation.file, lines=(operation.line,))
-    return examined.blame.taker(place[0], name)
+    return examined.blame.taker(place[0], wanted[0].rpartition(".")[2])

@@ -27,20 +27,10 @@ def report_missing(examined: Examined, report: Report) -> None:
             offset = examined.sources.offset(module.after, reference.node)
             if not examined.blame.wrote(module.path, offset) or reference.holds(examined.after) is not False:
                 continue
-            if not _set_elsewhere(examined, reference.name):
+            if not examined.sets_elsewhere(reference.name):
                 line = getattr(reference.node, "lineno", 1)
                 culprit = examined.blame.author(module.path, offset, line, _mentioned(reference))
                 report.add(culprit, *_complaint(examined, reference))
-
-
-def _set_elsewhere(examined: Examined, name: str) -> bool:
-    """Return whether a shipped module gives a name to something that is not itself: perhaps to the module asked."""
-    word = re.escape(name.encode())
-    setting = re.compile(
-        rb"(?<!\bself)(?<!\bcls)\.%s\s*(?::[^=\n]+)?=(?!=)|\bsetattr\([^()]*['\"]%s['\"]" % (word, word)
-    )
-    paths = examined.after.modules.values() if name else ()
-    return any(setting.search(examined.tree.after(path) or b"") for path in paths)
 
 
 def _needs(examined: Examined, path: str, content: bytes) -> Iterator[Reference]:
