@@ -379,6 +379,56 @@ def test_what_an_edit_binds_is_not_what_upstream_reads(before: str, edit: str) -
     )
 
 
+def test_what_an_edit_binds_in_the_module_is_not_what_upstream_reads() -> None:
+    refused(
+        "LIMIT = 3\ndef f(x): return max(x, LIMIT)\n",
+        "LIMIT = edited(('3', '(max := min)(3, 4)'), why='w')\n",
+        "2: `max` is bound by the edit, and upstream's own text of `LIMIT` reads another's; "
+        "give what is bound another name",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "overlay", "where"),
+    [
+        ("def open(x): return 1\n\ndef f(x): return open(x)", "deleted('open', why='w')", "2"),
+        ("from x import open\n\ndef f(x): return open(x)", "deleted('open', why='w')", "2"),
+        (
+            "open = 5\nclass A:\n    open = 1\n    last = open",
+            "@edited(('open = 1', 'first = 1'), why='w')\nclass A: ...",
+            "3",
+        ),
+        (
+            "open = 5\ndef f(x): open = x; y = 2; return y, open",
+            "@edited(('open = x', 'x'), why='w')\ndef f(): ...",
+            "3",
+        ),
+        ("class A:\n    open = 1\n    other = open", "class A:\n    deleted('open', why='w')", "3"),
+    ],
+)
+def test_what_is_taken_away_uncovers_nothing_of_its_name(before: str, overlay: str, where: str) -> None:
+    line = before.count("\n") + 1
+    refused(
+        f"{before}\n",
+        f"{overlay}\n",
+        f"{where}: `open` is taken away, and upstream's own text would get another one by that name (line {line}); "
+        "keep it, or change that text too",
+    )
+
+
+def test_what_is_taken_away_may_have_been_bound_behind_what_reads_it() -> None:
+    module = run(
+        "size = 5\nclass A:\n    other = size\n    size = 1\ndef f(x):\n    n = x\n    return n\n",
+        """
+        class A:
+            deleted("size", why="w")
+        @edited(("n = x", "m = x"), ("return n", "return m"), why="w")
+        def f(): ...
+        """,
+    )
+    assert (module.A.other, module.f(2)) == (5, 2)
+
+
 def test_an_edit_may_bind_anew_what_upstream_binds_there() -> None:
     module = run(
         "def f(x):\n    y = x\n    return y + 1\n",

@@ -13,7 +13,7 @@ from npu_overlays.merging.actions import additions, deletions, replacements, wra
 from npu_overlays.merging.edits import substitutions
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Merged
-from npu_overlays.merging.remaining import seen_by_upstream
+from npu_overlays.merging.remaining import read_otherwise, seen_by_upstream
 from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
@@ -99,7 +99,9 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[Change]) -
         raise MergeError(Problem(where=changes[0].operation.where, what=what, fix=fix))
     if merged.is_python and (late := merged.late_imports()):
         merged = _with_imports(module, [*imports, *late], changes)
-    if merged.is_python and (problems := list(merged.problems())):
+    problems = list(merged.problems()) if merged.is_python else []
+    problems += read_otherwise(module, merged.module, merged.authorship, changes) if merged.is_python else ()
+    if problems:
         raise MergeError(dict.fromkeys(problems))
     return merged
 

@@ -36,9 +36,7 @@ class Merged:
         self._operations = [change.operation for change in changes]
         owners = {id(one): change.operation for change in changes for one in change.splices}
         splices = [*inserted, *(one for change in changes for one in change.splices)]
-        laid = list(placed(splices, newline=module.newline))
-        spans = [(start, end, owners.get(id(one))) for start, end, one in laid]
-        self._moved = [(start, end - one.end) for start, end, one in laid]
+        spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
         self._spans = [span for span in spans if span[0] < span[1]]
         self._starts = [start for start, _, _ in self._spans]
         self._upstream = module
@@ -50,17 +48,18 @@ class Merged:
     def is_python(self) -> bool:
         """Whether the merged text parses; where it does not, nothing can be asked of it, and the gate says why."""
         try:
-            return bool(self._module)
+            return bool(self.module)
         except MergeError:
             return False
 
     @cached_property
-    def _module(self) -> Module:
+    def module(self) -> Module:
+        """The merged text, parsed; raises `MergeError` where it does not parse."""
         return Module(self._path, self.content)
 
     @cached_property
     def _order(self) -> ImportOrder:
-        return ImportOrder(self._module)
+        return ImportOrder(self.module)
 
     def late_imports(self) -> list[ImportedName]:
         """Return the imports upstream has too far down for the definitions that need them."""
@@ -76,11 +75,10 @@ class Merged:
         users = {imported: operation for operation in reversed(self._operations) for imported in operation.imports}
         brought = {**added, **{imported.name: users[imported] for imported in self.imports}}
         brought = {name: operation for name, operation in brought.items() if hasattr(builtins, name)}
-        reads = [(scope, load) for scope in self._module.scopes.all for load in scope.loads]
+        reads = ((scope, load) for scope in self.module.scopes.all for load in scope.loads)
         for scope, load in reads:
             operation = self._operation(load)
             if operation is None:
-                yield from self._taken(scope, load)
                 continue
             own = load.name in {*added, *(one.name for one in operation.imports)}
             yield from (self._captured if own else self._mangled)(scope, load, operation)
@@ -100,7 +98,7 @@ class Merged:
 
     def _operation(self, load: Load) -> Operation | None:
         """Return the operation in whose text a read stands."""
-        return self._owner(self._module.span(load.at)[0])
+        return self._owner(self.module.span(load.at)[0])
 
     def _owner(self, offset: int) -> Operation | None:
         number = bisect_right(self._starts, offset) - 1
@@ -117,44 +115,15 @@ class Merged:
         for binding in owner.bindings.get(load.name, []):
             # In a class body a name is the module's until the class has bound it.
             earlier = owner.kind != "class" or binding.line < load.at.lineno
-            if earlier and self._owner(self._module.span(binding.node)[0]) is not operation:
+            if earlier and self._owner(self.module.span(binding.node)[0]) is not operation:
                 what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
                 yield problem(operation, what, "give what is meant another name")
                 return
 
-    def _taken(self, scope: Scope, load: Load) -> Iterator[Problem]:
-        """Yield a problem where a read of upstream's gets what an edit binds, instead of what it had from outside."""
-        edit = self._bound_by_edits.get((id(scope.owner(load.name)), load.name))
-        if edit and self._had_another(scope, load):
-            what = f"`{load.name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
-            yield Problem(where=edit.where, what=what, fix="give what is bound another name")
-
-    @cached_property
-    def _bound_by_edits(self) -> dict[tuple[int, str], Operation]:
-        """By scope and name, the edits that alone bind a name in a function or class."""
-        if not any(operation.action == "edited" for operation in self._operations):
-            return {}
-        found = {}
-        for scope in (one for one in self._module.scopes.all if one.parent):
-            for name, bindings in scope.bindings.items():
-                makers = [self._owner(self._module.span(binding.node)[0]) for binding in bindings]
-                edits = [one for one in makers if one and one.action == "edited"]
-                if edits and len(edits) == len(makers):
-                    found[id(scope), name] = edits[0]
-        return found
-
-    def _had_another(self, scope: Scope, load: Load) -> bool:
-        """Return whether a read of upstream's got what another scope binds."""
-        offset = self._module.span(load.at)[0]
-        offset -= next((by for start, by in reversed(self._moved) if start <= offset), 0)
-        before = [(one, read) for one in self._upstream.scopes.all for read in one.loads if read.name == load.name]
-        there = [one for one, read in before if self._upstream.span(read.at)[0] == offset]
-        return any(_reach(one, load.name) != _reach(scope, load.name) for one in there)
-
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
-        if outer and self._module.scopes.bound(load.name) and not self._was_mangled(load.name, operation.symbol):
+        if outer and self.module.scopes.bound(load.name) and not self._was_mangled(load.name, operation.symbol):
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
@@ -168,7 +137,7 @@ class Merged:
     def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where what runs on import reads a name of the module's before it has one."""
         outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
-        known = self._module.scopes.bound(load.name) if outer else []
+        known = self.module.scopes.bound(load.name) if outer else []
         if known and not load.annotation and self._order.is_early(load, known[0], wary=False):
             what = f"`{load.name}` is read while the module is imported, before it is bound"
             yield Problem(where=operation.where, what=what, fix="write it in front of an operation further down")
@@ -182,27 +151,19 @@ class Merged:
 
     def _rebound(self, operation: Operation, imported: ImportedName) -> Iterator[Problem]:
         """Yield a problem where something else binds an import's name after it, or may do so."""
-        scopes = self._module.scopes
+        scopes = self.module.scopes
         known = scopes.bound(imported.name)
         other = [binding for binding in known if not binds_the_same(binding, imported)]
         first = min((binding.line for binding in known if binding.direct), default=0)
         stars = [star for star in scopes.stars if star.line > first and not star.typing_only]
         if other or stars:
-            what = "an operation" if other else f"`{self._module.text(stars[0].node)}`"
+            what = "an operation" if other else f"`{self.module.text(stars[0].node)}`"
             what = f"`{imported.statement}` may be rebound by {what}"
             yield problem(operation, what, RENAME)
 
     def _is_late(self, name: str, *, wary: bool) -> bool:
         """Return whether the overlay's code may read a name before the module has bound it."""
-        known = self._module.scopes.bound(name)
+        known = self.module.scopes.bound(name)
         binding = next((one for one in known if one.direct), known[0])
-        loads = [one for one in self._module.scopes.global_loads.get(name, []) if self._operation(one)]
+        loads = [one for one in self.module.scopes.global_loads.get(name, []) if self._operation(one)]
         return any(self._order.is_early(load, binding, wary=wary) for load in loads)
-
-
-def _reach(scope: Scope, name: str) -> int:
-    """Return how many scopes further out that is which binds what a read here gets."""
-    owner, outer = scope.owner(name), 0
-    while scope is not owner and scope.parent:
-        scope, outer = scope.parent, outer + 1
-    return outer

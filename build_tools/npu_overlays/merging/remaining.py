@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from npu_overlays.errors import Problem
+from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.imports import RENAME
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.syntax.scopes import Load, Scope
 from npu_overlays.syntax.symbols import Module
 
 _RENAME_ADDED = "add it under another name"
@@ -38,6 +42,83 @@ def seen_by_upstream(
             yield problem(operation, what, _RENAME_ADDED)
 
 
+def read_otherwise(
+    before: Module, after: Module, authorship: Authorship, changes: Sequence[Change]
+) -> Iterator[Problem]:
+    """Yield a problem for every name that upstream's remaining text gets from elsewhere in the merged module.
+
+    An edit binds it nearer, or an operation takes away what bound it, and another one of the name stands behind that.
+    """
+    edits = {one.operation.where: one.operation for one in changes if one.operation.action == "edited"}
+    bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
+    concerned = {*taken, *(name for (_, name), makers in bound.items() if makers & edits.keys())}
+    was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, concerned)}
+    hidden: dict[str, Operation] = {}
+    uncovered: dict[str, set[int]] = {}
+    for scope, load in _loads(after, concerned):
+        origin = authorship.origin(after.span(load.at)[0])
+        now = _reach(scope, load)
+        if origin is None or was.get((origin, load.name), now) == now:
+            continue
+        makers = bound.get((scope.owner(load.name), load.name), set())
+        if makers and makers <= edits.keys():
+            hidden[load.name] = edits[min(makers)]
+        elif load.name in taken and (now.bound or hasattr(builtins, load.name)):
+            uncovered.setdefault(load.name, set()).add(before.content[:origin].count(b"\n") + 1)
+    for name, edit in hidden.items():
+        what = f"`{name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
+        yield Problem(where=edit.where, what=what, fix="give what is bound another name")
+    for name, lines in uncovered.items():
+        what = f"`{name}` is taken away, and upstream's own text would get another one by that name ({_listed(lines)})"
+        yield Problem(where=taken[name].where, what=what, fix="keep it, or change that text too")
+
+
+class _Reach(NamedTuple):
+    """Where a read gets its name: how many scopes further out, and whether something binds it there."""
+
+    outer: int
+    bound: bool
+
+
+def _reach(scope: Scope, load: Load) -> _Reach:
+    owner, outer = scope.owner(load.name), 0
+    if scope is owner and scope.kind == "class" and scope.parent:
+        # In a class body a name is the module's until the class has bound it.
+        late = all(one.line >= load.at.lineno for one in scope.bindings.get(load.name, []))
+        owner = scope.parent.owner(load.name) if late else owner
+    while scope is not owner and scope.parent:
+        scope, outer = scope.parent, outer + 1
+    return _Reach(outer, load.name in owner.bindings)
+
+
+def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
+    return ((scope, load) for scope in module.scopes.all for load in scope.loads if load.name in names)
+
+
+def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
+    """Return by scope and name who wrote what binds it; nobody's name for upstream."""
+    return {
+        (scope, name): {authorship.at(module.span(one.node)[0]).where for one in bindings}
+        for scope in module.scopes.all
+        for name, bindings in scope.bindings.items()
+    }
+
+
+def _taken(module: Module, changes: Sequence[Change]) -> dict[str, Operation]:
+    """Return the names of which an operation takes a binding of upstream's out."""
+    gone = sorted((one.start, one.end, number) for number, change in enumerate(changes) for one in change.splices)
+    gone = [one for one in gone if one[0] < one[1]]
+    spans = [(start, end) for start, end, _ in gone]
+    found: dict[str, Operation] = {}
+    for scope in module.scopes.all:
+        for name, bindings in scope.bindings.items():
+            for offset in (module.span(one.node)[0] for one in bindings):
+                if _within(offset, spans):
+                    number = bisect_right(spans, (offset, float("inf"))) - 1
+                    found.setdefault(name, changes[gone[number][2]].operation)
+    return found
+
+
 def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
     """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
     parent, _, leaf = symbol.rpartition(".")
@@ -49,6 +130,10 @@ def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> 
         for one in (loads if parent else module.scopes.global_loads.get(leaf, []))
         if not _within(module.span(one.at)[0], gone)
     }
+    return _listed(lines)
+
+
+def _listed(lines: Collection[int]) -> str:
     listed = ", ".join(map(str, sorted(lines)[:_LISTED])) + (", …" if len(lines) > _LISTED else "")
     return f"line{'s' if len(lines) > 1 else ''} {listed}" if lines else ""
 
