@@ -287,3 +287,57 @@ def test_what_a_source_lacks_is_kept_from_the_lock_before() -> None:
         replace(here, by=("wrapped a.py:f a", "wrapped gone.py:g a")),
         before[1],
     )
+
+
+MAKES = "from pkg.b import D\n@replaced(why='w')\ndef f(x): return D(1, 2)\n"
+PLAIN = "class D:\n    def __init__(self, a, b): ...\n"
+DATA = "from dataclasses import dataclass, field, KW_ONLY\n@dataclass\nclass D:\n    a: int\n    b: int\n"
+TUPLE = "from typing import NamedTuple\nclass D(NamedTuple):\n    a: int\n    b: int\n"
+HEIR = "from pkg.c import Base\nclass D(Base): ...\n"
+
+
+def _told_of(tmp_path: Path, before: str, after: str, overlay: str = MAKES, name: str = "b") -> list[str]:
+    """Return what is told where one of upstream's modules becomes another, which one definition reads."""
+    upstream = {"pkg/__init__.py": "", "pkg/m.py": "def f(x): return x\n"}
+    upstream["pkg/c.py"] = PLAIN.replace("D", "Base")
+    upstream["pkg/b.py"] = HEIR if name == "c" else ""
+    sides: list[dict[str, str | bytes]] = [{**upstream, f"pkg/{name}.py": one} for one in (before, after)]
+    found = told(tmp_path, *sides, {"tree/pkg/m.py": overlay})
+    return [one.partition("upstream changed ")[2] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (PLAIN, PLAIN.replace("a, b", "b, a"), "`(self, a, b)` → `(self, b, a)`"),
+        (PLAIN, PLAIN.replace("a, b", "a, b, c"), "`(self, a, b)` → `(self, a, b, c)`"),
+        (PLAIN, PLAIN.replace("a, b", "a, b=1"), "`(self, a, b)` → `(self, a, b=1)`"),
+        (PLAIN, "class D: ...\n", "`(self, a, b)` → `()`"),
+        (PLAIN, f"{PLAIN}    def __new__(cls, *a): ...\n", "`(self, a, b)` → `(cls, *a) (self, a, b)`"),
+        (DATA, DATA.replace("    a: int\n", "") + "    a: int\n", "`(a, b)` → `(b, a)`"),
+        (DATA, f"{DATA}    c: int = 1\n", "`(a, b)` → `(a, b, c=1)`"),
+        (DATA, DATA.replace("a: int", "a: int\n    _: KW_ONLY"), "`(a, b)` → `(a, *, b)`"),
+        (DATA, f"{DATA}    a: int = field(init=False)\n", "`(a, b)` → `(b)`"),
+        (TUPLE, TUPLE.replace("    a: int\n", "") + "    a: int\n", "`(a, b)` → `(b, a)`"),
+    ],
+)
+def test_of_a_class_what_it_is_called_with_is_told(tmp_path: Path, before: str, after: str, shown: str) -> None:
+    assert _told_of(tmp_path, before, after) == [f"`pkg/b.py:D`: its constructor ({shown})"]
+
+
+def test_of_a_class_what_a_base_in_another_module_is_called_with_is_told(tmp_path: Path) -> None:
+    base = PLAIN.replace("D", "Base")
+    found = _told_of(tmp_path, base, base.replace("a, b", "b, a"), name="c")
+    assert found == ["`pkg/b.py:D`: its constructor (`(self, a, b)` → `(self, b, a)`)"]
+
+
+def test_of_an_object_what_it_is_called_with_is_told(tmp_path: Path) -> None:
+    before = "class H:\n    def __call__(self, a, b): ...\nh = H()\n"
+    overlay = "from pkg.b import h\n@replaced(why='w')\ndef f(x): return h(1, 2)\n"
+    found = _told_of(tmp_path, before, before.replace("a, b", "b, a"), overlay)
+    assert found == ["`pkg/b.py:H.__call__`: its signature (`(self, a, b)` → `(self, b, a)`)"]
+
+
+def test_of_a_class_what_is_written_otherwise_and_called_alike_is_not_told(tmp_path: Path) -> None:
+    other = "class D:\n    'Doc.'\n    def __init__(self, a: int, b: int): self.a = a\n    def more(self): ...\n"
+    assert _told_of(tmp_path, PLAIN, other) == []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.merging.gate.lineage import Place
+from npu_overlays.merging.gate.records import Records
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
@@ -73,20 +74,8 @@ def _fields(kin: Kin, line: Sequence[Place]) -> frozenset[str] | None:
     """Return the keywords of a dataclass, given it and its bases in the order in which Python asks them."""
     if not all(_has_known_bases(kin, one) for one in line):
         return None
-    found: dict[str, bool] = {}
-    for place in reversed(line):
-        node = kin.lineage.node(place)
-        if node and _dataclass(kin, place) is not None:
-            found |= dict(_stated(node))
-    return frozenset(name for name, is_asked in found.items() if is_asked)
-
-
-def _stated(node: ast.ClassDef) -> Iterator[tuple[str, bool]]:
-    """Yield the fields that a dataclass states, and whether it is called with them."""
-    for one in ast.walk(node):
-        stated = one if isinstance(one, ast.AnnAssign) and "ClassVar" not in ast.unparse(one.annotation) else None
-        if stated and isinstance(stated.target, ast.Name):
-            yield stated.target.id, stated.value is None or not _says(stated.value, "init", value=False)
+    taken = Records(kin.lineage, lambda: False).taken(line[0])
+    return None if taken is None else frozenset(one.name for one in taken)
 
 
 def _says(call: ast.expr, keyword: str, *, value: bool) -> bool:

@@ -67,6 +67,7 @@ def first_parameter(node: ast.AST) -> str:
 
 
 def attributes(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names of the attributes that are read of anything."""
-    every = (one for node in nodes for one in ast.walk(node))
-    return {one.attr for one in every if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)}
+    """Return the names of the attributes that are read of anything; of what is called, ``__call__``."""
+    every = [one for node in nodes for one in ast.walk(node)]
+    found = {one.attr for one in every if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)}
+    return found | {"__call__" for one in every if isinstance(one, ast.Call)}

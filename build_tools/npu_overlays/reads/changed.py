@@ -14,9 +14,9 @@ from npu_overlays.reads.described import described
 from npu_overlays.reads.read import Read
 from npu_overlays.reads.upstream import Upstream
 
-_TEXTS = ("kind", "signature", "decorators", "returns", "value")
+_TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
 _DIGEST = re.compile("<[0-9a-f]{8}>")
-_CALLED = {"returns": "result"}
+_CALLED = {"returns": "result", "called": "constructor"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) 
             [place for entry in read.by if (place := _place(entry, codes))] if read.path not in upstream.absent else []
         )
         there = upstream.find(read.path, read.symbol) if places else None
-        now = described(there, whole=bool(read.body)) if there else None
+        now = described(there, upstream, whole=bool(read.body)) if there else None
         found += [*_changed(read, now, places)]
     return tuple(found)
 
@@ -98,7 +98,8 @@ def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator
         return
     for part in ("returns",) if of_itself else _TEXTS:
         old, new = getattr(before, part), getattr(now, part)
-        if old != new and not (before.entries and now.entries and part == "value"):
+        unknown = part == "called" and not (old and new)  # of what was no class, or locked before this was recorded
+        if old != new and not unknown and not (before.entries and now.entries and part == "value"):
             called = "bases" if part == "signature" and now.kind == "class" else _CALLED.get(part, part)
             yield f"its {called}{_exchanged(old, new)}"
     if not of_itself and before.entries and now.entries:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.merging.upstream.parts import parts
+from npu_overlays.reads.constructors import constructor
 from npu_overlays.reads.read import Read
-from npu_overlays.reads.upstream import Found
+from npu_overlays.reads.upstream import Found, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint_of_all
 from npu_overlays.syntax.functions import own_nodes
@@ -17,20 +18,21 @@ _MANY = 64
 _PARTS = ("kind", "signature", "decorators")
 
 
-def described(found: Found, *, whole: bool = False) -> Read:
+def described(found: Found, upstream: Upstream, *, whole: bool = False) -> Read:
     """Return what is known of a symbol, by which two versions of it are compared.
 
     Args:
         found: the symbol.
+        upstream: where it was found.
         whole: whether all of it counts, function bodies included, and not only what a reader of its name meets.
     """
     try:
-        return _described(found, whole=whole)
+        return _described(found, upstream, whole=whole)
     except RecursionError:  # nested deeper than Python's stack: that it is, is all that is said
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
 
 
-def _described(found: Found, *, whole: bool) -> Read:
+def _described(found: Found, upstream: Upstream, *, whole: bool) -> Read:
     entries = _entries(found)
     values = [] if entries else list(dict.fromkeys(brief(one.node) for one in found.values))
     shown = _parts(found)
@@ -39,6 +41,7 @@ def _described(found: Found, *, whole: bool) -> Read:
         symbol=found.symbol,
         kind=shown.get("kind", "attribute"),
         signature=shown.get("signature", ""),
+        called=constructor(upstream.kin, (found.home, found.symbol)) if found.classes else "",
         decorators=shown.get("decorators", ""),
         returns=" or ".join(dict.fromkeys(shape for node in found.nodes for shape in _shapes(node))),
         value=" or ".join(values),

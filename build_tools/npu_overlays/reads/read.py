@@ -15,6 +15,7 @@ class Read:
         symbol: qualified name; ``Class.name`` also for what a method gives to ``self``, or a base has.
         kind: plain function, generator, …, class or attribute.
         signature: of a function its parameters, of a class its bases.
+        called: of a class, what it is called with; ``()`` where its tree does not say.
         decorators: in order.
         returns: in which shapes a function returns.
         value: of an attribute, as text or digest; what may give it a value, where that is several.
@@ -28,6 +29,7 @@ class Read:
     symbol: str
     kind: str = ""
     signature: str = ""
+    called: str = ""
     decorators: str = ""
     returns: str = ""
     value: str = ""

@@ -50,10 +50,10 @@ def _of(code: Code, codes: Codes, upstream: Upstream) -> Iterator[Reading]:
     follow = Following(upstream=upstream, asked=piece.asked)
     for root in piece.roots():
         for found in follow.reached(root):
-            yield Reading(read=described(found), reader=code.reader, written=root.written, where=root.where)
+            yield Reading(read=described(found, upstream), reader=code.reader, written=root.written, where=root.where)
     operation = code.operation
     for name in operation.depends if operation else ():
         path, _, symbol = name.partition(":")
         if operation and (there := upstream.find(path, symbol)):
-            read = described(there, whole=True)
+            read = described(there, upstream, whole=True)
             yield Reading(read=read, reader=code.reader, written="depends", where=operation.where)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from npu_overlays.errors import MergeError
+from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.merging.gate.shipped import Shipped, Sources, absolute, module_name
 from npu_overlays.pin import Pin
 from npu_overlays.reads.chains import chains, first_parameter, local_names
@@ -68,6 +70,11 @@ class Upstream:
         self._modules: dict[str, Module | None] = {}
         self._set: dict[tuple[str, str], dict[str, list[Value]]] = {}
         self._open: set[tuple[str, str]] = set()
+
+    @cached_property
+    def kin(self) -> Kin:
+        """Its classes."""
+        return Kin(self.shipped)
 
     def module(self, path: str) -> Module | None:
         """Return a module; None where there is none, or this Python cannot parse it."""

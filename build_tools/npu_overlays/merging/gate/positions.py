@@ -40,7 +40,7 @@ def report_positions(examined: Examined, report: Report) -> None:
 
 def _gained(before: Records, after: Records, place: Place) -> list[str]:
     """Return the fields of a class of upstream's that are not where upstream has them, new ones first."""
-    old, new = ([one.name for one in records.fields(place) if one.positional] for records in (before, after))
+    old, new = ([one.name for one in records.fields(place) if one.kind == "|"] for records in (before, after))
     if before.lineage.node(place) is None or old == new:
         return []
     moved = [name for name in new if name in old and new.index(name) != old.index(name)]

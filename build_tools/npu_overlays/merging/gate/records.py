@@ -18,10 +18,17 @@ _FIELDS = frozenset({"field", "ib", "attrib", "Field"})
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One field a class has itself: its name, and whether ``__init__`` takes it by position."""
+    """One field a class has itself.
+
+    Args:
+        name: its name.
+        kind: how ``__init__`` takes it: ``|`` by position too, ``kw`` by name alone; empty where it does not.
+        value: what it is given in the class, if anything.
+    """
 
     name: str
-    positional: bool
+    kind: str
+    value: ast.expr | None = None
 
 
 class Records:
@@ -39,18 +46,24 @@ class Records:
 
     def positions(self, place: Place) -> list[str] | None:
         """Return the fields that a class's own generated ``__init__`` takes by position; None where it has none."""
+        taken = self.taken(place)
+        return None if taken is None else [one.name for one in taken if one.kind == "|"]
+
+    def taken(self, place: Place) -> list[Field] | None:
+        """Return the fields that a class's own generated ``__init__`` takes, in order; None where it has none."""
         node = self.lineage.node(place)
         if not node or not self._maker(place) or _option(node, "init") is False:
             return None
         if any(getattr(one, "name", "") == "__init__" for one in node.body):
             return None
-        return [name for name, positional in self._inherited(place, frozenset()).items() if positional]
+        taken = [one for one in self._inherited(place, frozenset()).values() if one.kind]
+        return sorted(taken, key=lambda one: one.kind == "kw")
 
-    def _inherited(self, place: Place, seen: frozenset[Place]) -> dict[str, bool]:
-        found: dict[str, bool] = {}
+    def _inherited(self, place: Place, seen: frozenset[Place]) -> dict[str, Field]:
+        found: dict[str, Field] = {}
         for base in reversed(list(self.lineage.bases(place))) if place not in seen else ():
             found |= self._inherited(base, seen | {place})
-        return found | {one.name: one.positional for one in self.fields(place)}
+        return found | {one.name: one for one in self.fields(place)}
 
     def fields(self, place: Place) -> list[Field]:
         """Return the fields that a class adds to those of its bases; none where it is not made into a record."""
@@ -58,8 +71,12 @@ class Records:
         if not node or not maker:
             return []
         if maker == "NamedTuple":
-            targets = [one.target for one in node.body if isinstance(one, ast.AnnAssign)]
-            return [Field(name=one.id, positional=True) for one in targets if isinstance(one, ast.Name)]
+            stated = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+            return [
+                Field(name=one.target.id, kind="|", value=one.value)
+                for one in stated
+                if isinstance(one.target, ast.Name)
+            ]
         return list(_fields(node, maker))
 
     def is_named_tuple(self, place: Place) -> bool:
@@ -101,13 +118,9 @@ def _fields(node: ast.ClassDef, maker: str) -> Iterator[Field]:
         told = {one.arg: getattr(one.value, "value", None) for one in made.keywords} if made else {}
         if annotation.rpartition(".")[2] == "KW_ONLY":
             named = True
-        elif (
-            target
-            and "ClassVar" not in annotation
-            and (annotation or (made and maker == "attrs"))
-            and told.get("init") is not False
-        ):
-            yield Field(name=target, positional=not told.get("kw_only", named))
+        elif target and "ClassVar" not in annotation and (annotation or (made and maker == "attrs")):
+            kind = "" if told.get("init") is False else "kw" if told.get("kw_only", named) else "|"
+            yield Field(name=target, kind=kind, value=value)
 
 
 def _target(statement: ast.stmt) -> tuple[str, ast.expr | None]:
