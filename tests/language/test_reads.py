@@ -296,14 +296,26 @@ TUPLE = "from typing import NamedTuple\nclass D(NamedTuple):\n    a: int\n    b:
 HEIR = "from pkg.c import Base\nclass D(Base): ...\n"
 
 
+def _changes(
+    tmp_path: Path,
+    name: str,
+    before: str,
+    after: str,
+    files: Mapping[str, str | bytes],
+    beside: Mapping[str, str] = {"pkg/__init__.py": ""},
+) -> list[str]:
+    """Return what is told to have changed where one of upstream's modules becomes another."""
+    path = f"pkg/{name}.py"
+    found = told(tmp_path, {**beside, path: before}, {**beside, path: after}, files)
+    return [one.partition("upstream changed ")[2] for one in found]
+
+
 def _told_of(tmp_path: Path, before: str, after: str, overlay: str = MAKES, name: str = "b") -> list[str]:
     """Return what is told where one of upstream's modules becomes another, which one definition reads."""
     upstream = {"pkg/__init__.py": "", "pkg/m.py": "def f(x): return x\n"}
     upstream["pkg/c.py"] = PLAIN.replace("D", "Base")
     upstream["pkg/b.py"] = HEIR if name == "c" else ""
-    sides: list[dict[str, str | bytes]] = [{**upstream, f"pkg/{name}.py": one} for one in (before, after)]
-    found = told(tmp_path, *sides, {"tree/pkg/m.py": overlay})
-    return [one.partition("upstream changed ")[2] for one in found]
+    return _changes(tmp_path, name, before, after, {"tree/pkg/m.py": overlay}, upstream)
 
 
 @pytest.mark.parametrize(
@@ -341,3 +353,59 @@ def test_of_an_object_what_it_is_called_with_is_told(tmp_path: Path) -> None:
 def test_of_a_class_what_is_written_otherwise_and_called_alike_is_not_told(tmp_path: Path) -> None:
     other = "class D:\n    'Doc.'\n    def __init__(self, a: int, b: int): self.a = a\n    def more(self): ...\n"
     assert _told_of(tmp_path, PLAIN, other) == []
+
+
+SETS = "class A:\n    def __init__(self, c): {}\n    def f(self, x): return self.e\n"
+ASKS = "class A:\n    @replaced(why='w')\n    def f(self, x): return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("setattr(self, 'e', c.a)", "setattr(self, 'e', c.b)", "its value (`c.a` → `c.b`)"),
+        ("self.register_buffer('e', c.a)", "self.register_buffer('e', c.b, False)", "its value (`c.a` → `c.b`)"),
+        ("self.register_buffer('e', tensor=c.a)", "self.register_buffer('d', tensor=c.a)", "it is gone"),
+        ("object.__setattr__(self, 'e', c.a)", "object.__setattr__(c, 'e', c.a)", "it is gone"),
+        ("[0 for self.e in c.a]", "pass", "it is gone"),
+        ("\n        for self.e in c.a: pass", "\n        for self.e in c.b: pass", "its value (`c.a` → `c.b`)"),
+        ("\n        with c.a as self.e: pass", "\n        with c.a as e: pass", "it is gone"),
+    ],
+)
+@pytest.mark.parametrize("asks", ["self.e", "getattr(self, 'e', None)"])
+def test_what_gives_an_object_an_attribute_by_other_means_is_known(
+    tmp_path: Path, before: str, after: str, shown: str, asks: str
+) -> None:
+    sides = (SETS.format(before), SETS.format(after))
+    assert _changes(tmp_path, "m", *sides, {"tree/pkg/m.py": ASKS.format(asks)}) == [f"`pkg/m.py:A.e`: {shown}"]
+
+
+BASES = "class Root:\n    def g(self, x): ...\nclass Base(Root): ...\nclass A(Base):\n    def f(self, x): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("def g(self, x)", "def g(self, x, y)", "its signature (`(self, x)` → `(self, x, y)`)"),
+        ("def g(self, x)", "def h(self, x)", "it is gone"),
+        ("Base(Root): ...", "Base(Root):\n    async def g(self, x): ...", "its kind (`plain function` → `coroutine`)"),
+        ("def f(self", "def g(self, y): ...\n    def f(self", ""),
+    ],
+)
+def test_what_a_method_asks_of_its_bases_is_read(tmp_path: Path, old: str, new: str, shown: str) -> None:
+    files = {"tree/pkg/m.py": ASKS.format("super().g(x)")}
+    found = _changes(tmp_path, "m", BASES, BASES.replace(old, new), files)
+    assert found == ([f"`pkg/m.py:Base.g`: {shown}"] if shown else [])
+
+
+def test_what_is_asked_of_a_module_by_name_is_read(tmp_path: Path) -> None:
+    overlay = "import pkg.b as b\n@replaced(why='w')\ndef f(x): return getattr(b, 'h')(1, 2)\n"
+    found = _told_of(tmp_path, "def h(a, b): ...\n", "def h(b, a): ...\n", overlay)
+    assert found == ["`pkg/b.py:h`: its signature (`(a, b)` → `(b, a)`)"]
+
+
+def test_a_class_of_the_overlays_reads_what_it_asks_of_its_bases(tmp_path: Path) -> None:
+    added = "from pkg.c import Base\nclass Ours(Base):\n    def f(self): return super().h()\n"
+    before, after = ("class Base:\n    def h(self, x=1): ...\n", "class Base:\n    def h(self): ...\n")
+    assert _changes(tmp_path, "c", before, after, {"tree/pkg/ours.py": added.encode()}) == [
+        "`pkg/c.py:Base.h`: its signature (`(self, x=1)` → `(self)`)"
+    ]

@@ -11,23 +11,51 @@ from npu_overlays.syntax.tokens import significant
 
 Chain: TypeAlias = tuple[str, ...]
 
+# What begins the chain of ``super().a``.
+SUPER = "super()"
+_LOAD = ast.Load()
+
 
 def chains(*nodes: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
-    """Yield every ``a.b.c`` that is read, as long as it is, and its node; of ``a().b`` only ``a``."""
+    """Yield every ``a.b.c`` that is read, as long as it is, and its node; of ``a().b`` only ``a``.
+
+    ``getattr(a, "b")`` reads ``a.b``.
+    """
     pending = list(reversed(nodes))
     while pending:
         node = pending.pop()
         names: list[str] = []
         inner = node
-        while isinstance(inner, ast.Attribute):
-            names.insert(0, inner.attr)
-            inner = inner.value
-        if not isinstance(inner, ast.Name) or not isinstance(node, ast.expr):
+        while step := _step(inner):
+            name, inner, beside = step
+            names.insert(0, name)
+            pending += reversed(beside)
+        root = _root(inner)
+        if not root or not isinstance(node, ast.expr):
             pending += reversed([*ast.iter_child_nodes(inner)])
-        elif isinstance(getattr(node, "ctx", None), ast.Load):
-            yield (inner.id, *names), node
+        elif isinstance(getattr(node, "ctx", _LOAD), ast.Load):
+            yield (root, *names), node
         elif names:  # what is set is an attribute of what is read
-            yield (inner.id, *names[:-1]), node
+            yield (root, *names[:-1]), node
+
+
+def _step(node: ast.AST) -> tuple[str, ast.AST, list[ast.expr]] | None:
+    """Return the attribute that a node reads, of what, and what else stands in it; None where it reads none."""
+    match node:
+        case ast.Attribute():
+            return node.attr, node.value, []
+        case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=str(name)), *beside]):
+            return name, of, beside
+    return None
+
+
+def _root(node: ast.AST) -> str:
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Call(func=ast.Name(id="super")):
+            return SUPER
+    return ""
 
 
 def chains_in_text(text: str) -> Iterator[Chain]:
@@ -69,5 +97,6 @@ def first_parameter(node: ast.AST) -> str:
 def attributes(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names of the attributes that are read of anything; of what is called, ``__call__``."""
     every = [one for node in nodes for one in ast.walk(node)]
-    found = {one.attr for one in every if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)}
+    read = (one for one in every if isinstance(getattr(one, "ctx", _LOAD), ast.Load))
+    found = {step[0] for one in read if (step := _step(one))}
     return found | {"__call__" for one in every if isinstance(one, ast.Call)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.reads.chains import Chain, chains, first_parameter, local_names
+from npu_overlays.reads.chains import SUPER, Chain, chains, first_parameter, local_names
 from npu_overlays.reads.code import Code, Codes, edited_chains
 from npu_overlays.reads.upstream import Found, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS
@@ -74,7 +74,7 @@ class Piece:
         yield from self._of_self()
         yield from self._of_classes()
         for names, node in chains(self.code.tree):
-            if names[0] != self.own[1] and (found := self._meant(names)):
+            if names[0] not in (self.own[1], SUPER) and (found := self._meant(names)):
                 yield self.root(names, node, found)
         yield from self._of_imports()
 
@@ -108,9 +108,11 @@ class Piece:
         """Yield the attributes of its object that a method reads; of one that is handed on, all that is asked for."""
         method, first = self.own
         handed = False
+        member = {first: self.upstream.member, SUPER: self.upstream.inherited}
         for names, node in chains(method) if first and self.owner else ():
-            if names[0] == first and len(names) > 1 and self.owner:
-                yield self.root(names[:2], node, self.upstream.members(self.owner, names[1:2]))
+            if names[0] in member and len(names) > 1 and self.owner:
+                there = member[names[0]](self.owner, names[1])
+                yield self.root(names[:2], node, [there] if there else [])
             handed = handed or (names == (first,) and not self._is_passed_on(node))
         for name in sorted(self.asked) if handed and self.owner else ():
             found = self.upstream.members(self.owner, [name]) if self.owner else []
@@ -162,7 +164,7 @@ def _inherited(node: ast.ClassDef) -> dict[str, ast.AST]:
     for method in methods:
         first = first_parameter(method)
         for names, at in chains(method) if first else ():
-            if names[0] == first and len(names) > 1 and names[1] not in own:
+            if names[0] in (first, SUPER) and len(names) > 1 and names[1] not in own:
                 found.setdefault(names[1], at)
     return found
 

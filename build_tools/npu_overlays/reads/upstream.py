@@ -11,21 +11,14 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.merging.gate.shipped import Shipped, Sources, absolute, module_name
 from npu_overlays.pin import Pin
-from npu_overlays.reads.chains import chains, first_parameter, local_names
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, bound_name
+from npu_overlays.reads.chains import chains
+from npu_overlays.reads.settings import Value, settings
+from npu_overlays.syntax.definitions import Definition, bound_name
 from npu_overlays.syntax.surface import may_import_all
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
 _FAR = 8
-
-
-@dataclass(frozen=True, kw_only=True)
-class Value:
-    """One expression that gives a symbol its value, and the names that are not the module's where it stands."""
-
-    node: ast.expr
-    local: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +119,10 @@ class Upstream:
                 return Found(path=owner.path, symbol=symbol, home=one.home, nodes=nodes, values=tuple(values))
         return None
 
+    def inherited(self, owner: Found, name: str) -> Found | None:
+        """Return what ``super()`` of a class calls by a name, as a member of the base that has it."""
+        return next(filter(None, (self.member(base, name) for base in self._bases(owner))), None)
+
     def _family(self, owner: Found) -> Iterator[Found]:
         """Yield a class and its bases, each as it is written."""
         pending, seen = [owner], set()
@@ -151,14 +148,7 @@ class Upstream:
         """Return what the methods of a class give to ``self``, by name."""
         key = (owner.home, owner.symbol)
         if key not in self._set:
-            found: dict[str, list[Value]] = {}
-            methods = (one for node in owner.classes for one in node.body if isinstance(one, FUNCTIONS))
-            for method in methods:
-                given = list(_given(method, first_parameter(method)))
-                local = local_names(method) if given else frozenset()
-                for name, node in given:
-                    found.setdefault(name, []).append(Value(node=node, local=local))
-            self._set[key] = found
+            self._set[key] = settings(owner.classes)
         return self._set[key]
 
     def _module_named(self, name: str) -> Found | None:
@@ -217,14 +207,3 @@ def _values(definitions: Iterable[Definition]) -> Iterator[Value]:
         value = getattr(one.node, "value", None)
         if isinstance(value, ast.expr):
             yield Value(node=value)
-
-
-def _given(method: ast.AST, first: str) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attributes that a method gives to its first parameter, with their values."""
-    for node in ast.walk(method) if first else ():
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for one in (inner for target in targets for inner in ast.walk(target)):
-                own = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == first
-                if own and isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
-                    yield one.attr, node.value
