@@ -91,6 +91,18 @@ def test_what_the_overlay_says_itself_was_written_for_its_own_pin(tmp_path: Path
         ("a.yaml", "a: 1\n", "b:\n  a: 1\n", ["place (`a a: 1` → `b.a a: 1`)"]),
         ("a.yaml", "a: 1\n", "a: 1x\n", ["place (`a a: 1` → `a a: 1x`)"]),
         ("a.yaml", "a:\n- x: 1\n", "a:\n- y: 2\n- x: 1\n", []),
+        (
+            "a.yaml",
+            "l:\n  - n: p\n    a: 1\n  - n: q\n",
+            "l:\n  - n: p\n  - n: q\n    a: 1\n",
+            ["place (`l.[n: p].a a: 1` → `l.[n: q].a a: 1`)"],
+        ),
+        (
+            "a.yaml",
+            "l:\n  - n: p\n    a: 1\n",
+            "l:\n  - n: q\n  -\n    # new\n    n: p  # same\n    k: 2\n    a: 1\n",
+            [],
+        ),
         ("a.yaml", "a:\n  - x: 1\n", "b:\n  - x: 1\n", ["place (`a.[].x - x: 1` → `b.[].x - x: 1`)"]),
         ("a.txt", "a\nb\nc\n1\nd\ne\nf\n", "new\nb\nc\n1\n\n  d\ne\nnew\n", []),
         ("a.txt", "a\nb\nc\n1\nd\ne\nf\n", "a\nnew\nc\n1\nd\ne\nf\n", ["body"]),

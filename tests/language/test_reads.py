@@ -297,25 +297,18 @@ HEIR = "from pkg.c import Base\nclass D(Base): ...\n"
 
 
 def _changes(
-    tmp_path: Path,
-    name: str,
-    before: str,
-    after: str,
-    files: Mapping[str, str | bytes],
-    beside: Mapping[str, str] = {"pkg/__init__.py": ""},
+    tmp_path: Path, before: Mapping[str, str], after: Mapping[str, str], files: Mapping[str, str | bytes]
 ) -> list[str]:
-    """Return what is told to have changed where one of upstream's modules becomes another."""
-    path = f"pkg/{name}.py"
-    found = told(tmp_path, {**beside, path: before}, {**beside, path: after}, files)
+    """Return what is told to have changed between two upstreams."""
+    found = told(tmp_path, {"pkg/__init__.py": "", **before}, {"pkg/__init__.py": "", **after}, files)
     return [one.partition("upstream changed ")[2] for one in found]
 
 
 def _told_of(tmp_path: Path, before: str, after: str, overlay: str = MAKES, name: str = "b") -> list[str]:
     """Return what is told where one of upstream's modules becomes another, which one definition reads."""
-    upstream = {"pkg/__init__.py": "", "pkg/m.py": "def f(x): return x\n"}
-    upstream["pkg/c.py"] = PLAIN.replace("D", "Base")
-    upstream["pkg/b.py"] = HEIR if name == "c" else ""
-    return _changes(tmp_path, name, before, after, {"tree/pkg/m.py": overlay}, upstream)
+    beside = {"pkg/m.py": "def f(x): return x\n", "pkg/b.py": HEIR}
+    path = f"pkg/{name}.py"
+    return _changes(tmp_path, {**beside, path: before}, {**beside, path: after}, {"tree/pkg/m.py": overlay})
 
 
 @pytest.mark.parametrize(
@@ -375,8 +368,8 @@ ASKS = "class A:\n    @replaced(why='w')\n    def f(self, x): return {}\n"
 def test_what_gives_an_object_an_attribute_by_other_means_is_known(
     tmp_path: Path, before: str, after: str, shown: str, asks: str
 ) -> None:
-    sides = (SETS.format(before), SETS.format(after))
-    assert _changes(tmp_path, "m", *sides, {"tree/pkg/m.py": ASKS.format(asks)}) == [f"`pkg/m.py:A.e`: {shown}"]
+    old, new = ({"pkg/m.py": SETS.format(one)} for one in (before, after))
+    assert _changes(tmp_path, old, new, {"tree/pkg/m.py": ASKS.format(asks)}) == [f"`pkg/m.py:A.e`: {shown}"]
 
 
 BASES = "class Root:\n    def g(self, x): ...\nclass Base(Root): ...\nclass A(Base):\n    def f(self, x): ...\n"
@@ -393,8 +386,8 @@ BASES = "class Root:\n    def g(self, x): ...\nclass Base(Root): ...\nclass A(Ba
 )
 def test_what_a_method_asks_of_its_bases_is_read(tmp_path: Path, old: str, new: str, shown: str) -> None:
     files = {"tree/pkg/m.py": ASKS.format("super().g(x)")}
-    found = _changes(tmp_path, "m", BASES, BASES.replace(old, new), files)
-    assert found == ([f"`pkg/m.py:Base.g`: {shown}"] if shown else [])
+    found = _changes(tmp_path, {"pkg/m.py": BASES}, {"pkg/m.py": BASES.replace(old, new)}, files)
+    assert found == [f"`pkg/m.py:Base.g`: {shown}"] * bool(shown)
 
 
 def test_what_is_asked_of_a_module_by_name_is_read(tmp_path: Path) -> None:
@@ -406,6 +399,6 @@ def test_what_is_asked_of_a_module_by_name_is_read(tmp_path: Path) -> None:
 def test_a_class_of_the_overlays_reads_what_it_asks_of_its_bases(tmp_path: Path) -> None:
     added = "from pkg.c import Base\nclass Ours(Base):\n    def f(self): return super().h()\n"
     before, after = ("class Base:\n    def h(self, x=1): ...\n", "class Base:\n    def h(self): ...\n")
-    assert _changes(tmp_path, "c", before, after, {"tree/pkg/ours.py": added.encode()}) == [
+    assert _changes(tmp_path, {"pkg/c.py": before}, {"pkg/c.py": after}, {"tree/pkg/ours.py": added.encode()}) == [
         "`pkg/c.py:Base.h`: its signature (`(self, x=1)` → `(self)`)"
     ]

@@ -15,8 +15,8 @@ _LINES = 2
 def surroundings(path: str, content: bytes, find: str) -> dict[str, str]:
     """Return what a substitution depends on, by the name of the contract's field; nothing where it finds nothing.
 
-    In YAML those are the keys each occurrence stands under, elsewhere the lines nearest to it; and in both the rest of
-    the lines it stands in.
+    In YAML those are the keys each occurrence stands under, an item of a list by its first line, elsewhere the lines
+    nearest to it; and in both the rest of the lines it stands in.
     """
     text = content.decode(errors="replace").replace("\r\n", "\n")
     places = list(_occurrences(text, find.replace("\r\n", "\n")))
@@ -45,7 +45,7 @@ def _under(text: str, start: int, end: int) -> str:
     begins, ends = text.count("\n", 0, start), text.count("\n", 0, end)
     lines = [one for one in keyed_lines(text) if one.number <= ends]
     inside = [one for one in lines if one.number >= begins]
-    keys = ".".join(one.keys) if (one := next(iter(inside or lines[-1:]), None)) else ""
+    keys = ".".join(one.under) if (one := next(iter(inside or lines[-1:]), None)) else ""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     behind = text[end : None if last < 0 else last].partition(" #")[0]
     said = f"{text[first:end]}{behind}".strip()

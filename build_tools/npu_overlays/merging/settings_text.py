@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 ENDINGS = (".yaml", ".yml")
 _ITEM = "[]"
@@ -25,34 +25,54 @@ class Line:
     Args:
         number: from 0.
         keys: those it stands under, its own the last; an item of a list is ``[]``.
+        under: the same, an item that began above it by what its first line says, ``[name: p]``.
         place: the same, the items counted.
         keyed: whether it has a key of its own.
     """
 
     number: int
     keys: tuple[str, ...]
+    under: tuple[str, ...]
     place: tuple[str, ...]
     keyed: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Level:
+    """One key or item that is open: its column, and what it is called in `Line.keys`, `Line.under`, `Line.place`."""
+
+    column: int
+    name: str
+    said: str
+    counted: str
+
+
 @dataclass(kw_only=True)
 class _Around:
-    """What is open around a line: the column, the name and the counted name of each key and item."""
+    """What is open around a line."""
 
-    levels: list[tuple[int, str, str]] = field(default_factory=list)
+    levels: list[_Level] = field(default_factory=list)
     items: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     def place(self) -> tuple[str, ...]:
-        return tuple(counted for _, _, counted in self.levels)
+        return tuple(one.counted for one in self.levels)
 
     def key(self, column: int, name: str) -> None:
-        self.levels = [*(one for one in self.levels if one[0] < column), (column, name, name)]
+        above = (one for one in self.levels if one.column < column)
+        self.levels = [*above, _Level(column=column, name=name, said=name, counted=name)]
 
     def item(self, column: int) -> None:
         # The dashes of a list may stand below the first letter of its key.
-        self.levels = [one for one in self.levels if one[0] < column or (one[0] == column and one[1] != _ITEM)]
+        self.levels = [
+            one for one in self.levels if one.column < column or (one.column == column and one.name != _ITEM)
+        ]
         self.items[self.place()] += 1
-        self.levels.append((column, _ITEM, f"[{self.items[self.place()]}]"))
+        self.levels.append(_Level(column=column, name=_ITEM, said=_ITEM, counted=f"[{self.items[self.place()]}]"))
+
+    def say(self, text: str) -> None:
+        """Take a line for what the items that nothing is known of are called by further down."""
+        said = f"[{text.partition(' #')[0].strip()}]"
+        self.levels = [replace(one, said=said) if one.said == _ITEM else one for one in self.levels]
 
 
 def keyed_lines(text: str) -> Iterator[Line]:
@@ -65,14 +85,17 @@ def keyed_lines(text: str) -> Iterator[Line]:
         if not rest or rest.startswith("#"):
             continue
         if rest.split()[0] == "---":
-            around = _Around(levels=[(-1, "", f"{rest.split()[0]}{number}")])  # another document
+            document = f"{rest.split()[0]}{number}"
+            around = _Around(levels=[_Level(column=-1, name="", said="", counted=document)])
             continue
         keyed = False
         if text_below is None or column <= text_below:
             keyed, opens_text = _read(around, column, rest)
-            text_below = around.levels[-1][0] if opens_text and around.levels else None
-        keys = tuple(name for column, name, _ in around.levels if column >= 0)
-        yield Line(number=number, keys=keys, place=around.place(), keyed=keyed)
+            text_below = around.levels[-1].column if opens_text and around.levels else None
+        inside = [one for one in around.levels if one.column >= 0]
+        keys, under = (tuple(one.name for one in inside), tuple(one.said for one in inside))
+        yield Line(number=number, keys=keys, under=under, place=around.place(), keyed=keyed)
+        around.say(_DASHES.sub("", rest, count=1))
 
 
 def _read(around: _Around, column: int, rest: str) -> tuple[bool, bool]:
