@@ -218,6 +218,34 @@ def test_a_method_that_objects_may_have_otherwise_is_told_of(action: str, settin
     assert check_contracts([unseen], [entry], [operation], overlay="o") == (now if hidden else [])
 
 
+@pytest.mark.parametrize(
+    ("source", "replacement", "said"),
+    [
+        ("@reg('a')\nasync def f(x, y): pass", "def f(y): pass", ["leaves out @reg('a')"]),
+        ("@a\n@b\n@c\ndef f(x): pass", "@b\ndef f(x): pass", ["leaves out @a @c"]),
+        ("@a\ndef f(x): pass", "@b\n@a\ndef f(x): pass", []),
+        ("@dataclass\nclass f:\n    x: int", "class f: ...", ["leaves out @dataclass"]),
+        (
+            "class f:\n    def a(self, x, y): ...\n    def b(self): ...\n    @reg\n    def c(self): ...",
+            "class f:\n    def a(self, y, x): ...\n    async def b(self): ...\n    def c(self): ...",
+            [
+                "has a `a` that does not take upstream's parameter `x` in its place",
+                "has a `b` that is a coroutine, upstream's is a plain function",
+                "has a `c` that leaves out @reg",
+            ],
+        ),
+        ("class f:\n    def a(self, x): ...", "class f:\n    def a(self, x, y=1): return y", []),
+    ],
+)
+def test_a_replacement_that_is_another_one_to_callers_is_told_of(
+    source: str, replacement: str, said: list[str]
+) -> None:
+    (operation,) = operations(f"@replaced(why='w')\n{replacement}\n")
+    entry = contract(Module(PATH, source.encode()), operation)
+    notice = f"{operation.where}: the replaced `f` {'; '.join(said)}"
+    assert list(warnings([entry], [operation])) == ([notice] if said else [])
+
+
 def test_missing_and_superfluous_contracts_are_all_reported() -> None:
     locked = _contracts(BEFORE)
     other = Contract(path="a.py", symbol="b", operation="replaced")

@@ -612,7 +612,7 @@ def test_a_method_that_every_object_has_otherwise_is_never_reached(setting: str)
 )
 def test_a_method_that_some_objects_may_have_otherwise_is_operated_on(member: str, setting: str) -> None:
     before = f"class A:\n    def __init__(self, x):\n        {setting}\n    {member}\n"
-    merged(before, "class A:\n    @replaced(why='w')\n    def f(self): return 1\n")
+    merged(before, f"class A:\n    @replaced(why='w')\n    {member.replace('pass', 'return 1')}\n")
 
 
 def test_what_python_looks_for_in_the_class_alone_is_operated_on() -> None:

@@ -330,8 +330,62 @@ def test_a_replacement_of_another_kind_is_refused(upstream: str, overlay: str, m
     refused(f"{upstream}\n", f"@replaced(why='w')\n{overlay}\n", f"{3 + overlay.count('@')}: {message}")
 
 
-def test_a_replacement_may_reach_its_kind_by_other_decorators() -> None:
-    merged("@contextmanager\ndef f(x): yield x\n", "@replaced(why='w')\ndef f(x): return Manager(x)\n")
+_AS = "write it under upstream's decorators"
+_PARAMETERS = "keep upstream's parameters, {}; where no caller is left that gives them, use @edited"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "overlay", "message"),
+    [
+        ("@property\n    def f(self): pass", "def f(self): pass", f"is a function, upstream's is a property; {_AS}"),
+        (
+            "def f(self): pass",
+            "@cached_property\n    def f(self): pass",
+            f"is a property, upstream's is a function; {_AS}",
+        ),
+        ("@staticmethod\n    def f(x): pass", "def f(x): pass", f"is a function, upstream's is a static method; {_AS}"),
+        (
+            "@classmethod\n    def f(c, x): pass",
+            "@staticmethod\n    def f(c, x): pass",
+            f"is a static method, upstream's is a class method; {_AS}",
+        ),
+        (
+            "@contextmanager\n    def f(self): yield",
+            "def f(self): yield",
+            "is a generator, upstream's is a context manager; keep the kind its callers expect",
+        ),
+        (
+            "@torch.no_grad()\n    async def f(self): pass",
+            "def f(self): pass",
+            "is a plain function, upstream's is a coroutine; keep the kind its callers expect",
+        ),
+        (
+            "@lru_cache(None)\n    def f(self, x): pass",
+            "def f(self): pass",
+            f"does not take upstream's parameter `x` in its place; {_PARAMETERS.format('(self, x)')}",
+        ),
+    ],
+)
+def test_a_replacement_under_other_decorators_is_to_callers_what_upstreams_is(
+    upstream: str, overlay: str, message: str
+) -> None:
+    line = 4 + overlay.count("@")
+    overlay = f"class A:\n    @replaced(why='w')\n    {overlay}\n"
+    refused(f"class A:\n    {upstream}\n", overlay, f"{line}: the replacement of `A.f` {message}")
+
+
+@pytest.mark.parametrize(
+    ("upstream", "overlay"),
+    [
+        ("@contextmanager\n    def f(self): yield", "def f(self): return Manager()"),
+        ("@property\n    def f(self): pass", "@lazily\n    def f(self): pass"),
+        ("@property\n    def f(self): pass", "@cached_property\n    def f(self): pass"),
+        ("@reg('a')\n    async def f(self, x): pass", "def f(self): pass"),
+        ("def f(self, x): pass", "@no_grad()\n    def f(self, x): pass"),
+    ],
+)
+def test_a_replacement_may_reach_its_kind_by_other_decorators(upstream: str, overlay: str) -> None:
+    merged(f"class A:\n    {upstream}\n", f"class A:\n    @replaced(why='w')\n    {overlay}\n")
 
 
 _METHODS = """

@@ -62,6 +62,8 @@ def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> 
             yield f"{at}: {what}"
         if entry.watched:
             yield f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}"
+        if entry.unlike:
+            yield f"{at}: the {entry.operation} `{entry.symbol}` {entry.unlike}"
         if entry.affects:
             yield f"{at}: the {entry.operation} `{entry.symbol}` {entry.affects}"
         if entry.undone:

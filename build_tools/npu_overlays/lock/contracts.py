@@ -8,8 +8,10 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.sites import find
 from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
+from npu_overlays.merging.upstream.standing_in import unlike
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.syntax.definitions import Definition
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
@@ -37,6 +39,7 @@ class Contract:
         keys: those under which a substitution in YAML stands, and what its lines say beside it.
         watched: by what upstream's code can tell a wrapper from the original.
         hidden: the methods that may give objects another member in its place.
+        unlike: what a replacement leaves out or has otherwise, though it may.
         affects: what an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or
             what Python asks objects for by itself.
         undone: where upstream's modules give the symbol another value.
@@ -57,6 +60,7 @@ class Contract:
     keys: str = ""
     watched: str = ""
     hidden: str = ""
+    unlike: str = ""
     affects: str = ""
     undone: str = ""
 
@@ -98,6 +102,7 @@ _SAID = {
     "owner": "class",
     "watched": "onlookers",
     "hidden": "what hides it",
+    "unlike": "differences",
     "keys": "place",
     "affects": "effects",
     "undone": "rivals",
@@ -115,6 +120,7 @@ _PARTS = (
     "keys",
     "watched",
     "hidden",
+    "unlike",
     *FAR,
 )
 # What an operation cannot do without; a difference in anything else is worth a look.
@@ -147,6 +153,7 @@ def contract(module: Module, operation: Operation) -> Contract:
         found = parts(definition)
         found["watched"] = watchers(module, definition) if operation.action == "wrapped" else ""
         found["hidden"] = hidden_by(module, definition) if operation.action != "deleted" else ""
+        found["unlike"] = _unlike(operation, definition) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
@@ -154,6 +161,14 @@ def contract(module: Module, operation: Operation) -> Contract:
         owner=owners(module, operation.symbol),
         **found,
     )
+
+
+def _unlike(operation: Operation, definition: Definition) -> str:
+    """Return in what a replacement of a function or class is another one."""
+    if operation.kind == "attribute":
+        return ""
+    own = Module(operation.where, operation.text.encode()).tree.body[0]
+    return "; ".join(unlike(own, definition.node))
 
 
 def contracts(content: Content, tree: SourceTree) -> list[Contract]:

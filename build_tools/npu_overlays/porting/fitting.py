@@ -155,4 +155,5 @@ def _now(locked: Contract, operation: Operation, module: Module) -> Contract:
         return replace(locked, owner=owners(module, operation.symbol))
     bare = Contract(path=operation.path, symbol=operation.symbol, operation=operation.action)
     found = parts(find(module, operation))
-    return replace(bare, owner=owners(module, operation.symbol), watched=locked.watched, hidden=locked.hidden, **found)
+    known = {name: getattr(locked, name) for name in ("watched", "hidden", "unlike")}
+    return replace(bare, owner=owners(module, operation.symbol), **known, **found)

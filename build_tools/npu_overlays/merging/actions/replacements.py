@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 
 from npu_overlays.merging.sites import Site
-from npu_overlays.merging.upstream.signatures import unaccepted, written
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.fingerprint import dump
-from npu_overlays.syntax.functions import a_kind, function_kind
+from npu_overlays.merging.upstream.standing_in import misfit
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
@@ -31,26 +29,10 @@ def splices(site: Site) -> list[Splice]:
 
 
 def _check_kind(site: Site, original: ast.stmt) -> None:
-    """Refuse a function of another kind under the same decorators: callers await it, or iterate it, as they did."""
+    """Refuse a function that is none to upstream's callers, who await it, iterate it or give it what they did."""
     own = Module(site.operation.where, site.operation.text.encode()).tree.body[0]
-    if (
-        not isinstance(own, FUNCTIONS)
-        or not isinstance(original, FUNCTIONS)
-        or _decorators(own) != _decorators(original)
-    ):
-        return
-    kinds = [function_kind(one) for one in (own, original)]
-    if kinds[0] != kinds[1]:
-        what = f"the replacement of {site.named} is {a_kind(kinds[0])}, upstream's is {a_kind(kinds[1])}"
-        raise site.error(what, "keep the kind its callers expect")
-    if differs := unaccepted(own.args, original.args):
-        wanted = written(original.args)
-        fix = f"keep upstream's parameters, {wanted}; where no caller is left that gives them, use @edited"
-        raise site.error(f"the replacement of {site.named} {differs}", fix)
-
-
-def _decorators(node: FunctionNode) -> list[str]:
-    return [dump(decorator) for decorator in node.decorator_list]
+    if isinstance(own, FUNCTIONS) and isinstance(original, FUNCTIONS) and (wrong := misfit(own, original)):
+        raise site.error(f"the replacement of {site.named} {wrong[0]}", wrong[1])
 
 
 def _replaced_value(site: Site, definition: Definition) -> list[Splice]:
