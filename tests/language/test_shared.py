@@ -225,6 +225,67 @@ def two(): pass
     )
 
 
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "def f(x, k=None): return h(x)",
+        "def f(x): return [h(k) for k in x]",
+        "def f(k):\n    def inner(x): return h(x)\n    return inner",
+        "def f(x):\n    import k\n    return lambda: h(x)",
+        "def f(x):\n    class B:\n        k = h(x)\n    return B",
+    ],
+)
+def test_a_reference_that_would_become_a_name_of_the_definitions_own_is_refused(definition: str) -> None:
+    what = "refers to `h` of this file, which in pkg/module.py is called `k`, and binds `k` itself"
+    overlay = f"""
+@replaced(why="w", targets=["pkg/module.py:f"])
+{definition}
+@added(why="w", targets=["pkg/module.py:k"])
+def h(x): return x
+"""
+    refused("def f(x): pass\n", overlay, f"3: {what}; give its own another name", target="")
+
+
+@pytest.mark.parametrize("written", ["self._A__g", "getattr(self, '_A__g')"])
+def test_a_private_name_that_is_written_out_cannot_follow_its_class(written: str) -> None:
+    overlay = f"""
+@replaced(why="w", targets=["pkg/module.py:B"])
+class A:
+    def f(self, A=1): return {written}
+"""
+    what = "names `_A__g`, of a class that in pkg/module.py is not called `A`"
+    refused("class B: ...\n", overlay, f"3: {what}; give that one leading underscore", target="")
+
+
+def test_what_a_definition_binds_elsewhere_hides_no_reference() -> None:
+    check(
+        "def f(x): pass\n",
+        """
+        @replaced(why="1", targets=["pkg/module.py:f"])
+        def f(x):
+            class B:
+                k = 1
+                def m(self): return h(x)
+            return [k for k in x], lambda k: k, h(x)
+        @added(why="2", targets=["pkg/module.py:k"])
+        def h(x): return x
+        """,
+        """
+        # replaced: 1
+        def f(x):
+            class B:
+                k = 1
+                def m(self): return k(x)
+            return [k for k in x], lambda k: k, k(x)
+
+
+        # added: 2
+        def k(x): return x
+        """,
+        target="",
+    )
+
+
 def test_a_reference_in_a_substitution_cannot_follow() -> None:
     refused(
         "def f(x): return x\n",

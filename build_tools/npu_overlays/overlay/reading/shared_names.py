@@ -73,6 +73,13 @@ class _References:
                 what = f"refers to `{name}` of this file, which in {self._operation.path} is {called}"
                 fix = "give it that name here" if other else "hand it over, or import what is meant under another name"
                 yield Problem(where=self._operation.where, what=what, fix=fix)
+            elif self._is_captured(name):
+                called = f"called `{other}`, and binds `{other}` itself"
+                what = f"refers to `{name}` of this file, which in {self._operation.path} is {called}"
+                yield Problem(where=self._operation.where, what=what, fix="give its own another name")
+            for written in self._mangled(name):
+                what = f"names `{written}`, of a class that in {self._operation.path} is not called `{name}`"
+                yield Problem(where=self._operation.where, what=what, fix="give that one leading underscore")
 
     def renamed(self) -> Operation:
         """Return the operation with every reference that can follow renamed."""
@@ -94,6 +101,20 @@ class _References:
         """Return whether a name is bound by ``global``, or stands in a substitution."""
         rebound = any(binding.how == "global" for binding in self._module.scopes.bound(name))
         return rebound or any(name in names_in(edit.replace) for edit in self._operation.edits)
+
+    def _is_captured(self, name: str) -> bool:
+        """Return whether something between a reference and the module is called what the reference would become."""
+        scopes, loads = self._module.scopes, {id(load.at) for load in self._loads(name)}
+        reading = (one for one in scopes.all if any(id(load.at) in loads for load in one.loads if load.name == name))
+        return any(one.owner(self._names[name]) is not scopes.module for one in reading)
+
+    def _mangled(self, name: str) -> Iterator[str]:
+        """Yield what Python makes of the private names of a class of that name, where it is written out."""
+        prefix = f"_{name.lstrip('_')}__"
+        for node in ast.walk(self._module.tree):
+            written = getattr(node, "attr", getattr(node, "value", ""))
+            if isinstance(written, str) and written.startswith(prefix):
+                yield written
 
     def _can_follow(self, name: str) -> bool:
         plain = all(isinstance(load.at, ast.Name) for load in self._loads(name))
