@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,51 @@ def test_uses_of_upstream_that_cannot_mean_the_original_are_refused(body: str, m
         "def f(x): return x\n",
         f"@wrapped(why='w')\ndef f(x):\n    {body}\n",
         f"3: the wrapper of `f` {message}",
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "_upstream_f = upstream(x)",
+        "for _upstream_f in x: upstream(x)",
+        "return [upstream(x) for _upstream_f in x]",
+        "return lambda _upstream_f=1: upstream(x)",
+    ],
+)
+def test_a_wrapper_that_binds_the_name_of_the_original_is_refused(body: str) -> None:
+    overlay = f"@wrapped(why='w')\ndef f(x):\n    {body}\n"
+    what = "binds `_upstream_f`, the name of the original; give the wrapper's own another name"
+    refused("def f(x): return x\n", overlay, f"3: the wrapper of `f` {what}")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters are Python 3.12's")
+def test_upstreams_type_parameters_are_taken_over() -> None:
+    check(
+        """
+        def f[T: int, *Ts](x: T, *y: *Ts) -> T: return x
+        class A:
+            async def g[S](self, x: S): return x
+        """,
+        """
+        @wrapped(why="1")
+        def f(x, *y): return upstream(x, *y)
+        class A:
+            @wrapped(why="2")
+            async def g[R](self, x: R): return await upstream(self, x)
+        """,
+        """
+        # wrapped: 1
+        def f[T: int, *Ts](x: T, *y: *Ts) -> T: return _upstream_f(x, *y)
+
+
+        def _upstream_f[T: int, *Ts](x: T, *y: *Ts) -> T: return x
+        class A:
+            # wrapped: 2
+            async def g[R](self, x: R): return await __class__._upstream_g(self, x)
+
+            async def _upstream_g[S](self, x: S): return x
+        """,
     )
 
 

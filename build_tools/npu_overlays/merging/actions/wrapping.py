@@ -81,6 +81,8 @@ def _wrapper_text(site: Site, original: FunctionNode, owner: str) -> str:
     # __class__ is the class the method was written in, whatever its module-level name is bound to later.
     private = private_name(operation.symbol).rpartition(".")[2]
     callee = f"__class__.{private}" if owner else private
+    if not owner and any(private in scope.bindings for scope in module.scopes.all):
+        raise site.error(f"{what} binds `{private}`, the name of the original", "give the wrapper's own another name")
     splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
     splices += [site.splice(*place) for place in _taken_over(site.module, module, wrapper)]
     splices.append(site.splice(*module.name_span(node), original.name))
@@ -88,7 +90,10 @@ def _wrapper_text(site: Site, original: FunctionNode, owner: str) -> str:
 
 
 def _taken_over(theirs: Module, own: Module, wrapper: Wrapper) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, text) in the wrapper for what it leaves out: annotations, defaults, the docstring."""
+    """Yield (start, end, text) in the wrapper for what it leaves out of all that stands around a body."""
+    if (typed := _type_parameters(theirs, wrapper.original)) and not _type_parameters(own, wrapper.node):
+        end = own.name_span(wrapper.node)[1]
+        yield end, end, typed
     known = {one.name: one for one in parameters(wrapper.original.args)}
     for parameter in parameters(wrapper.node.args):
         if parameter.name in known:
@@ -110,6 +115,13 @@ def _parameter(theirs: Module, own: Module, parameter: Parameter, wanted: Parame
         yield (end, end + 1, f"{text} = ") if tight else (end, end, text)
     if is_upstreams(parameter.default) and wanted.default and parameter.default:
         yield *own.span(parameter.default), value_text(theirs, wanted.default)
+
+
+def _type_parameters(module: Module, node: FunctionNode) -> str:
+    """Return the text of a function's type parameters, ``[T: int]``, which Python 3.12 knows, or an empty text."""
+    listed: list[ast.AST] = getattr(node, "type_params", [])
+    spans = [module.span(one) for one in listed]
+    return f"[{module.content[spans[0][0] : spans[-1][1]].decode()}]" if spans else ""
 
 
 def _expression(module: Module, node: ast.expr) -> str:
