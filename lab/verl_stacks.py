@@ -19,9 +19,12 @@ from environments.once import once
 
 # The cases of `tests/overlays/verl` that are for every stack, by the names there.
 PROCESSES = ("training at length", "cpu", "npu", "drivers", "drivers on a cluster", "engines", "audits", "sharded")
+# What npu-recipes asks for, which is laid over these environments too.
+RECIPES = ("matplotlib", "rich")
 # What verl and transformers import when models are trained, at versions that the pins before numpy 2 work with.
 # No wandb and no dashboard of ray: nothing here reports to them.
 REQUIREMENTS = (
+    *RECIPES,
     "accelerate",
     "codetiming",
     "datasets>=3,<4",
@@ -41,8 +44,9 @@ REQUIREMENTS = (
     "ray>=2.41",
     "torchdata",
 )
-# The same for the pins from numpy 2 on, what their trainers import besides, and what npu-recipes asks for.
+# The same for the pins from numpy 2 on, and what their trainers import besides.
 NUMPY_2 = (
+    *RECIPES,
     "TransferQueue>=0.1.10",
     "accelerate",
     "cachetools",
@@ -52,7 +56,6 @@ NUMPY_2 = (
     "fastapi",
     "huggingface-hub>=1",
     "hydra-core",
-    "matplotlib",
     "msgspec",
     "numpy>=2",
     "packaging>=20",
@@ -66,7 +69,6 @@ NUMPY_2 = (
     "pylatexenc",
     "pyzmq",
     "ray>=2.41",
-    "rich",
     "torchdata",
     "uvicorn",
 )

@@ -19,6 +19,7 @@ import pytest
 import ranks
 import sft
 import torch
+import verl
 from changed import changed
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
@@ -120,7 +121,14 @@ OLD = (
     *("data.train_files=sums.parquet", "data.val_files=few.parquet"),
     *("data.prompt_key=question", "data.response_key=answer", "data.max_length=32"),
 )
-NEW = ("data.train_files=chats.parquet", "data.max_length=64", "engine.strategy=fsdp2")
+# Rounded to bfloat16, tiny models' curves part by 2 % within twelve steps, and by how much depends on the CPU. From 0.9
+# on verl computes in the precision that is named; before, in bfloat16 whatever is.
+ENGINE = Path(verl.__path__[0], "workers/engine/fsdp")
+NAMES_PRECISION = any("_autocast_dtype" in file.read_text("utf-8") for file in ENGINE.glob("*.py"))
+PRECISE = ("+engine.mixed_precision={param_dtype:fp32,reduce_dtype:fp32,buffer_dtype:fp32}",) if NAMES_PRECISION else ()
+HALF = ("engine.mixed_precision=null",) if NAMES_PRECISION else ()
+CLOSE = 1e-5 if NAMES_PRECISION else 0.02
+NEW = ("data.train_files=chats.parquet", "data.max_length=64", "engine.strategy=fsdp2", *PRECISE)
 
 
 def training(family: str, *more: str, attention: str = "", shared: bool = False) -> tuple[str, ...]:
@@ -148,13 +156,15 @@ _COMMON = _LAYERS if HAS_TRAINER else (*_LAYERS, "npu.npu_cross_entropy_loss")
 FUSED = {"qwen2": _COMMON, "qwen3_moe": (*_COMMON, "npu.npu_grouped_matmul")}
 # What is trained by name, in one start of the ranks for each group: the trainer's module and its arguments.
 CPU = {family: training(family, SEED) for family in FAMILIES}
+if NAMES_PRECISION:
+    CPU["in bfloat16"] = training("qwen2", SEED, *HALF)
 MORE: dict[str, tuple[str, ...]] = {
     attention: training("qwen2", SEED, attention=attention) for attention in ("sdpa", "eager")
 }
 if HAS_TRAINER and HAS_NEW_TRAINER:
     MORE["new trainer"] = (NEW_TRAINER, *NEW, "model.path=qwen2")
 UPSTREAM = {family: training(family, attention="" if HAS_TRAINER else "sdpa") for family in FAMILIES}
-NPU = {**{family: CPU[family] for family in FAMILIES}, "sequence parallelism": training("qwen2", SEED, shared=True)}
+NPU = {**CPU, "sequence parallelism": training("qwen2", SEED, shared=True)}
 
 
 def train(
@@ -241,7 +251,7 @@ def test_attention_is_scaled_dot_products_unless_it_is_named(
 ) -> None:
     assert on_cpu[0]["qwen2"].losses == otherwise["sdpa"].losses
     assert len(otherwise["eager"].losses) == STEPS
-    assert _apart(otherwise["eager"].losses, otherwise["sdpa"].losses) <= 0.02
+    assert _apart(otherwise["eager"].losses, otherwise["sdpa"].losses) <= CLOSE
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -267,7 +277,7 @@ def test_the_curve_is_upstreams(
 
     assert len(losses) == STEPS
     assert losses[-1] < 0.7 * losses[0]
-    assert _apart(losses, upstreams[family].losses) <= 0.02
+    assert _apart(losses, upstreams[family].losses) <= CLOSE
 
 
 @pytest.mark.parametrize(
@@ -276,13 +286,13 @@ def test_the_curve_is_upstreams(
 def test_the_curve_on_the_npu_is_that_on_the_cpu(
     on_cpu: tuple[dict[str, Run], list[ranks.Written]], on_npu: dict[str, Run], name: str
 ) -> None:
-    family = name if name in FAMILIES else "qwen2"
-    run = on_npu[name]
+    run, alike = on_npu[name], on_cpu[0][name if name in CPU else "qwen2"]
+    shared = ("hccl.alltoall_base",) if name not in CPU else ()
 
     assert len(run.losses) == STEPS
     assert run.losses[-1] < 0.7 * run.losses[0]
-    assert _apart(run.losses, on_cpu[0][family].losses) <= 0.02
-    wanted = {*FUSED[family], "hccl.reduce_scatter_base", *(() if name == family else ("hccl.alltoall_base",))}
+    assert _apart(run.losses, alike.losses) <= (0.02 if name == "in bfloat16" else CLOSE)
+    wanted = {*FUSED.get(name, FUSED["qwen2"]), "hccl.reduce_scatter_base", *shared}
     lacking = [{name for name in wanted if counts.get(name, 0) < STEPS} for counts in run.operators]
     assert lacking == [set(), set()]
 
