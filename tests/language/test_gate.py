@@ -90,6 +90,22 @@ def test_nothing_of_the_tool_may_be_left(gate: Gate, source: str) -> None:
 # Undefined names
 
 
+def test_what_a_closure_reads_may_be_deleted_around_it(gate: Gate) -> None:
+    before = """
+        def f(x):
+            def read():
+                return x
+            return read()
+        """
+    after = """
+        @edited(("return read()", "seen = read()\\ndel x\\nreturn seen{}"), why="w")
+        def f(x): ...
+        """
+    assert gate.merge(before, after.format("")) == []
+    (message,) = gate.merge(before, after.format(", x"))
+    assert "`x`" in message
+
+
 def test_an_undefined_name_is_told_once_for_each_file_with_all_its_lines(gate: Gate) -> None:
     files: dict[str, str | bytes] = {
         A: """

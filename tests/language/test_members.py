@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .pairs import check, refused
+from .pairs import check, refused, text
 
 
 def test_a_method_calls_its_original_through_the_class_it_was_written_in() -> None:
@@ -397,4 +397,32 @@ def test_where_several_classes_end_additions_go_from_the_innermost_out() -> None
 
         def _upstream_f(): pass
         """,
+    )
+
+
+def test_what_is_added_to_a_replaced_class_is_indented_as_that_is() -> None:
+    upstream = "class A:\n    x = 1\n"
+    added = """
+
+        class A:
+            @added(why="more")
+            def g(self):
+                return 2
+        """
+    check(
+        upstream,
+        '@replaced(why="w")\nclass A:\n  y = 1\n' + text(added),
+        """
+        # replaced: w
+        class A:
+          y = 1
+
+          # added: more
+          def g(self):
+              return 2
+        """,
+    )
+    what = "`A` is of one line as it is replaced (o.py:3), so nothing can be added to it"
+    refused(
+        upstream, '@replaced(why="w")\nclass A: y = 1\n' + text(added), f"6: {what}; write its body on lines of its own"
     )

@@ -156,3 +156,17 @@ def test_an_import_is_needed_by_all_that_use_it(tmp_path: Path) -> None:
         f"@wrapped(why='w')\ndef {name}(x): return upstream(os.fspath(x))\n" for name in "fg"
     )
     assert reasons(tmp_path, {"tree/pkg/a.py": operations})["os"] == ["needed by f, g"]
+
+
+def test_a_patch_of_a_comment_stands_beside_an_operation(tmp_path: Path, environment: Environment) -> None:
+    overlay = "@replaced(why='ours')\ndef g(x):\n    return x + 3\n"
+    commented = SOURCE.replace(b"def f", b"# Identity.\ndef f")
+    said = patch(environment, commented, "say so")
+    assert reasons(tmp_path, {"patches/0.patch": said, "tree/pkg/a.py": overlay}) == {"g": ["ours"], "a.py": ["say so"]}
+
+
+def test_a_patch_of_a_comment_that_an_operation_removes_is_lost(tmp_path: Path, environment: Environment) -> None:
+    overlay = "@replaced(why='ours')\ndef g(x):\n    return x + 3\n"
+    commented = SOURCE.replace(b"    return x + 1", b"    # One more.\n    return x + 1")
+    with pytest.raises(MergeError, match=r"the patch .* changes in pkg/a.py is lost"):
+        reasons(tmp_path, {"patches/0.patch": patch(environment, commented, "say so"), "tree/pkg/a.py": overlay})

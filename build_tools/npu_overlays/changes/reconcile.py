@@ -138,6 +138,13 @@ class _Ledger:
         else:
             self.unexplained.append((path, change))
 
+    def formatting(self, file: FileChange) -> Iterator[Change]:
+        """Yield what a patch changes between the symbols of a module, of which others change: comments or layout."""
+        name = file.path.rpartition("/")[2]
+        known = {change.symbol for change in file.module_changes}
+        if name not in known and (file.path, name) in self._by_place:
+            yield Change(action="replaced", kind="text", symbol=name)
+
     def without_effect(self, overlay: str) -> Iterator[Problem]:
         for entry in self._declared:
             if id(entry) not in self._seen:
@@ -176,6 +183,7 @@ def _explain_file(ledger: _Ledger, file: FileChange) -> ExplainedFile:
         reason = next(ledger.explain(file.path, whole), None) if entry.action != "updated" else None
         classes.append(ExplainedClass(entry=entry, changes=explained, whole=reason))
     module = [change for change in file.module_changes if not ledger.is_private(file.path, change)]
+    module += ledger.formatting(file)
     return ExplainedFile(
         file=file,
         class_changes=tuple(classes),

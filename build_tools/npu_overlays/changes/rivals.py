@@ -42,8 +42,12 @@ def _overwriting(declared: Iterable[Declared], one: PatchedFile, change: Change)
 
 
 def _same_place(entry: Declared, one: PatchedFile, change: Change) -> bool:
-    """Return whether a declaration is of the symbol a patch changed; of a wrapped one, the original is kept."""
-    return entry.path == one.path and entry.symbol == change.symbol and entry.operation != "wrapped"
+    """Return whether a declaration may have undone what a patch changed; of a wrapped symbol, the original is kept.
+
+    Comments belong to no symbol: any other declaration of the file may have.
+    """
+    same = change.kind == "text" or entry.symbol == change.symbol
+    return same and entry.path == one.path and entry.operation != "wrapped"
 
 
 def declared_by(one: PatchedFile, change: Change) -> Declared:
@@ -69,9 +73,12 @@ def _label(one: Declared | PatchedFile) -> str:
 
 
 def _is_gone(one: PatchedFile, change: Change, applied: Applied) -> bool:
-    """Return whether none of the words that a patch put into a symbol is there; if it put in none, took out."""
+    """Return whether none of the words that a patch put into a symbol is there; if it put in none, took out.
+
+    Of comments and layout it is the lines: their words are everywhere.
+    """
     source, tree = applied.tree.before(one.path), applied.tree.after(one.path)
-    texts = [_words(content, one.path, change.symbol) for content in (one.before, one.after, source, tree)]
+    texts = [_words(content, one.path, change) for content in (one.before, one.after, source, tree)]
     if any(text is None for text in texts):
         return False
     before, after, upstream, now = (text or Counter() for text in texts)
@@ -80,15 +87,17 @@ def _is_gone(one: PatchedFile, change: Change, applied: Applied) -> bool:
     return bool(put_in or taken_out) and not kept
 
 
-def _words(content: bytes | None, path: str, symbol: str) -> Counter[str] | None:
+def _words(content: bytes | None, path: str, change: Change) -> Counter[str] | None:
     """Return the words of a symbol's definitions, or of a file without symbols; None where there is no such symbol."""
     if content is None:
         return None
-    if symbol == path.rpartition("/")[2]:
+    if change.kind == "text":
+        return Counter(content.decode(errors="replace").splitlines())
+    if change.symbol == path.rpartition("/")[2]:
         return Counter(_WORD.findall(content.decode(errors="replace")))
     try:
         module = Module(path, content)
     except MergeError:
         return None
-    known = module.definitions.get(symbol, [])
+    known = module.definitions.get(change.symbol, [])
     return Counter(word for one in known for word in _WORD.findall(module.text(one.node))) if known else None

@@ -30,6 +30,7 @@ class Companions:
         self._first: dict[str, Operation] = {}
         self._symbols: dict[Action, set[str]] = {}
         listed = list(operations)
+        self._replaced = {one.symbol: one for one in listed if one.action == "replaced"}
         self._emptying = next((operation for operation in listed if operation.emptying), None)
         for operation in listed:
             self._first.setdefault(operation.symbol.rpartition(".")[0], operation)
@@ -38,6 +39,10 @@ class Companions:
     def symbols(self, action: Action) -> Set[str]:
         """Return the symbols to which one thing is done."""
         return self._symbols.get(action, set())
+
+    def replacement(self, symbol: str) -> Operation | None:
+        """Return the operation that replaces a symbol."""
+        return self._replaced.get(symbol)
 
     def starts_emptying(self, operation: Operation) -> bool:
         """Return whether an operation is the first of those that empty the module."""

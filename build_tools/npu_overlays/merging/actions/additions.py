@@ -7,6 +7,7 @@ import ast
 from npu_overlays.merging.sites import Site, find
 from npu_overlays.merging.upstream.classes import closed_kind
 from npu_overlays.merging.upstream.instances import hiding
+from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
@@ -93,13 +94,26 @@ def _member(site: Site, parent: str, name: str) -> list[Splice]:
         what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
         raise site.error(what, "add it to those")
     gap = "" if site.operation.kind == "attribute" else "\n"
-    if not site.module.begins_line(owner.body[0]):
+    replacement = site.companions.replacement(parent)
+    if not replacement and not site.module.begins_line(owner.body[0]):
         return _member_of_one_line(site, owner, name, gap)
     last = owner.body[-1]
     end = site.module.line_end(last.end_lineno or last.lineno)
-    text = _text(site, name, site.module.indentation(owner.body[0]))
+    text = _text(site, name, _indentation(site, owner, replacement))
     depth = site.operation.symbol.count(".")
     return [site.insertion(end, f"{_line_end(site.module, end)}{gap}{text}\n", ends=depth)]
+
+
+def _indentation(site: Site, owner: ast.ClassDef, replacement: Operation | None) -> str:
+    """Return how members of a class are indented: as the overlay has it, where that replaces the class."""
+    if not replacement:
+        return site.module.indentation(owner.body[0])
+    own = Module(replacement.where, replacement.text.encode())
+    first = getattr(own.tree.body[0], "body", own.tree.body)[0]
+    if not own.begins_line(first):
+        what = f"`{owner.name}` is of one line as it is replaced ({replacement.where}), so nothing can be added to it"
+        raise site.error(what, "write its body on lines of its own")
+    return site.module.indentation(owner) + own.indentation(first)
 
 
 def _member_of_one_line(site: Site, owner: ast.ClassDef, name: str, gap: str) -> list[Splice]:

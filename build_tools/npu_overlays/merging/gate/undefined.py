@@ -46,6 +46,7 @@ def undefined_names(modules: Iterable[PatchedModule], sources: Sources) -> list[
     texts = [(one.path.rpartition("/")[2], side or b"") for one in listed for side in (one.before, one.after)]
     said = findings(texts)
     found = [one for module, *sides in zip(listed, said[::2], said[1::2], strict=True) for one in _new(module, *sides)]
+    found = [one for one in found if one.kind != "undefined" or not _is_closed_over(one, sources)]
     for module in listed:
         found += _unbound(module, sources)
     return sorted(found, key=lambda one: (one.module.path, one.offset))
@@ -66,6 +67,17 @@ def _new(module: PatchedModule, before: list[Finding], after: list[Finding]) -> 
             yield Undefined(
                 module=module, kind=one.kind, name=one.name, offset=one.offset, line=one.line, upstreams=upstreams
             )
+
+
+def _is_closed_over(one: Undefined, sources: Sources) -> bool:
+    """Return whether a function around the one that reads a name binds it; of a `del` there ruff makes too much."""
+    for scope in sources.scopes(one.module.after).all:
+        for load in scope.loads:
+            if load.name == one.name and sources.offset(one.module.after, load.at) == one.offset:
+                owner = scope.owner(one.name)
+                bindings = owner.bindings.get(one.name, []) if owner is not scope and owner.kind == "function" else []
+                return any(binding.how != "del" for binding in bindings)
+    return False
 
 
 def _unbound(module: PatchedModule, sources: Sources) -> Iterator[Undefined]:
