@@ -139,3 +139,35 @@ def test_a_named_tuple_keeps_its_length(gate: Gate) -> None:
         )
     ]
     assert gate.merge(before, "class Base:\n    @added(why='w')\n    @property\n    def x(self): return 1\n") == []
+
+
+ENUM = "from enum import Enum, auto\nclass Kind(Enum):\n    A = auto()\n    B = auto()\n    C = auto()\n"
+NUMBERED = "gets another number from `auto()`"
+
+
+@pytest.mark.parametrize(
+    ("overlay", "moved"),
+    [
+        ("class Kind:\n    deleted('B', why='w')\n", "C"),
+        ("class Kind:\n    B = replaced(7, why='w')\n", "C"),
+        ("@edited(('B = auto()', 'Z = auto()\\nB = auto()'), why='w')\nclass Kind: ...\n", "B"),
+        ("@edited(('B = auto()', ''), ('C = auto()', 'C = 3'), why='w')\nclass Kind: ...\n", ""),
+        ("@edited(('A = auto()', ''), ('B = auto()', 'B = 2'), why='w')\nclass Kind: ...\n", ""),
+        ("class Kind:\n    B = replaced(2, why='w')\n", ""),
+        ("class Kind:\n    D = added(auto(), why='w')\n", ""),
+        ("class Kind:\n    deleted('C', why='w')\n", ""),
+    ],
+)
+def test_members_of_an_enumeration_keep_their_numbers(gate: Gate, overlay: str, moved: str) -> None:
+    found = gate.merge(ENUM, "from enum import auto\n" + overlay if "added(auto" in overlay else overlay)
+    assert [f"`Kind.{moved}` {NUMBERED}" in one for one in found] == [True] * bool(moved)
+
+
+def test_flags_and_heirs_are_numbered_too(gate: Gate) -> None:
+    overlay = "class Kind:\n    deleted('B', why='w')\n"
+    flags = ENUM.replace("Enum", "Flag")
+    assert [NUMBERED in one for one in gate.merge(flags, overlay)] == [True]
+    heir = ENUM.replace("class Kind(Enum)", "class Base(Enum):\n    pass\nclass Kind(str, Base)")
+    assert [NUMBERED in one for one in gate.merge(heir, overlay)] == [True]
+    own = "class Kind(Enum):\n    def _generate_next_value_(name, *rest): return name\n"
+    assert gate.merge(ENUM.replace("class Kind(Enum):\n", own), overlay) == []

@@ -15,6 +15,7 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.circles import report_circles
 from npu_overlays.merging.gate.collisions import collisions
+from npu_overlays.merging.gate.enums import report_renumbered
 from npu_overlays.merging.gate.examined import Examined, PatchedModule, examined
 from npu_overlays.merging.gate.excused import excused
 from npu_overlays.merging.gate.gains import report_gains
@@ -56,6 +57,7 @@ def check(
     report_lost_members(subject, report)
     report_gains(subject, report)
     report_positions(subject, report)
+    report_renumbered(subject, report)
     report_circles(subject, report)
     problems += report.problems()
     if problems:
