@@ -120,3 +120,12 @@ def test_a_file_the_commit_has_cannot_be_added_even_where_the_archive_lacks_it(t
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/lost.py": b"x = 1\n"}))
     with pytest.raises(MergeError, match=r"upstream already has pkg/lost\.py"):
         apply(UPSTREAM, content, absent=frozenset({"pkg/lost.py"}))
+
+
+def test_a_find_of_several_lines_has_upstreams_line_ends(tmp_path: Path) -> None:
+    upstream = {"pkg/b.yaml": b"a: 1\r\nb: 2\r\n"}
+    edit = '[[tool.overlay.edit]]\npaths = ["pkg/b.yaml"]\nfind = "a: 1\\nb"\nreplace = "a: 2\\nb"\nwhy = "w"\n'
+    with pytest.raises(MergeError, match=r"upstream's lines end with \\r\\n"):
+        apply_files(tmp_path, upstream, {}, config=edit)
+    whole = edit.replace("\\nb", "\\r\\nb")
+    assert apply_files(tmp_path / "whole", upstream, {}, config=whole).tree.after("pkg/b.yaml") == b"a: 2\r\nb: 2\r\n"

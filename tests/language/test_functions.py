@@ -588,3 +588,22 @@ def test_a_replacement_that_callers_would_misuse_is_refused(theirs: str, own: st
 def test_a_replacement_takes_what_upstream_takes(theirs: str, own: str) -> None:
     content, _ = merged(f"def f({theirs}): pass\n", f"@replaced(why='w')\ndef f({own}): return 1\n")
     assert f"def f({own}): return 1" in content.decode()
+
+
+def test_a_property_is_added_once_with_its_setter() -> None:
+    refused(
+        "class A:\n    x = 1\n",
+        """
+        class A:
+            @added(why="w")
+            @property
+            def f(self): return 2
+            @added(why="w")
+            @f.setter
+            def f(self, value): pass
+        """,
+        (
+            "8: second operation on `A.f` of pkg/module.py; the first is o.py:5; add it once: a property with its"
+            " setter as `name = added(property(get, set), why=…)`, of a function only what runs, without @overload"
+        ),
+    )

@@ -170,3 +170,10 @@ def test_a_patch_of_a_comment_that_an_operation_removes_is_lost(tmp_path: Path, 
     commented = SOURCE.replace(b"    return x + 1", b"    # One more.\n    return x + 1")
     with pytest.raises(MergeError, match=r"the patch .* changes in pkg/a.py is lost"):
         reasons(tmp_path, {"patches/0.patch": patch(environment, commented, "say so"), "tree/pkg/a.py": overlay})
+
+
+def test_what_a_patch_adds_may_be_edited_further(tmp_path: Path, environment: Environment) -> None:
+    more = SOURCE + b"\n\ndef h(x):\n    return x + 7\n"
+    overlay = "@edited(('x + 7', 'x + 8'), why='ours')\ndef h(): ...\n"
+    said = {"patches/0.patch": patch(environment, more, "brings h"), "tree/pkg/a.py": overlay}
+    assert reasons(tmp_path, said) == {"h": ["brings h", "ours"]}

@@ -126,17 +126,20 @@ class _Ledger:
 
     def explain(self, path: str, change: Change) -> Iterator[Explained]:
         """Yield the change with all that was declared for the innermost of the places it belongs to."""
-        levels = [
-            fitting
-            for place in _places(change.symbol)
-            if (fitting := [entry for entry in self._by_place.get((path, place), ()) if _fits(entry, change)])
-        ]
+        levels = [fitting for place in _places(change.symbol) if (fitting := self._fitting(path, place, change))]
         self._seen.update(id(entry) for fitting in levels for entry in fitting)
         if levels:
             first, *also = levels[0]
             yield Explained(change=change, declared=first, also=tuple(also))
         else:
             self.unexplained.append((path, change))
+
+    def _fitting(self, path: str, place: str, change: Change) -> list[Declared]:
+        """Return the declarations for a place that a change there can come from."""
+        entries = self._by_place.get((path, place), [])
+        # What a patch adds may be edited further, and is added then.
+        patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
+        return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
 
     def formatting(self, file: FileChange) -> Iterator[Change]:
         """Yield what a patch changes between the symbols of a module, of which others change: comments or layout."""

@@ -184,6 +184,9 @@ def _one_of(first: Operation, second: Operation) -> str:
     if first.layer != second.layer:
         left_out = f'a table [[drop]] of {second.layer} with name = "{first.path}:{first.symbol}" and why'
         return f"leave out that of {first.layer}: {left_out}"
+    if first.symbol == second.symbol and first.action == second.action == "added":
+        whole = "`name = added(property(get, set), why=…)`"
+        return f"add it once: a property with its setter as {whole}, of a function only what runs, without @overload"
     if first is second or first.symbol != second.symbol:
         return "join the two operations"
     return "join the two operations, or let since= and until= say which upstream versions each is for"

@@ -126,6 +126,8 @@ def edit_step(ground: Ground, sourced: SourcedEdit) -> Step:
         what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
         below = _layer_below(ground.content.edits, sourced)
         fix = f"{below}, which lies below, substitutes it already: delete it here" if below else ""
+        if before.count(find.replace(b"\n", b"\r\n")) == edit.count and not count:
+            fix = r"upstream's lines end with \r\n: write that in find and replace"
         raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
     after = before.replace(find, edit.replace.encode())
     _check_keys(path, before, after, where)
