@@ -5,6 +5,7 @@ Pure text work. Every byte no operation names stays as upstream has it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -56,7 +57,7 @@ def merged_module(
     Raises:
         MergeError: with every operation that does not fit, and why.
     """
-    module = Module(path, content)
+    module = _read(path, content)
     operations, problems = _one_for_each_symbol(operations)
     imports, conflicts = missing_imports(module, operations)
     problems += conflicts
@@ -83,6 +84,16 @@ def merged_module(
         users = [operation for operation in operations if imported in operation.imports]
         declared.append(_import_declaration(path, imported.name, users))
     return MergedModule(content=module.bom + merged.content, declared=tuple(declared), authorship=merged.authorship)
+
+
+def _read(path: str, content: bytes) -> Module:
+    """Return upstream's module; raises `MergeError`, which says where another Python may read it."""
+    try:
+        return Module(path, content)
+    except MergeError as error:
+        this = ".".join(map(str, sys.version_info[:2]))
+        fix = f"this is Python {this}: build with a newer one where that reads it, or use a patch"
+        raise MergeError([replace(one, fix=one.fix or fix) for one in error.problems]) from error
 
 
 def splices_of(site: Site) -> list[Splice]:
