@@ -20,10 +20,10 @@ from zipfile import ZipFile
 
 from packaging.specifiers import SpecifierSet
 
+from npu_doctor.stacks import CPU_INDEX
 from try_wheels import built, run
 
-# Where torch's builds for CPUs are, if the user's own index has none.
-TORCH, CPU_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
+TORCH = "torch==2.13.0+cpu"
 
 
 def main() -> int:
@@ -79,6 +79,7 @@ def install(environment: Path, wheels: list[Path]) -> None:
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet", "install")
     own_index = subprocess.run([*map(str, pip), TORCH], check=False, capture_output=True)
     if own_index.returncode:
+        # If the user's own index has no builds for CPUs.
         run(*pip, "--extra-index-url", CPU_INDEX, TORCH)
     # Of the wheels what is new: the version says which upstream, not which build of ours.
     run(*pip, "--force-reinstall", "--no-deps", *wheels)

@@ -119,12 +119,12 @@ class Context:
         component = self.stack.component("torch") if self.stack else None
         return next(iter(published), "") or (component.version if component else versions.public(self.version("torch")))
 
-    def pip_torch(self, version: str) -> str:
-        """Return what pip takes to get a release of torch that torch_npu will do with on this machine."""
-        # torch_npu's x86 wheels require this very build, and the default index has CUDA's.
+    def pip_torch(self, version: str, name: str = "torch") -> str:
+        """Return what pip takes to get torch, or `name`, as torch_npu needs it on this machine."""
+        # torch_npu's x86 wheels require this very build, torchvision's operators too; the default index has CUDA's.
         if self.system.machine.lower() in ("x86_64", "amd64"):
-            return f"torch=={versions.public(version)}+cpu --extra-index-url {CPU_INDEX}"
-        return f"torch=={versions.public(version)}"
+            return f"{name}=={versions.public(version)}+cpu --extra-index-url {CPU_INDEX}"
+        return f"{name}=={versions.public(version)}"
 
     def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
         """Return a row that says what the table of symptoms says.

@@ -293,6 +293,18 @@ def test_on_x86_every_fix_gives_the_torch_that_torch_npu_requires_there(machine:
     assert re.fullmatch(rf"python -m pip install torch==[0-9.]+\+cpu --extra-index-url {CPU_INDEX} torch_npu==\S+", fix)
 
 
+def test_on_x86_what_belongs_to_torch_is_of_the_same_build(machine: Machine) -> None:
+    machine.machine = "x86_64"
+    machine.install("torchvision", "0.20.1")
+    fix = row(machine.report("vllm-0.11"), "torchvision", "stack.pins").fix
+    assert fix == f"pip install --no-deps torchvision==0.22.1+cpu --extra-index-url {CPU_INDEX}"
+    machine.install_torch("2.7.1+cu126", cuda="12.6")
+    (fix,) = (one.fix for one in machine.report().rows if one.component == "CUDA in torch")
+    assert re.fullmatch(
+        rf"pip install --force-reinstall --no-deps torch==[0-9.]+\+cpu --extra-index-url {CPU_INDEX}", fix
+    )
+
+
 def test_what_a_patched_wheel_requires_and_nobody_installed_is_named(machine: Machine) -> None:
     machine.install(
         "verl-npu",

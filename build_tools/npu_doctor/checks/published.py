@@ -13,6 +13,8 @@ from npu_doctor.tables import Table
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _EXACT = re.compile(r"(?:==)?[0-9][0-9a-z.+]*")
+# What is built for one kind of device, together.
+TORCH = ("torch", "torchvision", "torchaudio")
 _FIXES = {
     "python": "make an environment with Python {version}",
     "cann": "install the CANN toolkit {version}, its kernels and its NNAL, and source their set_env.sh",
@@ -142,6 +144,6 @@ def fix_of(context: Context, name: str, wanted: str) -> str:
     bare = wanted.removeprefix("==").removesuffix(".*")
     if name in _FIXES:
         return _FIXES[name].format(version=bare)
-    if name == "torch" and _EXACT.fullmatch(wanted):
-        return f"pip install --no-deps {context.pip_torch(bare)}"
+    if name in TORCH and _EXACT.fullmatch(wanted):
+        return f"pip install --no-deps {context.pip_torch(bare, name)}"
     return f"pip install --no-deps '{name.replace('_', '-')}{wanted if wanted[0] in '<>=!~' else f'=={wanted}'}'"

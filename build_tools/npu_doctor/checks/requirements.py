@@ -9,14 +9,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files, versions
-from npu_doctor.checks.published import fix_of
+from npu_doctor.checks.published import TORCH, fix_of
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution
 from npu_doctor.model import Level, Row
 from npu_doctor.requirements import applies, of_an_extra, parse, range_of
 
 _INFERENCE = ("vllm", "sglang")
-_TORCH = ("torch", "torchvision", "torchaudio")
 
 
 def development_pin(context: Context) -> Iterator[Row]:
@@ -90,7 +89,7 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
         if not found or not specifier or versions.allows(specifier, found) is not False:
             continue
         # torch has to be torch_npu's, whatever an engine asks for.
-        torch = name in _TORCH and distribution.name in _INFERENCE
+        torch = name in TORCH and distribution.name in _INFERENCE
         level: Level = "compatible" if torch else "broken"
         label, asked = (
             f"{wanted.name} for {distribution.name}",
