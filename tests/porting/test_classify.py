@@ -624,6 +624,28 @@ ADDS_EAGER = ("  lr: 1\n", "  lr: 1\n  eager: False\n")
 
 
 @pytest.mark.parametrize(
+    ("path", "after", "kind", "evidence"),
+    [
+        ("pkg/a.yaml", "# new\n" + ROLES, "fits", ""),
+        (
+            "pkg/a.yaml",
+            ROLES.replace("actor:", "critic:"),
+            "body changed",
+            "under `critic.compile`, and stood under `actor.c",
+        ),
+        ("pkg/a.txt", ROLES.replace("ref:", "other:"), "body changed", "the lines around what it looks for changed"),
+        ("pkg/a.txt", ROLES + "more:\n", "fits", ""),
+    ],
+)
+def test_a_substitution_that_fits_somewhere_else_says_so(
+    tmp_path: Path, path: str, after: str, kind: str, evidence: str
+) -> None:
+    found = substituted(tmp_path, path, SAYS_FALSE, ROLES, after)
+    assert (found.kind, found.applies) == (kind, True)
+    assert evidence in found.evidence
+
+
+@pytest.mark.parametrize(
     ("path", "change", "after", "kind"),
     [
         ("pkg/a.yaml", SAYS_FALSE, ROLES.replace("True", "${x}"), "find gone"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.errors import OverlayError
+from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.patches import read_patch
@@ -69,7 +70,7 @@ def _substituted(edits: list[SourcedEdit], content: bytes, before: bytes) -> Ite
             if twice := _repeated(sourced.path, content, put):
                 yield _taken(twice, is_same=is_put(sourced.path, before, made, content))
                 continue
-            yield Verdict(kind="fits", applies=True)
+            yield _fitting(sourced.path, edit.find, before, content)
             # The next one is looked for in what this one leaves, there as here.
             content, before = put, made
         elif count == 0 and replace.strip() and is_put(sourced.path, before, made, content):
@@ -80,6 +81,17 @@ def _substituted(edits: list[SourcedEdit], content: bytes, before: bytes) -> Ite
             yield _ambiguous(edit.count, count, _lead(find, before, content) if edit.count == 1 else b"")
         else:
             yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+
+
+def _fitting(path: str, find: str, before: bytes, now: bytes) -> Verdict:
+    """Return that a substitution fits, and whether what it looks for belongs to something else than it did."""
+    old, new = (surroundings(path, content, find) for content in (before, now))
+    if not old or old == new:
+        return Verdict(kind="fits", applies=True)
+    evidence = (
+        f"what it looks for stands under `{new['keys']}`, and stood under `{old['keys']}`" if "keys" in new else ""
+    )
+    return Verdict(kind="body changed", applies=True, evidence=evidence or "the lines around what it looks for changed")
 
 
 def _repeated(path: str, before: bytes, after: bytes) -> list[str]:
