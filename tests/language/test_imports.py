@@ -95,6 +95,17 @@ def test_imports_stand_before_the_value_that_needs_them() -> None:
         "start()",
         "if 'NAME' not in os.environ:\n    os.environ['NAME'] = '1'",
         "for name in ('A', 'B'): os.environ[name] = '1'",
+        "_ = os.environ.setdefault('NAME', '1')",
+        "'NAME' in os.environ or os.environ.setdefault('NAME', '1')",
+        "[os.environ.setdefault(name, '1') for name in ('A', 'B')]",
+        "env = os.environ\nenv['NAME'] = '1'",
+        "if start(): pass",
+        "assert start()",
+        "setattr(sys, 'there', 1)",
+        "vars(sys)['there'] = 1",
+        "sys.there, A = 1, 2",
+        "(lambda: os.environ.update(NAME='1'))()",
+        "with start(): pass",
     ],
 )
 def test_imports_stand_behind_what_acts_on_upstreams_imports(acting: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from npu_overlays.errors import MergeError
 
 from .overlays import apply_files, mistakes
-from .pairs import check, operations, refused
+from .pairs import check, merged, operations, refused
 
 
 def test_every_target_gets_the_definition_under_its_own_name_and_indentation() -> None:
@@ -255,6 +255,8 @@ class A:
 """
     what = "names `_A__g`, of a class that in pkg/module.py is not called `A`"
     refused("class B: ...\n", overlay, f"3: {what}; give that one leading underscore", target="")
+    prose = overlay.replace(f"return {written}", "return '_A__g is private'")
+    assert b"is private" in merged("class B: pass\n", prose, target="")[0]
 
 
 def test_what_a_definition_binds_elsewhere_hides_no_reference() -> None:

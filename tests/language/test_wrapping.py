@@ -17,7 +17,7 @@ from npu_overlays.merging.merge import merge
 from npu_overlays.merging.upstream.signatures import mismatch, written
 from npu_overlays.overlay.merge_modules import read_operations
 
-from .pairs import PATH, check, refused
+from .pairs import PATH, check, merged, refused
 
 
 def test_upstream_may_be_handed_on_or_kept_in_a_variable() -> None:
@@ -135,6 +135,29 @@ def test_upstreams_type_parameters_are_taken_over() -> None:
 
             async def _upstream_g[S](self, x: S): return x
         """,
+    )
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters are Python 3.12's")
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        (
+            "def f[U](x: U, y): return upstream(x, y)",
+            "leaves out annotations that name `T`; write upstream's type parameters, `[T]`",
+        ),
+        (
+            "def f(x, y): return upstream(T(x), y)",
+            "reads `T`, which is a type parameter of upstream's; give what is meant another name",
+        ),
+    ],
+)
+def test_a_wrappers_own_type_parameters_leave_nothing_unnamed(wrapper: str, message: str) -> None:
+    upstream = "def f[T](x: T, y: list[T]): return x\n"
+    refused(upstream, f"@wrapped(why='w')\n{wrapper}\n", f"3: the wrapper of `f` {message}")
+    whole = "def f[U](x: U, y: list[U]): return upstream(x, y)"
+    assert (
+        b"def f[U](x: U, y: list[U]): return _upstream_f(x, y)" in merged(upstream, f"@wrapped(why='w')\n{whole}\n")[0]
     )
 
 

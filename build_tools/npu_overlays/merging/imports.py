@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.definitions import blocks, bound_name
+from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.scopes import Binding
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
@@ -16,6 +16,8 @@ from npu_overlays.syntax.symbols import Module
 RENAME = "import it under another name"
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# Builtins that set, or give what can be set, of their first argument.
+_OF_THE_FIRST = frozenset({"setattr", "delattr", "vars", "getattr"})
 _EITHER = f"{RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
 
 
@@ -123,26 +125,50 @@ def _place(module: Module, limit: int) -> int:
     return place or module.offset(_leading_comment_lines(module) + 1)
 
 
-def _acts(module: Module, node: ast.stmt) -> bool:
+def _acts(module: Module, node: ast.AST) -> bool:
     """Return whether a statement calls or sets something imported: what is imported below may be another for it.
 
-    ``os.environ["NAME"] = …`` and ``sys.path.insert(…)`` do so, below an ``if`` too.
+    ``os.environ["NAME"] = …`` and ``sys.path.insert(…)`` do so, below an ``if`` or in an expression too. What makes a
+    value for a name, ``logger = getLogger(…)``, is not taken to change anything.
     """
-    changed: list[ast.expr] = []
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        changed = [node.value.func]
-    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)):
-        targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
-        changed = [one for one in targets if not isinstance(one, ast.Name)]
-    roots = [module.scopes.bound(_root(one)) for one in changed]
-    here = any(isinstance(binding.node, _IMPORTS) for known in roots for binding in known)
-    return here or any(_acts(module, inner) for _, block in blocks(node) for inner in block)
+    if isinstance(node, _DEFINITIONS):
+        return False
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and _names_a_value(node):
+        return False
+    changed: list[ast.expr] = [node] if isinstance(node, ast.Call) else []
+    if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+        changed = [node]
+    if any(_is_imported(module, _root(one)) for one in changed):
+        return True
+    return any(_acts(module, inner) for inner in ast.iter_child_nodes(node))
+
+
+def _names_a_value(node: ast.Assign | ast.AnnAssign) -> bool:
+    """Return whether an assignment gives a value of its own to names that may be read."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return all(isinstance(one, ast.Name) and one.id.strip("_") for one in targets)
+
+
+def _is_imported(module: Module, name: str, depth: int = 3) -> bool:
+    """Return whether a module imports a name, or gives it, as it stands, what it imports under another."""
+    for binding in module.scopes.bound(name):
+        if isinstance(binding.node, _IMPORTS):
+            return True
+        statement = next((one for one in module.tree.body if binding.node in getattr(one, "targets", ())), None)
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(value, (ast.Name, ast.Attribute)) and depth and _is_imported(module, _root(value), depth - 1):
+            return True
+    return False
 
 
 def _root(node: ast.expr) -> str:
-    """Return the name an expression begins with; empty where it begins otherwise."""
+    """Return the name an expression begins with, ``a`` of ``setattr(a, …)`` too; empty where it begins otherwise."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, ast.Call):
+            given = isinstance(node.func, ast.Name) and node.func.id in _OF_THE_FIRST and node.args
+            node = node.args[0] if given else node.func
+        else:
+            node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 

@@ -83,6 +83,8 @@ def _wrapper_text(site: Site, original: FunctionNode, owner: str) -> str:
     callee = f"__class__.{private}" if owner else private
     if not owner and any(private in scope.bindings for scope in module.scopes.all):
         raise site.error(f"{what} binds `{private}`, the name of the original", "give the wrapper's own another name")
+    if misused := _misused_types(module, wrapper):
+        raise site.error(f"{what} {misused[0]}", misused[1])
     splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
     splices += [site.splice(*place) for place in _taken_over(site.module, module, wrapper)]
     splices.append(site.splice(*module.name_span(node), original.name))
@@ -122,6 +124,25 @@ def _type_parameters(module: Module, node: FunctionNode) -> str:
     listed: list[ast.AST] = getattr(node, "type_params", [])
     spans = [module.span(one) for one in listed]
     return f"[{module.content[spans[0][0] : spans[-1][1]].decode()}]" if spans else ""
+
+
+def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
+    """Return what is wrong with a wrapper's own type parameters, or with what it reads by the name of upstream's."""
+    theirs, mine = ({one.name for one in getattr(node, "type_params", [])} for node in (wrapper.original, wrapper.node))
+    named = ", ".join(sorted(theirs))
+    inside = {id(one) for node in wrapper.node.body for one in ast.walk(node)}
+    reads = [one for name in theirs for one in own.scopes.global_loads.get(name, [])]
+    if not mine and any(id(load.at) in inside for load in reads):
+        return f"reads `{named}`, which is a type parameter of upstream's", "give what is meant another name"
+    known = {one.name: one.node.annotation for one in parameters(wrapper.original.args)}
+    taken = [known.get(one.name) for one in parameters(wrapper.node.args) if not one.node.annotation]
+    taken += [] if wrapper.node.returns else [wrapper.original.returns]
+    lacking = {one.id for node in taken if node for one in ast.walk(node) if isinstance(one, ast.Name)} & (
+        theirs - mine
+    )
+    if mine and lacking:
+        return f"leaves out annotations that name `{lacking.pop()}`", f"write upstream's type parameters, `[{named}]`"
+    return None
 
 
 def _expression(module: Module, node: ast.expr) -> str:

@@ -113,7 +113,7 @@ class _References:
         prefix = f"_{name.lstrip('_')}__"
         for node in ast.walk(self._module.tree):
             written = getattr(node, "attr", getattr(node, "value", ""))
-            if isinstance(written, str) and written.startswith(prefix):
+            if isinstance(written, str) and written.startswith(prefix) and written.isidentifier():
                 yield written
 
     def _can_follow(self, name: str) -> bool:
