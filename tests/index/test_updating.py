@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,35 @@ def test_a_copy_that_was_touched_is_written_again(shop: Shop) -> None:
     assert shop.indexed()["added"] == [wheel.name]
     assert (shop.out / "app" / wheel.name).read_bytes() == wheel.read_bytes()
     assert shop.indexed()["added"] == []
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda file: file.write_bytes(b"")], ids=["lost", "emptied"])
+def test_metadata_that_do_not_lie_beside_a_wheel_as_its_page_says_are_written_again(
+    shop: Shop, spoil: Callable[[Path], object]
+) -> None:
+    wheel = shop.wheel("app")
+    shop.sdist("app")
+    shop.indexed()
+    files, metadata = shop.files(), shop.out / "app" / f"{wheel.name}.metadata"
+    spoil(metadata)
+    edit(shop.out / "app" / "index.html", "<h1>", "<h1 >")  # a page that is younger than all it lists
+    assert shop.indexed()["added"] == [wheel.name]
+    assert shop.files() == files
+
+
+def test_metadata_that_were_removed_are_not_promised_any_more(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    shop.indexed()
+    (shop.out / "app" / f"{wheel.name}.metadata").unlink()
+    kept = wheel.rename(shop.wheels.parent / wheel.name)
+    shop.wheel("app", "2.0")
+    assert f"{wheel.name}.metadata: listed, but not there any more" in shop.index().err
+    anchors = (shop.out / "app" / "index.html").read_text().splitlines()
+    promised = {version: any(version in line and "metadata" in line for line in anchors) for version in ("1.0", "2.0")}
+    assert promised == {"1.0": False, "2.0": True}
+    kept.rename(wheel)
+    assert shop.indexed()["added"] == [wheel.name]
+    assert f"app/{wheel.name}.metadata" in shop.files()
 
 
 def test_a_file_with_the_time_and_the_size_of_another_is_still_read(shop: Shop) -> None:

@@ -152,7 +152,7 @@ def _add(made: _Update, one: Candidate) -> None:
     """Put a file on the page of its project, unless it is there as it is."""
     project = made.projects[one.project]
     listed, place = project.listed.get(one.name), project.place / one.name
-    if listed and listed.beside and unchanged(one.file, place, project.at):
+    if listed and listed.beside and unchanged(one.file, place, project.at) and _has_metadata(listed, place):
         return
     step(f"reading {one.name}")
     staged = made.folder / one.project / one.name
@@ -168,6 +168,14 @@ def _add(made: _Update, one: Candidate) -> None:
         if found.metadata:
             staged.with_name(one.name + _METADATA).write_bytes(found.metadata)
         made.added.append(one.name)
+
+
+def _has_metadata(listed: Link, place: Path) -> bool:
+    """Return whether the metadata of a wheel lie beside it as its page says: installers trust that unseen."""
+    said, beside = listed.core_metadata, place.with_name(place.name + _METADATA)
+    if not place.name.endswith(".whl"):
+        return True
+    return isinstance(said, Mapping) and beside.is_file() and digest(beside) == said.get("sha256")
 
 
 def _given_out(listed: Link | None, copy: Path) -> str:
@@ -196,8 +204,11 @@ def _page(made: _Update, name: str) -> Page:
     page = project.stored.page.having(*project.new)
     places = (project.place, made.folder / name)
     there = {file.name for place in places if place.is_dir() for file in place.iterdir()}
-    gone = {link.filename for link in page.links if link.beside and link.filename not in there}
-    made.dropped += sorted(gone)
+    beside = {link.filename: link for link in page.links if link.beside}
+    gone = beside.keys() - there
+    bare = [beside[file] for file in beside.keys() - gone if beside[file].core_metadata and file + _METADATA not in there]
+    made.dropped += sorted([*gone, *(link.filename + _METADATA for link in bare)])
+    page = page.having(*(replace(link, core_metadata=False) for link in bare))
     return replace(page, links=tuple(one for one in page.links if one.filename not in gone))
 
 
