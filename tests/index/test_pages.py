@@ -11,11 +11,13 @@ import pytest
 from mousebender import simple
 from packaging.specifiers import SpecifierSet
 
+from support.overlays import edit
 from support.wheels import members
 
 from .conftest import Shop
 
 LOCAL = "1.0+npu.1.g0123456"
+ELSEWHERE = "https://index.example.invalid/simple/app/"
 ODD = 'it is "slow" & <wrong>'
 
 
@@ -128,3 +130,28 @@ def test_what_one_form_alone_says_is_said_by_both(shop: Shop, form: str) -> None
     for details in (parsed(shop, "app"), html(shop, "app")):
         yanked = {one["filename"]: one.get("yanked", False) for one in details["files"]}
         assert yanked == {"app-1.0-py3-none-any.whl": "by hand", "app-2.0-py3-none-any.whl": False}
+
+
+@pytest.mark.parametrize("form", ["index.html", "index.json"])
+def test_which_projects_elsewhere_are_the_same_is_said_by_both_forms(shop: Shop, form: str) -> None:
+    shop.wheel("app")
+    shop.indexed()
+    page = shop.out / "app" / form
+    tags = f'<meta name="pypi:tracks" content="{ELSEWHERE}"><meta name="pypi:alternate-locations" content="{ELSEWHERE}2">'
+    marks = {
+        "index.html": ("<title>", f'{tags}<meta name="robots" content="no&quot;ne"><title>'),
+        "index.json": ('"meta": {', f'"alternate-locations": ["{ELSEWHERE}2"], "meta": {{"tracks": ["{ELSEWHERE}"], '),
+    }
+    edit(page, *marks[form])
+    for version in ("2.0", "3.0"):
+        shop.wheel("app", version)
+        shop.indexed()
+    said = parsed(shop, "app")
+    assert (said["meta"], said["alternate-locations"]) == (
+        {"api-version": "1.2", "tracks": [ELSEWHERE]},
+        [f"{ELSEWHERE}2"],
+    )
+    shown = (shop.out / "app" / "index.html").read_text()
+    for tag in (*tags.replace("><", ">\n<").splitlines(), '<meta name="pypi:repository-version" content="1.2">'):
+        assert shown.count(tag) == 1
+    assert shown.count('<meta name="robots" content="no&quot;ne">') == (form == "index.html")

@@ -275,6 +275,27 @@ def test_a_page_that_cannot_be_read_is_not_written_over(shop: Shop, form: str) -
     assert shop.files() == files
 
 
+@pytest.mark.parametrize("form", ["index.html", "app/index.html"])
+def test_a_page_that_shows_more_than_an_index_does_is_not_written_over(shop: Shop, form: str) -> None:
+    (shop.out / "app").mkdir(parents=True)
+    page = shop.out / form
+    page.write_text("<title>Ours</title><h1>Ours</h1><p>Ask <a href='mailto:x@example.invalid'>us</a> first</p>")
+    files = shop.files()
+    shop.wheel("app")
+    done = shop.index()
+    assert (done.code, f"{page}: shows more" in done.err, "'Ask first'" in done.err) == (6, True, True), done.err
+    assert shop.files() == files
+
+
+def test_what_the_page_of_all_projects_says_of_itself_stays(shop: Shop) -> None:
+    shop.out.mkdir()
+    (shop.out / "index.html").write_text("<meta name='robots' content='none'><a href='/x/'><img src='x.png'></a>")
+    shop.wheel("app")
+    shop.indexed()
+    root = shop.files()["index.html"].decode()
+    assert ('<meta name="robots" content="none">' in root, 'href="/x/"' in root) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

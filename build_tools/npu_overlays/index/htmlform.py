@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from html import escape
 from html.parser import HTMLParser
+from typing import TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 
 from npu_overlays.index.pages import SIZED, Link, Page
@@ -14,7 +16,7 @@ _PAGE = """\
 <html lang="en">
   <head>
     <meta charset="utf-8">
-    <meta name="pypi:repository-version" content="{version}">
+{tags}
     <title>{title}</title>
   </head>
   <body>
@@ -26,22 +28,43 @@ _PAGE = """\
 # Installers before and after PEP 714 look for the one or the other name.
 _METADATA = ("data-core-metadata", "data-dist-info-metadata")
 _KNOWN = {"href", "data-requires-python", "data-yanked", *_METADATA}
+_VERSION, _TRACKS, _LOCATIONS = "pypi:repository-version", "pypi:tracks", "pypi:alternate-locations"
+_TITLES = {"title", "h1"}
+Tag: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Markup:
+    """What a page is made of.
+
+    Args:
+        anchors: text and attributes of every link, those a base stands for written out.
+        tags: names and values of what it says of itself, but for the version of the standard.
+        beyond: what else it shows, which no index says; its title is not meant.
+    """
+
+    anchors: tuple[tuple[str, Mapping[str, str]], ...]
+    tags: tuple[Tag, ...]
+    beyond: str
 
 
 def render(page: Page) -> bytes:
     """Return the page of a project."""
     anchors = [(link.filename, _attributes(link)) for link in page.ordered]
-    return _rendered(f"Links for {page.project}", page.api_version, anchors)
+    listed = {_TRACKS: page.tracks, _LOCATIONS: page.alternate_locations}
+    tags = [(_VERSION, page.api_version), *((name, one) for name, values in listed.items() for one in values)]
+    return _rendered(f"Links for {page.project}", [*tags, *page.tags], anchors)
 
 
-def render_root(projects: Mapping[str, Mapping[str, str]]) -> bytes:
-    """Return the page that lists all projects, with the attributes of each link."""
-    return _rendered("Simple index", SIZED, sorted(projects.items()))
+def render_root(projects: Mapping[str, Mapping[str, str]], tags: Iterable[Tag]) -> bytes:
+    """Return the page that lists all projects, with the attributes of each link, and what it says of itself."""
+    return _rendered("Simple index", [(_VERSION, SIZED), *tags], sorted(projects.items()))
 
 
-def _rendered(title: str, version: str, anchors: Iterable[tuple[str, Mapping[str, str]]]) -> bytes:
+def _rendered(title: str, tags: Iterable[Tag], anchors: Iterable[tuple[str, Mapping[str, str]]]) -> bytes:
+    metas = [f'    <meta name="{escape(name)}" content="{escape(value)}">' for name, value in tags]
     lines = [_anchor(text, attributes) for text, attributes in anchors]
-    return _PAGE.format(title=escape(title), version=version, anchors="\n".join(lines)).encode()
+    return _PAGE.format(title=escape(title), tags="\n".join(metas), anchors="\n".join(lines)).encode()
 
 
 def _anchor(text: str, attributes: Mapping[str, str]) -> str:
@@ -63,10 +86,15 @@ def _attributes(link: Link) -> dict[str, str]:
     return {**found, **{name: value for name, value in link.attributes.items() if name not in found}}
 
 
-def parse(text: str, project: str) -> Page:
+def parse(markup: Markup, project: str) -> Page:
     """Return what a page says."""
-    links = [_link(text, attributes) for text, attributes in anchors(text)]
-    return Page(project=project, links=tuple(links))
+    return Page(
+        project=project,
+        links=tuple(_link(text, attributes) for text, attributes in markup.anchors),
+        tracks=tuple(value for name, value in markup.tags if name == _TRACKS),
+        alternate_locations=tuple(value for name, value in markup.tags if name == _LOCATIONS),
+        tags=tuple(tag for tag in markup.tags if tag[0] not in {_TRACKS, _LOCATIONS}),
+    )
 
 
 def _link(text: str, attributes: Mapping[str, str]) -> Link:
@@ -85,37 +113,50 @@ def _link(text: str, attributes: Mapping[str, str]) -> Link:
     )
 
 
-def anchors(text: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the text and the attributes of every link of a page, those a base stands for written out."""
+def read(text: str) -> Markup:
+    """Return what a page is made of."""
     reader = _Reader()
     reader.feed(text)
     reader.close()
-    return reader.found
+    tags = tuple(tag for tag in reader.tags if tag[0] != _VERSION)
+    return Markup(anchors=tuple(reader.anchors), tags=tags, beyond=" ".join("".join(reader.beyond).split()))
 
 
 class _Reader(HTMLParser):
-    """Collects links."""
+    """Collects links, what a page says of itself, and what else it shows."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str]]] = []
+        self.anchors: list[tuple[str, dict[str, str]]] = []
+        self.tags: list[Tag] = []
+        self.beyond: list[str] = []
         self._base = ""
         self._open: dict[str, str] | None = None
+        self._title = ""
         self._text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
         if tag == "base":
             self._base = self._base or attributes.get("href", "")
+        if tag == "meta" and attributes.get("name"):
+            self.tags.append((attributes["name"], attributes.get("content", "")))
+        if tag in _TITLES:
+            self._title = tag
         if tag == "a" and attributes.get("href"):
             href = attributes["href"]
             self._open = {**attributes, "href": urljoin(self._base, href) if self._base else href}
             self._text = ""
 
     def handle_data(self, data: str) -> None:
-        self._text += data
+        if self._open is not None:
+            self._text += data
+        elif not self._title:
+            self.beyond.append(data)
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == self._title:
+            self._title = ""
         if tag == "a" and self._open is not None:
-            self.found.append((self._text.strip(), self._open))
+            self.anchors.append((self._text.strip(), self._open))
             self._open = None

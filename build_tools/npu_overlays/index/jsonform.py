@@ -10,7 +10,8 @@ from npu_overlays.index.pages import SIZED, Link, Page
 from npu_overlays.reproducible import canonical_json
 
 _KNOWN = {"filename", "url", "hashes", "size", "requires-python", "core-metadata", "yanked"}
-_OF_PAGE = {"meta", "name", "versions", "files"}
+_LOCATIONS = "alternate-locations"
+_OF_PAGE = {"meta", "name", "versions", "files", _LOCATIONS}
 
 
 def render(page: Page) -> bytes:
@@ -26,11 +27,16 @@ def says(text: str, page: Page) -> bool:
 def _value(page: Page) -> dict[str, Any]:
     value = {
         **page.more,
-        "meta": {**page.meta, "api-version": page.api_version},
+        "meta": {**page.meta, "api-version": page.api_version, **_listed("tracks", page.tracks)},
         "name": page.project,
         "files": [_file(link) for link in page.ordered],
+        **_listed(_LOCATIONS, page.alternate_locations),
     }
     return {**value, "versions": list(page.versions)} if page.api_version != "1.0" else value
+
+
+def _listed(name: str, values: tuple[str, ...]) -> dict[str, list[str]]:
+    return {name: list(values)} if values else {}
 
 
 def _file(link: Link) -> dict[str, Any]:
@@ -47,10 +53,13 @@ def _file(link: Link) -> dict[str, Any]:
 def parse(text: str, project: str) -> Page:
     """Return what a page says; raises `ValueError` where it is not one."""
     value = _object(json.loads(text))
+    meta = _object(value["meta"])
     return Page(
         project=project,
         links=tuple(_link(_object(one)) for one in value["files"]),
-        meta=_object(value["meta"]),
+        meta={name: content for name, content in meta.items() if name != "tracks"},
+        tracks=_texts(meta.get("tracks", [])),
+        alternate_locations=_texts(value.get(_LOCATIONS, [])),
         more={name: content for name, content in value.items() if name not in _OF_PAGE},
     )
 
@@ -85,3 +94,9 @@ def _object(value: Any) -> dict[str, Any]:  # whatever JSON holds
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is no object")
     return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:  # likewise
+    if not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        raise TypeError(f"{value!r} is no list of texts")
+    return tuple(value)

@@ -1,6 +1,6 @@
 """Pages: what an index says of a project, whichever of its two forms that is written in.
 
-By PEP 503, 592, 629, 658, 691, 700 and 714. When a file was uploaded is not
+By PEP 503, 592, 629, 658, 691, 700, 708 and 714. When a file was uploaded is not
 said: a folder does not know, and equal files are to give equal pages.
 """
 
@@ -21,8 +21,8 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-# Sizes and the list of versions came with 1.1: a page that lacks a size must not claim it.
-SIZED, PLAIN = "1.1", "1.0"
+# Sizes and the list of versions came with 1.1: a page that lacks a size must not claim it. With 1.2 came other places.
+TRACKED, SIZED, PLAIN = "1.2", "1.1", "1.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +71,19 @@ class Page:
         project: its normalized name.
         links: the files.
         meta: what an earlier page says of itself.
+        tracks: the projects elsewhere whose files these are said to be, too.
+        alternate_locations: where else the project's files are said to lie.
         more: what else the JSON page says of the project, which is kept.
+        tags: what else the HTML page says of it, names and values, likewise.
     """
 
     project: str
     links: tuple[Link, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
+    tracks: tuple[str, ...] = ()
+    alternate_locations: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def ordered(self) -> tuple[Link, ...]:
@@ -92,7 +98,8 @@ class Page:
     @property
     def api_version(self) -> str:
         """The version of the standard that the page keeps to: never less than it did."""
-        own = SIZED if all(link.size is not None for link in self.links) else PLAIN
+        full = TRACKED if self.tracks or self.alternate_locations else SIZED
+        own = full if all(link.size is not None for link in self.links) else PLAIN
         return max(own, str(self.meta.get("api-version", PLAIN)), key=Version)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from packaging.utils import canonicalize_name
@@ -38,11 +39,13 @@ class Root:
         links: by the name shown, the attributes of the link to its page.
         projects: by name, what the JSON page says of it.
         meta: what the JSON page says of itself.
+        tags: what the HTML page says of itself, names and values.
     """
 
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     projects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[htmlform.Tag, ...] = ()
 
     def listing(self, names: set[str]) -> Root:
         """Return the page with further projects."""
@@ -57,7 +60,8 @@ class Root:
     @property
     def files(self) -> dict[str, bytes]:
         """Its two forms by the names of their files."""
-        return {HTML: htmlform.render_root(self.links), JSON: jsonform.render_root(self.projects, self.meta)}
+        shown = htmlform.render_root(self.links, self.tags)
+        return {HTML: shown, JSON: jsonform.render_root(self.projects, self.meta)}
 
 
 def files_of(page: Page) -> dict[str, bytes]:
@@ -78,9 +82,18 @@ def read_page(folder: Path) -> Stored:
     if said and shown.encode() == htmlform.render(page):  # to read it would take three times as long, and tell nothing
         return Stored(page=page, settled=jsonform.says(said, page))
     if shown:
-        known, links = page.by_name, htmlform.parse(shown, folder.name).links
-        page = page.having(*(_both(known.get(one.filename), one) for one in links))
+        page = _merged(page, htmlform.parse(_markup(folder / HTML, shown), folder.name))
     return Stored(page=page)
+
+
+def _merged(said: Page, shown: Page) -> Page:
+    known = said.by_name
+    return replace(
+        said.having(*(_both(known.get(one.filename), one) for one in shown.links)),
+        tracks=tuple(dict.fromkeys([*said.tracks, *shown.tracks])),
+        alternate_locations=tuple(dict.fromkeys([*said.alternate_locations, *shown.alternate_locations])),
+        tags=shown.tags,
+    )
 
 
 def _both(said: Link | None, shown: Link) -> Link:
@@ -91,10 +104,21 @@ def _both(said: Link | None, shown: Link) -> Link:
 
 def read_root(folder: Path) -> Root:
     """Return the page of all projects; raises `OutputError` where it cannot be understood."""
-    links = {text: attributes for text, attributes in htmlform.anchors(_text(folder / HTML)) if text}
+    markup = _markup(folder / HTML, _text(folder / HTML))
+    links = {text or attributes["href"]: attributes for text, attributes in markup.anchors}
     text = _text(folder / JSON)
     projects, meta = _understood(folder / JSON, lambda: jsonform.parse_root(text)) if text else ({}, {})
-    return Root(links=links, projects=projects, meta=meta)
+    return Root(links=links, projects=projects, meta=meta, tags=markup.tags)
+
+
+def _markup(file: Path, text: str) -> htmlform.Markup:
+    """Return what an HTML page is made of; raises `OutputError` where it shows what would be lost."""
+    markup = htmlform.read(text)
+    if markup.beyond:
+        what = f"shows more than the links of an index, which would be lost: {shorten(markup.beyond, 60)!r}"
+        fix = "take out what is no link, or move it away; or write the index into a folder of its own with --out"
+        raise OutputError(Problem(where=str(file), what=what, fix=fix))
+    return markup
 
 
 def _text(file: Path) -> str:
