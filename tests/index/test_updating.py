@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -174,6 +175,31 @@ def test_a_file_given_out_from_elsewhere_stays_there(shop: Shop) -> None:
     files = shop.files()
     shop.indexed()
     assert shop.files() == files
+
+
+def unhashed(where: str, wheel: Path) -> str:
+    """Return how a page lists a wheel whose sha256 it does not say: with no digest, or elsewhere with an older one."""
+    md5 = hashlib.md5(wheel.read_bytes(), usedforsecurity=False).hexdigest()
+    url = wheel.name if where == "beside" else f"https://cdn.example.invalid/{wheel.name}#md5={md5}"
+    return f'<a href="{url}">{wheel.name}</a>'
+
+
+@pytest.mark.parametrize("where", ["beside", "elsewhere"])
+def test_a_file_that_is_listed_without_its_sha256_is_known_again(shop: Shop, where: str) -> None:
+    wheel = shop.wheel("app")
+    (shop.out / "app").mkdir(parents=True)
+    page = shop.out / "app" / "index.html"
+    page.write_text(unhashed(where, wheel))
+    if where == "beside":
+        shutil.copy(wheel, shop.out / "app")
+    assert shop.indexed()["added"] == ([wheel.name] if where == "beside" else [])
+    text = page.read_text()
+    assert ("#sha256=" in text, "example.invalid" in text) == (where == "beside", where == "elsewhere")
+    page.with_name("index.json").unlink()
+    page.write_text(unhashed(where, wheel))
+    shop.wheel("app", content=b"other")
+    done = shop.index()
+    assert (done.code, "has another file under this name" in done.err) == (6, True)
 
 
 def test_what_was_removed_is_taken_off_the_list_and_said(shop: Shop) -> None:

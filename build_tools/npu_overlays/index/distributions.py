@@ -134,9 +134,9 @@ def _unfit(candidate: Candidate, said: RawMetadata) -> Iterator[Problem]:
         yield Problem(where=where, what=str(error), fix=fix)
 
 
-def digest(file: Path) -> str:
-    """Return the sha256 of a file, hex, read piece by piece."""
-    made = hashlib.sha256()
+def digest(file: Path, algorithm: str = "sha256") -> str:
+    """Return a digest of a file, hex, read piece by piece."""
+    made = hashlib.new(algorithm, usedforsecurity=False)  # what others chose may be an old one
     with file.open("rb") as stream:
         while piece := stream.read(_CHUNK):
             made.update(piece)

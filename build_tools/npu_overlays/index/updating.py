@@ -10,10 +10,11 @@ from pathlib import Path
 from packaging.version import Version
 
 from npu_overlays.errors import OutputError, OverlayError, Problem
-from npu_overlays.index.distributions import Candidate, candidates, digest, read
+from npu_overlays.index.distributions import Candidate, candidates, read
 from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
 from npu_overlays.index.placing import copy, listed_at, locked, move, unchanged
+from npu_overlays.index.standing import METADATA, has_metadata, is_given_out
 from npu_overlays.index.stored import Root, Stored, files_of, read_page, read_root
 from npu_overlays.installs.stacks import combined
 from npu_overlays.progress import step
@@ -23,7 +24,6 @@ from npu_overlays.scratch import scratch
 # Digests and sources of wheels, and the versions of a stack, are wanted where the wheels are.
 _STATEMENT = ".intoto.json"
 _CONSTRAINTS = "constraints-*.txt"
-_METADATA = ".metadata"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,37 +152,23 @@ def _add(made: _Update, one: Candidate) -> None:
     """Put a file on the page of its project, unless it is there as it is."""
     project = made.projects[one.project]
     listed, place = project.listed.get(one.name), project.place / one.name
-    if listed and listed.beside and unchanged(one.file, place, project.at) and _has_metadata(listed, place):
+    if listed and listed.beside and unchanged(one.file, place, project.at) and has_metadata(listed, place):
         return
     step(f"reading {one.name}")
     staged = made.folder / one.project / one.name
     with _noting(made.problems):
         sha256 = copy(one.file, staged)
         found = read(staged, one, sha256)
-        if _given_out(listed, place) not in {"", sha256} and not made.request.replace:
+        same = is_given_out(staged, listed, place)
+        if not same and not made.request.replace:
             raise OutputError(_other_bytes(one, made.out))
-        if listed and not listed.beside and listed.hashes.get("sha256") == sha256:
+        if same and listed and not listed.beside:
             staged.unlink()  # it is given out from elsewhere, and stays so
             return
         project.new.append(_marked_as_before(found.link, listed, project))
         if found.metadata:
-            staged.with_name(one.name + _METADATA).write_bytes(found.metadata)
+            staged.with_name(one.name + METADATA).write_bytes(found.metadata)
         made.added.append(one.name)
-
-
-def _has_metadata(listed: Link, place: Path) -> bool:
-    """Return whether the metadata of a wheel lie beside it as its page says: installers trust that unseen."""
-    said, beside = listed.core_metadata, place.with_name(place.name + _METADATA)
-    if not place.name.endswith(".whl"):
-        return True
-    return isinstance(said, Mapping) and beside.is_file() and digest(beside) == said.get("sha256")
-
-
-def _given_out(listed: Link | None, copy: Path) -> str:
-    """Return the digest of what there is under a name; empty where there is nothing."""
-    if listed:
-        return listed.hashes.get("sha256", "unknown")
-    return digest(copy) if copy.is_file() else ""
 
 
 def _marked_as_before(link: Link, listed: Link | None, project: _Project) -> Link:
@@ -206,8 +192,9 @@ def _page(made: _Update, name: str) -> Page:
     there = {file.name for place in places if place.is_dir() for file in place.iterdir()}
     beside = {link.filename: link for link in page.links if link.beside}
     gone = beside.keys() - there
-    bare = [beside[file] for file in beside.keys() - gone if beside[file].core_metadata and file + _METADATA not in there]
-    made.dropped += sorted([*gone, *(link.filename + _METADATA for link in bare)])
+    promised = [link for link in beside.values() if link.core_metadata and link.filename in there]
+    bare = [link for link in promised if link.filename + METADATA not in there]
+    made.dropped += sorted([*gone, *(link.filename + METADATA for link in bare)])
     page = page.having(*(replace(link, core_metadata=False) for link in bare))
     return replace(page, links=tuple(one for one in page.links if one.filename not in gone))
 

@@ -1,0 +1,43 @@
+"""Standing: a file of an index, and what its page says of it → whether the two still fit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from npu_overlays.index.distributions import digest
+from npu_overlays.index.pages import Link
+
+METADATA = ".metadata"
+
+
+def has_metadata(listed: Link, place: Path) -> bool:
+    """Return whether the metadata of a wheel lie beside it as its page says: installers trust that unseen."""
+    said, beside = listed.core_metadata, place.with_name(place.name + METADATA)
+    if not place.name.endswith(".whl"):
+        return True
+    return isinstance(said, Mapping) and beside.is_file() and digest(beside) == said.get("sha256")
+
+
+def is_given_out(file: Path, listed: Link | None, place: Path) -> bool:
+    """Return whether a file has the bytes that were given out under its name, if any were, as far as can be known.
+
+    Args:
+        file: what is to be given out.
+        listed: what its page says of that name.
+        place: where that lies, if it does.
+    """
+    said = _comparable(listed.hashes) if listed else {}
+    if place.is_file() and "sha256" not in said and (listed is None or listed.beside):
+        said = {"sha256": digest(place)}
+    if not said:
+        return listed is None
+    return all(digest(file, algorithm) == value for algorithm, value in said.items())
+
+
+def _comparable(hashes: Mapping[str, str]) -> dict[str, str]:
+    """Return those digests of a file that can be held against another, by algorithm."""
+    names = hashlib.algorithms_guaranteed & hashes.keys()
+    lengths = {name: hashlib.new(name, usedforsecurity=False).digest_size for name in names}
+    return {name: hashes[name].lower() for name, length in lengths.items() if length}
