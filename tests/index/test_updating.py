@@ -243,6 +243,49 @@ def test_statements_and_constraints_go_along(shop: Shop) -> None:
     assert shop.files()["constraints-a.txt"] == b"app==2.0\n"
 
 
+def state(*wheels: Path) -> Path:
+    """Write a statement of wheels, which is called after the first, and return it."""
+    digests = {wheel.name: hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels}
+    subject = [{"name": name, "digest": {"sha256": digest}} for name, digest in digests.items()]
+    file = wheels[0].with_suffix(".intoto.json")
+    file.write_text(json.dumps({"subject": subject}))
+    return file
+
+
+@pytest.mark.parametrize("replaced", ["app", "companion"])
+def test_a_statement_of_what_was_replaced_goes_unless_another_is_given(shop: Shop, replaced: str) -> None:
+    wheels = {name: shop.wheel(name) for name in ("app", "companion", "other")}
+    state(wheels["other"])
+    statement = state(wheels["app"], wheels["companion"])
+    shop.indexed()
+    edit(shop.out / replaced / "index.html", "<a ", '<a data-gpg-sig="true" ')
+    shop.wheel(replaced, content=b"other bytes")
+    state(wheels["app"], wheels["companion"])
+    shop.indexed("--replace", shop.wheels)
+    assert f"app/{statement.name}" in shop.files()
+    shop.wheel(replaced, content=b"others again")
+    statement.unlink()
+    done = shop.index("--replace", shop.wheels)
+    assert (done.code, f"{statement.name}: of other bytes" in done.err) == (0, True), done.err
+    assert [name for name in shop.files() if name.endswith(".intoto.json")] == [
+        "other/other-1.0-py3-none-any.intoto.json"
+    ]
+    assert "data-gpg-sig" not in (shop.out / replaced / "index.html").read_text()
+
+
+def test_a_statement_of_a_wheel_that_was_removed_is_not_kept_for_another(shop: Shop) -> None:
+    wheel = shop.wheel("app")
+    statement = state(wheel)
+    shop.indexed()
+    for file in (wheel, statement, shop.out / "app" / wheel.name):
+        file.unlink()
+    shop.wheel("app", "2.0")
+    assert (done := shop.indexed())["dropped"] == [wheel.name]
+    assert done["removed"] == []
+    shop.wheel("app", content=b"other")
+    assert shop.indexed()["removed"] == [statement.name]
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_constraints_of_wheels_that_were_built_apart_pin_all_of_them(
     shop: Shop, tmp_path: Path, *, together: bool

@@ -116,6 +116,8 @@ def _run(options: Options, console: Console) -> int:
         return 0
     for name in updated.dropped:
         console.notice(f"{name}: listed, but not there any more; it was taken off the list")
+    for name in updated.removed:
+        console.notice(f"{name}: of other bytes than lie there now; it was removed, and none was given in its place")
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
     for mark in options.request.marks:
@@ -130,6 +132,7 @@ def _as_json(request: Request, updated: Updated) -> dict[str, object]:
         "added": list(updated.added),
         "unchanged": updated.unchanged,
         "dropped": list(updated.dropped),
+        "removed": list(updated.removed),
         "yanked": {mark.name: mark.reason for mark in request.marks if mark.reason is not None},
         "unyanked": [mark.name for mark in request.marks if mark.reason is None],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -67,14 +67,22 @@ def copy(source: Path, target: Path) -> str:
     return written.hexdigest()
 
 
-def move(folder: Path, out: Path) -> None:
-    """Move everything to its place: files before the pages that list them, and the page of all projects last."""
+def move(folder: Path, out: Path, outdated: Iterable[Path]) -> None:
+    """Move everything to its place: files before the pages that list them, and the page of all projects last.
+
+    Args:
+        folder: where all of it was made.
+        out: the index.
+        outdated: files of it that would be false then, and go first.
+    """
     homes = {path: out / path.name for path in sorted(folder.iterdir()) if path.is_dir()}
     homes[folder] = out
     staged = [(path, home) for place, home in homes.items() for path in place.iterdir() if path not in homes]
     with held(f"the index in {out} is up to date"):
         for home in homes.values():
             home.mkdir(exist_ok=True)
+        for path in outdated:
+            path.unlink()
         for path, home in sorted(staged, key=lambda one: _is_page(one[0])):  # else in this order
             path.chmod(0o644)
             path.replace(home / path.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,3 +42,17 @@ def _comparable(hashes: Mapping[str, str]) -> dict[str, str]:
     names = hashlib.algorithms_guaranteed & hashes.keys()
     lengths = {name: hashlib.new(name, usedforsecurity=False).digest_size for name in names}
     return {name: hashes[name].lower() for name, length in lengths.items() if length}
+
+
+def is_outdated(statement: Path, digests: Mapping[str, str]) -> bool:
+    """Return whether a statement gives another digest of some file than it has now; what is no statement gives none.
+
+    Args:
+        statement: in the form of in-toto.
+        digests: the sha256 of files, by their names.
+    """
+    try:
+        named = {one["name"]: one["digest"]["sha256"] for one in json.loads(statement.read_bytes())["subject"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    return any(digests.get(name, digest) != digest for name, digest in named.items())

@@ -14,7 +14,7 @@ from npu_overlays.index.distributions import Candidate, candidates, read
 from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
 from npu_overlays.index.placing import copy, listed_at, locked, move, unchanged
-from npu_overlays.index.standing import METADATA, has_metadata, is_given_out
+from npu_overlays.index.standing import METADATA, has_metadata, is_given_out, is_outdated
 from npu_overlays.index.stored import Root, Stored, files_of, read_page, read_root
 from npu_overlays.installs.stacks import combined
 from npu_overlays.progress import step
@@ -52,12 +52,14 @@ class Updated:
         added: names of files that are new, or new by their bytes.
         unchanged: how many were there already.
         dropped: names of files that were listed and are not there any more.
+        removed: names of statements of other bytes than lie there now.
     """
 
     projects: tuple[str, ...]
     added: tuple[str, ...]
     unchanged: int
     dropped: tuple[str, ...]
+    removed: tuple[str, ...]
 
 
 @dataclass(kw_only=True)
@@ -119,12 +121,14 @@ def update(request: Request) -> Updated:
                 raise OutputError(made.problems)
             _stage_pages(made, pages)
             _stage_beside(made, found)
-            move(folder, request.out)
+            outdated = _outdated(made)
+            move(folder, request.out, outdated)
     return Updated(
         projects=tuple(pages),
         added=tuple(made.added),
         unchanged=len(found) - len(made.added),
         dropped=tuple(made.dropped),
+        removed=tuple(file.name for file in outdated),
     )
 
 
@@ -165,17 +169,18 @@ def _add(made: _Update, one: Candidate) -> None:
         if same and listed and not listed.beside:
             staged.unlink()  # it is given out from elsewhere, and stays so
             return
-        project.new.append(_marked_as_before(found.link, listed, project))
+        project.new.append(_marked_as_before(found.link, listed, project, same=same))
         if found.metadata:
             staged.with_name(one.name + METADATA).write_bytes(found.metadata)
         made.added.append(one.name)
 
 
-def _marked_as_before(link: Link, listed: Link | None, project: _Project) -> Link:
-    """Return what is said of a file, with what others said of it, and where it is new, of the others of its version."""
+def _marked_as_before(link: Link, listed: Link | None, project: _Project, *, same: bool) -> Link:
+    """Return what is said of a file, with what others said of these bytes or, where it is new, of its version."""
     if listed is None:
         return replace(link, yanked=project.yanked.get(link.version) if link.version else None)
-    return replace(link, yanked=listed.yanked, more=listed.more, attributes=listed.attributes)
+    marked = replace(link, yanked=listed.yanked)
+    return replace(marked, more=listed.more, attributes=listed.attributes) if same else marked
 
 
 def _other_bytes(one: Candidate, out: Path) -> Problem:
@@ -236,3 +241,15 @@ def _stage_beside(made: _Update, found: Sequence[Candidate]) -> None:
 def _copy_beside(made: _Update, file: Path, place: Path, listed: int) -> None:
     if file.is_file() and not unchanged(file, place / file.name, listed):
         copy(file, made.folder / place.relative_to(made.out) / file.name)
+
+
+def _outdated(made: _Update) -> list[Path]:
+    """Return the statements that would be false, which none is given in place of."""
+    new = [(project.place, link) for project in made.projects.values() for link in project.new]
+    # A statement names the companion, too, which lies with another project.
+    beside = (place / f"{link.filename.removesuffix('.whl')}{_STATEMENT}" for place, link in new)
+    found = made.out.glob(f"*/*{_STATEMENT}") if made.request.replace else beside
+    digests = {link.filename: link.hashes["sha256"] for _, link in new}
+    staged = made.folder.glob(f"*/*{_STATEMENT}")
+    given = {made.out / file.relative_to(made.folder) for file in staged}
+    return sorted(file for file in found if file not in given and is_outdated(file, digests))
