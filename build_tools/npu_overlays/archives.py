@@ -10,6 +10,7 @@ import gzip
 import io
 import re
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -24,6 +25,8 @@ _RATIO = 100
 _SLACK = 32 << 20
 _MOST = 4 << 30
 _CHUNK = 1 << 20
+# What a zip file ends with, in bytes; large ones have two more records, the second of which leads to the first.
+_END, _LOCATOR, _END_64 = 22, 20, 20 + 56
 
 
 class ArchiveError(Exception):
@@ -114,6 +117,20 @@ def core_metadata(file: Path) -> bytes:
     if len(found) != 1:
         raise ArchiveError(f"holds core metadata {len(found)} times" if found else "holds no core metadata")
     return found[0]
+
+
+def unaccounted(file: Path) -> int:
+    """Return how many bytes of a readable zip file belong to none of its files; negative where some belong to several.
+
+    Before the first file, between two, and after the end there may be anything, which no reader of the files sees.
+    """
+    content = file.read_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = [_END + _END_64 * (content[-_END - _LOCATOR :][:4] == b"PK\x06\x07")]
+        for info in archive.infolist():
+            name, extra = struct.unpack_from("<HH", content, info.header_offset + 26)
+            parts += [30 + name + extra + info.compress_size, 46 + name + len(info.extra) + len(info.comment)]
+    return len(content) - sum(parts)
 
 
 def _metadata_of_wheel(archive: zipfile.ZipFile, budget: _Budget) -> Iterator[bytes]:

@@ -8,15 +8,15 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from environments.once import once
+from npu_overlays.wheels.contents import record_digest
 from support.environment import Done
 from support.patched import Patched
-from support.wheels import write_wheel
 
 Members = dict[str, bytes]
 
@@ -47,19 +47,11 @@ def rewrite(wheel: Path, change: Callable[[Members], object], *, record: bool = 
     change(members)
     (own,) = (name for name in members if name.endswith("/RECORD"))
     if record:
-        name, version = wheel.name.split("-")[:2]
-        others = {path: content for path, content in members.items() if ".dist-info/" not in path}
-        info = {path: content for path, content in members.items() if ".dist-info/" in path and path != own}
-        made = write_wheel(wheel.parent / "x", name, version, {**others, **info}, metadata=metadata(info))
-        shutil.move(made, wheel)
-        return
+        rows = [f"{path},{record_digest(content)},{len(content)}" for path, content in members.items() if path != own]
+        members[own] = "\n".join([*rows, f"{own},,", ""]).encode()
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, content in members.items():
             archive.writestr(path, content)
-
-
-def metadata(members: Mapping[str, bytes]) -> str:
-    return next(content for path, content in members.items() if path.endswith("/METADATA")).decode()
 
 
 def edited(path: str, old: bytes, new: bytes) -> Callable[[Members], object]:
@@ -67,6 +59,16 @@ def edited(path: str, old: bytes, new: bytes) -> Callable[[Members], object]:
         (name,) = (one for one in members if one.endswith(path))
         assert members[name].count(old) >= 1, members[name]
         members[name] = members[name].replace(old, new)
+
+    return change
+
+
+def added(name: str, content: bytes) -> Callable[[Members], object]:
+    """Add a file to the metadata folder."""
+
+    def change(members: Members) -> None:
+        (metadata,) = (one for one in members if one.endswith(".dist-info/METADATA"))
+        members[metadata.replace("METADATA", name)] = content
 
     return change
 
@@ -182,6 +184,18 @@ BROKEN: dict[str, tuple[Callable[[Members], object], bool, tuple[str, ...]]] = {
         False,
         ("RECORD: gives another digest or size than ",),
     ),
+    "WHEEL, another home": (
+        edited("/WHEEL", b"Root-Is-Purelib: true", b"Root-Is-Purelib: false"),
+        True,
+        ("WHEEL: says otherwise than Root-Is-Purelib: true",),
+    ),
+    "WHEEL, another version": (edited("/WHEEL", b"1.0", b"1.1"), True, ("WHEEL: is not of version 1.0",)),
+    "WHEEL, more": (edited("/WHEEL", b"Generator", b"Build: 7\nGenerator"), True, ("WHEEL: says more than ",)),
+    "entry points that nobody can read": (
+        added("entry_points.txt", b"[console_scripts\nverl = os:abort\n"),
+        True,
+        ("entry_points.txt: cannot be read: ",),
+    ),
     "pair not required": (
         edited("/METADATA", b"Requires-Dist: transformers-npu==", b"Requires-Dist: transformers-npu>="),
         True,
@@ -210,6 +224,8 @@ def test_companion_must_lie_beside_and_hold_what_it_says_alone(patched: Patched,
         (edited("verl.py", b"pip install", b"pip remove"), "holds what no companion does: verl.py"),
         (lambda members: members.pop("verl.py"), "lacks verl.py"),
         (edited("verl.cdx.json", b'"verl"', b'"vrl"'), "sboms/verl.cdx.json: says something else than METADATA"),
+        (added("entry_points.txt", b"[x]\na = b:c\n"), "dist-info: holds what no companion does: entry_points.txt"),
+        (edited("/WHEEL", b"true", b"false"), "WHEEL: says otherwise than Root-Is-Purelib: true"),
     ):
         whole = companion.read_bytes()
         rewrite(companion, change)
@@ -219,6 +235,51 @@ def test_companion_must_lie_beside_and_hold_what_it_says_alone(patched: Patched,
     companion.unlink()
     assert "does not lie beside it" in verify(patched, the(wheels, "verl_npu")).err
     assert verify(patched, the(wheels, "transformers_npu")).code == 0
+
+
+@pytest.mark.parametrize("kind", ["verl", "verl_npu"])
+@pytest.mark.parametrize("where", ["before", "between", "after", "comment"])
+def test_bytes_of_an_archive_that_are_of_no_file_are_refused(
+    patched: Patched, wheels: Path, kind: str, where: str
+) -> None:
+    wheel = the(wheels, kind)
+    content = wheel.read_bytes()
+    if where == "between":
+        with zipfile.ZipFile(wheel, "a") as archive:
+            at, end = archive.start_dir, content[-22:]
+        directory = int.from_bytes(end[12:16], "little")
+        moved = end[:16] + (at + 5).to_bytes(4, "little") + end[20:]
+        wheel.write_bytes(content[:at] + b"\0" * 5 + content[at : at + directory] + moved)
+    if where == "comment":
+        with zipfile.ZipFile(wheel, "a") as archive:
+            archive.comment = b"12345"
+    if where in ("before", "after"):
+        wheel.write_bytes(b"12345" + content if where == "before" else content + b"12345")
+    done = verify(patched, wheel)
+    assert (done.code, "its archive: 5 bytes of it" in done.err) == (6, True), done.err
+
+
+def test_what_only_record_says_is_told_unless_a_statement_names_the_wheel(patched: Patched, wheels: Path) -> None:
+    def unproven() -> dict[str, list[str]]:
+        told = verify(patched, *sorted(wheels.glob("*.whl")), arguments=("--json",)).json()
+        return {one["name"]: one["unproven"] for one in told}
+
+    rewrite(the(wheels, "verl_npu"), added("entry_points.txt", b"[console_scripts]\na = os:abort\n"))
+    patched_says = ["METADATA", "entry_points.txt", "licenses/LICENSE"]
+    assert unproven() == {
+        "transformers": ["METADATA"],
+        "transformers-npu": ["METADATA", "licenses/LICENSE"],
+        "verl": ["METADATA"],
+        "verl-npu": patched_says,
+    }
+    said = "  no statement beside it names these bytes; only its own RECORD says that these are as built: "
+    assert f"{said}{', '.join(patched_says)}\n" in verify(patched, the(wheels, "verl_npu")).out
+    for file in patched.wheels.glob("*.intoto.json"):
+        shutil.copy(file, wheels)
+    done = verify(patched, the(wheels, "verl_npu"))
+    assert (done.code, f"gives another digest than {the(wheels, 'verl_npu').name} has" in done.err) == (6, True)
+    shutil.copy(patched.wheel("verl_npu"), wheels)
+    assert not any(unproven().values())
 
 
 def test_file_name_is_held_against_the_metadata(patched: Patched, wheels: Path) -> None:

@@ -22,7 +22,9 @@ _DESCRIPTION = """\
 Check that wheels are whole and say the same everywhere, without installing
 them: that RECORD, manifest, summary and diff agree with the files, that the
 requirements and the companion belong together, and that the statement beside a
-wheel (*.intoto.json) names these very bytes. Give it all that a build wrote.
+wheel (*.intoto.json) names these very bytes. Give it all that a build wrote:
+without a statement a wheel is held against itself alone, and it is said of
+which files nothing but RECORD speaks.
 
 examples:
   npu-overlays verify-wheel wheels/*
@@ -34,6 +36,7 @@ _KINDS = {
     "doctor": "which examines machines",
     "recipes": "which trains and compares runs",
 }
+_NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD says that these are as built"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +59,15 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     verified = _verified(options.files)
     if options.json:
-        keys = ("wheel", "name", "version", "kind", "made")
-        values = [(str(one.wheel), one.name, one.version, one.kind, one.made) for one in verified]
+        keys = ("wheel", "name", "version", "kind", "made", "unproven")
+        values = [(str(one.wheel), one.name, one.version, one.kind, one.made, one.unproven) for one in verified]
         console.json([dict(zip(keys, value, strict=True)) for value in values])
         return 0
     for one in verified:
         name = " ".join(filter(None, (one.name, one.version)))
         console.line(f"{one.wheel}: {name}, {_finding(one)}", style="green")
+        if one.unproven:
+            console.line(f"  {_NO_STATEMENT}: {', '.join(one.unproven)}", style="yellow")
     return 0
 
 

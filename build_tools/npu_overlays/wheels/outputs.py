@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from npu_overlays.errors import OutputError, Problem
@@ -9,7 +10,7 @@ from npu_overlays.wheels.constraining import verify_constraints
 from npu_overlays.wheels.results import Verified
 from npu_overlays.wheels.statement import SUFFIX
 from npu_overlays.wheels.verification import verify_wheel
-from npu_overlays.wheels.vouching import verify_statement
+from npu_overlays.wheels.vouching import beside, verify_statement
 
 
 def verify_output(file: Path) -> Verified:
@@ -21,4 +22,7 @@ def verify_output(file: Path) -> Verified:
     if file.is_file() and file.suffix != ".whl":
         what = "neither a wheel nor a statement nor the constraints of a stack"
         raise OutputError(Problem(where=str(file), what=what, fix="leave it out"))
-    return verify_wheel(file)
+    found = verify_wheel(file)
+    stated, problems = beside(file)
+    problems = (*found.problems, *problems)
+    return replace(found, problems=problems, unproven=() if stated else found.unproven)

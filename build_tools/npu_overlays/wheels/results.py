@@ -73,6 +73,8 @@ class Verified:
         kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor``, ``recipes`` or ``statement``.
         problems: what is wrong with it.
         made: of a patched one, which upstream it was made of, and from what bytes.
+        unproven: names in its metadata of which RECORD alone says that they are as built; none where a statement
+            beside it names its very bytes.
     """
 
     wheel: Path
@@ -82,3 +84,4 @@ class Verified:
     kind: str
     problems: tuple[Problem, ...]
     made: str = ""
+    unproven: tuple[str, ...] = ()

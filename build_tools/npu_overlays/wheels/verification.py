@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 from npu_overlays.errors import OutputError, Problem, listing
 from npu_overlays.wheels.agreement import disagreements, unsafe_names
 from npu_overlays.wheels.bill import bill, bill_name, facts
+from npu_overlays.wheels.closure import check_archive, check_commands, check_companion, check_header, unproven
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 from npu_overlays.wheels.explanation import explanation, explanations
 from npu_overlays.wheels.requirements import of_extras
@@ -27,13 +28,14 @@ from npu_summary.verify.companions import suffix_of
 
 # They lie beside the patched wheels and are none.
 _OTHERS = {"npu-doctor": "doctor", "npu-recipes": "recipes"}
+_OF_ALL = (check_record, check_names, check_tags, check_archive, check_header, check_commands)
 
 
 def verify_wheel(file: Path) -> Verified:
     """Check one wheel, patched or companion; raises `OutputError` where the file is no readable wheel at all."""
     wheel = read_wheel(file)
     package, patched = summary_package(wheel), is_patched(wheel)
-    checks = [check_record(wheel), check_names(wheel), check_tags(wheel)]
+    checks = [check(wheel) for check in _OF_ALL]
     kind = "patched" if patched else _OTHERS.get(canonicalize_name(wheel.name), "companion")
     if kind not in _OTHERS.values():
         checks += [_patched(wheel, package)] if patched else [_companion_itself(wheel)]
@@ -45,6 +47,7 @@ def verify_wheel(file: Path) -> Verified:
         kind=kind,
         problems=tuple(problem for check in checks for problem in check),
         made=_made_of(wheel.members[f"{package}/changes.json"]) if patched else "",
+        unproven=("all its files",) if kind in _OTHERS.values() else unproven(wheel),
     )
 
 
@@ -73,6 +76,7 @@ def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
     said = {f"{top}.py": explanation(wheel.name, wheel.version, distribution, top) for top in tops if suffix}
     if suffix:
         yield from _bill(wheel, None)
+        yield from check_companion(wheel)
     if other := [place for place, content in wheel.content.items() if said.get(place) != content]:
         what = f"has no summary package, and holds what no companion does: {listing(other)}"
         yield Problem(where=str(wheel.file), what=what, fix="name a wheel that npu-overlays built")

@@ -1,9 +1,11 @@
-"""Vouching: a statement and the wheels beside it → what it says that is not so."""
+"""Vouching: a statement and the wheels beside it → what it says that is not so, and of which it speaks."""
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.results import Verified
-from npu_overlays.wheels.statement import BUILD_TYPE, inputs_of, material, sha256, statement_file
+from npu_overlays.wheels.statement import BUILD_TYPE, SUFFIX, inputs_of, material, sha256, statement_file
 
 _OURS = "name a file that `npu-overlays build` wrote"
 _FIX = "build the wheel again, or fetch both again from where they were published"
@@ -22,7 +24,7 @@ def verify_statement(file: Path) -> Verified:
     try:
         value: Any = json.loads(file.read_bytes())
         definition = value["predicate"]["buildDefinition"]
-        named = {str(one["name"]): str(one["digest"]["sha256"]) for one in value["subject"]}
+        named = _named(value)
         kind, materials = definition["buildType"], definition["resolvedDependencies"]
         overlay = definition["internalParameters"]["overlay"]
         inputs = inputs_digest(inputs_of(materials))
@@ -49,6 +51,28 @@ def verify_statement(file: Path) -> Verified:
     )
 
 
+def beside(wheel: Path) -> tuple[bool, tuple[Problem, ...]]:
+    """Return whether a statement beside a wheel names its very bytes, and what is wrong where one names others."""
+    problems: list[Problem] = []
+    digest = sha256(wheel)
+    version = wheel.name.partition("-")[2].partition("-")[0]  # a companion's is called after the patched wheel
+    for file in sorted(wheel.parent.glob(f"*-{glob.escape(version)}-*{SUFFIX}")):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # said where it is looked at itself
+            if said := _named(json.loads(file.read_bytes())).get(wheel.name):
+                if said == digest:
+                    return True, ()
+                problems.append(_other(file, wheel.name))
+    return False, tuple(problems)
+
+
+def _named(statement: Any) -> dict[str, str]:
+    return {str(one["name"]): str(one["digest"]["sha256"]) for one in statement["subject"]}
+
+
+def _other(file: Path, name: str) -> Problem:
+    return Problem(where=str(file), what=f"gives another digest than {name} has", fix=_FIX)
+
+
 def _wheel(file: Path, named: dict[str, str]) -> Path | None:
     """Return the wheel it is of: the one it is called after."""
     return next((file.with_name(name) for name in named if statement_file(Path(name)).name == file.name), None)
@@ -60,7 +84,7 @@ def _subjects(file: Path, named: dict[str, str]) -> Iterator[Problem]:
         if not beside.is_file():
             yield Problem(where=str(file), what=f"is of {name}, which does not lie beside it", fix=_FIX)
         elif sha256(beside) != digest:
-            yield Problem(where=str(file), what=f"gives another digest than {name} has", fix=_FIX)
+            yield _other(file, name)
     if _wheel(file, named) is None:
         yield Problem(where=str(file), what="names no wheel that it is called after", fix=_FIX)
 
