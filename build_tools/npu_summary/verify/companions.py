@@ -45,13 +45,17 @@ def check(subject: Subject) -> Iterator[Finding]:
     elif damaged := _damaged(found[0]):
         what = f"its metadata, or what is to say that {subject.name} is not there, should it be uninstalled,"
         what += " is not what was installed"
+        repairs = (*subject.installer.remove(found[0].commands), *repairs)
         yield subject.finding("companion damaged", what, "edited, or removed", paths=damaged, repairs=repairs)
 
 
 def _damaged(companion: Dist) -> list[str]:
-    """Return the metadata and modules of a companion that are missing, unreadable or differ from its RECORD."""
+    """Return the metadata and modules of a companion that are missing, unreadable or differ from its RECORD.
+
+    Entry points, too, whatever RECORD says: it is built without any.
+    """
     listed = (path for path in companion.record if path.startswith(f"{companion.info}/") or _is_module(path))
-    return list(dict.fromkeys([*companion.unusable, *companion.differing(listed)]))
+    return list(dict.fromkeys([*companion.unusable, *companion.commands, *companion.differing(listed)]))
 
 
 def _is_module(path: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..stores import Store
 
 _SUFFIXES = (".dist-info", ".egg-info")
+_COMMANDS = "entry_points.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +81,11 @@ class Dist:
             return str(origin.get("url", "")).removeprefix("file://") if is_editable else ""
         except (ValueError, AttributeError):
             return ""
+
+    @property
+    def commands(self) -> list[str]:
+        """The path of its entry points, where it has any."""
+        return [f"{self.info}/{_COMMANDS}"] if _COMMANDS in self.store.listing(self.info) else []
 
     @cached_property
     def record(self) -> Mapping[str, str]:

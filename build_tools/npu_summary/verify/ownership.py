@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .subjects import Subject
 
-_COMMANDS = "entry_points.txt"
 _MOVED = "~"  # what pip's name for a folder begins with that it is about to delete
 
 
@@ -80,8 +79,8 @@ def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
         paths = [f"{own.info}/RECORD"]
     elif unlisted:
         what, paths = f"RECORD does not list {len(unlisted)} of the files built", unlisted
-    elif own.store.listing(own.info).keys() & {_COMMANDS} and f"{own.info}/{_COMMANDS}" not in own.record:
-        what, paths = "entry points that RECORD does not list", [f"{own.info}/{_COMMANDS}"]
+    elif not own.record.keys() >= {*own.commands}:
+        what, paths = "entry points that RECORD does not list", own.commands
         repairs = (*subject.installer.remove(paths), *subject.installer.reinstall())
     else:
         what, paths = "files in the metadata folder are missing or differ from RECORD", _differing(own)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.util
 import json
 import marshal
@@ -218,7 +220,6 @@ def _foreign_overwrite(site: Site) -> None:
     _foreign_dist(site)
     site.write(MODEL_FILE, MODEL)
     import base64  # noqa: PLC0415
-    import hashlib  # noqa: PLC0415
 
     digest = base64.urlsafe_b64encode(hashlib.sha256(MODEL).digest()).rstrip(b"=").decode()
     site.write("shadow-1.0.dist-info/RECORD", f"{MODEL_FILE},sha256={digest},{len(MODEL)}\n".encode())
@@ -247,6 +248,19 @@ def _interrupted_uninstall(site: Site) -> None:
 
 def _entry_points_added(site: Site) -> None:
     (site.info("verl_npu") / "entry_points.txt").write_bytes(b"[x]\na = b:c\n")
+
+
+def _companion_commands(*, listed: bool) -> Callable[[Site], None]:
+    def do(site: Site) -> None:
+        points = site.info("transformers") / "entry_points.txt"
+        points.write_bytes(b"[console_scripts]\na = os:abort\n")
+        if listed:
+            record = points.with_name("RECORD")
+            digest = base64.urlsafe_b64encode(hashlib.sha256(points.read_bytes()).digest()).rstrip(b"=").decode()
+            row = f"{points.parent.name}/{points.name},sha256={digest},{points.stat().st_size}\n"
+            record.write_text(record.read_text() + row)
+
+    return do
 
 
 def _companion_twice(site: Site) -> None:
@@ -291,8 +305,6 @@ def _in_info(name: str, file: str, change: Callable[[bytes], bytes] | None) -> C
 
 def _edited_with_manifest(site: Site) -> None:
     """Edit a changed file and set the manifest to match."""
-    import hashlib  # noqa: PLC0415
-
     _append(TRAINER)(site)
     file = site.path("verl_npu_summary/manifest.json")
     value = json.loads(file.read_text())
@@ -488,6 +500,15 @@ DAMAGES = [
         kinds={"companion damaged"},
         says=("what is to say that transformers-npu is not there", "edited, or removed"),
         repaired_by=False,
+    ),
+    *(
+        Damage(
+            name=f"entry points of the companion, RECORD {'too' if listed else 'not'}",
+            do=_companion_commands(listed=listed),
+            kinds={"companion damaged"},
+            says=("dist-info/entry_points.txt",),
+        )
+        for listed in (False, True)
     ),
     Damage(
         name="METADATA of the companion emptied",

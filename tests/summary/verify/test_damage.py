@@ -53,6 +53,7 @@ def one_of_each() -> list[Damage]:
 _TELLING = (
     "companion uninstalled",
     "compiled extension beside a module",
+    "entry points of the companion, RECORD not",
     "folder instead of a file",
     "metadata folder removed",
     "module added",
