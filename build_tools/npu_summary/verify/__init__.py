@@ -70,6 +70,6 @@ def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[s
     if not subject.files:
         return  # nothing tells what was built
     seen = survey(subject)
-    yield from leftovers.check(subject, seen)
+    yield from leftovers.check(subject, seen, path)
     yield from files.check(subject, seen)
     yield from platforms.check(subject)

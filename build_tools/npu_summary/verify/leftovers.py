@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 
-from ..installed import normal_name
+from ..installed import normal_name, own_path
 from ..stores import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .findings import Finding
     from .subjects import Subject
@@ -27,8 +28,8 @@ def injects_plugin(content: bytes) -> bool:
     return _INJECTED.search(content) is not None
 
 
-def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
-    """Yield rejected patches, the plugin, and what starts it."""
+def check(subject: Subject, seen: Survey, path: Sequence[str] | None) -> Iterator[Finding]:
+    """Yield rejected patches, the plugin, and what starts it; `path` as for `verify`."""
     rejected = [path for path in seen.added if path.endswith(REJECTED)]
     if rejected:
         does = ": the verl_npu plugin does at import" if subject.for_npus else ""
@@ -43,7 +44,7 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
         yield from _imports(subject, seen)
     if subject.for_npus and subject.place.project == "verl":
         yield from _plugin(subject)
-    yield from _startup_hooks(subject)
+    yield from _startup_hooks(subject, path)
 
 
 def _imports(subject: Subject, seen: Survey) -> Iterator[Finding]:
@@ -80,17 +81,37 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _startup_hooks(subject: Subject) -> Iterator[Finding]:
+def _startup_hooks(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield .pth files that run code about the shipped packages in every Python process."""
     own = (*subject.tops, *(module.removesuffix(".py") for module in subject.modules))
     known = (*own, PLUGIN) if subject.for_npus else own
     names = "|".join(re.escape(top) for top in known if top != subject.place.package)
-    code = re.compile(rf"^import[ \t].*\b(?:{names})\b".encode(), re.MULTILINE)
-    for name in subject.store.listing(""):
-        if name.endswith(".pth") and not name.startswith("__editable__") and code.search(_read(subject, name)):
-            what = "runs code about the patched packages whenever Python starts"
-            cause = "an installer that patches at run time"
-            yield subject.finding("startup hook", what, cause, paths=[name], repairs=subject.installer.remove([name]))
+    code = re.compile(rf"import[ \t].*\b(?:{names})\b")
+    for root in _sites(subject, path):
+        for name in open_store(root).listing(""):
+            if name.endswith(".pth") and any(map(code.match, _lines(root, name))):
+                paths = [name if root == subject.store.root else os.path.join(root, name)]
+                what = "runs code about the patched packages whenever Python starts"
+                cause = "an installer that patches at run time"
+                yield subject.finding("startup hook", what, cause, paths=paths, repairs=subject.installer.remove(paths))
+
+
+def _sites(subject: Subject, path: Sequence[str] | None) -> Iterable[str]:
+    """Return the folders whose .pth files Python may read, each once; the user's too, where ``-I`` passes over it."""
+    roots = [subject.store.root, *(own_path() if path is None else path)]
+    if path is None and sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
+        import site
+
+        roots.append(site.getusersitepackages())
+    return {os.path.realpath(root): root for root in reversed(roots)}.values()
+
+
+def _lines(root: str, name: str) -> list[str]:
+    """Return the lines of a .pth file as Python reads them."""
+    try:
+        return open_store(root).read(name).decode("utf-8-sig", "replace").splitlines()
+    except OSError:
+        return []
 
 
 def _read(subject: Subject, path: str) -> bytes:

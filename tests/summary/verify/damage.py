@@ -422,6 +422,16 @@ DAMAGES = [
     ),
     Damage(name="startup hook", do=_write("patch_verl.pth", b"import verl.workers; x()\n"), kinds={"startup hook"}),
     Damage(
+        name="startup hook behind a BOM and a return",
+        do=_write("patch_verl.pth", b"\xef\xbb\xbfimport verl.workers; x()\r\n"),
+        kinds={"startup hook"},
+    ),
+    Damage(
+        name="startup hook called as editable installs call theirs",
+        do=_write("__editable__.x.pth", b"# x\rimport verl.workers; x()\n"),
+        kinds={"startup hook"},
+    ),
+    Damage(
         name="other distribution claims our file",
         do=_foreign_dist,
         kinds={"overwritten"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -14,6 +15,8 @@ from support.environment import Done
 from support.patched import Site, copy_site
 from support.venvs import make_venv
 
+# Not of an environment of its own: the user's folder is no part of that.
+PYTHON = str(Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}"))
 FINDER = """\
 import importlib.machinery, sys
 
@@ -144,3 +147,18 @@ def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: Site
     shadowed = verify(PYTHONPATH=str(shadow))
     assert (shadowed.code, shadowed.err) == (1, "")
     assert str(shadow) in shadowed.out
+
+
+@pytest.mark.parametrize("where", ["a second folder", "the user's", "the user's, switched off"])
+def test_startup_hooks_of_other_folders_are_found(site: Site, tmp_path: Path, where: str) -> None:
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    other = tmp_path / "base" / "lib" / version / "site-packages"
+    other.mkdir(parents=True)
+    (other / "patch.pth").write_text("import verl.workers; x()\n")
+    more = {"a second folder": {"PYTHONPATH": f"{site.folder}{os.pathsep}{other}"}}
+    users = {"PYTHONUSERBASE": str(tmp_path / "base"), "PYTHONNOUSERSITE": "1" if where.endswith("off") else None}
+    run = "runpy.run_module('verl_npu_summary', run_name='__main__')"
+    command = f"import runpy, sys; sys.path.append({str(site.folder)!r}); {run}"
+    done = site.python("-I", "-c", command, "--verify", "--json", python=PYTHON, **more.get(where, users))
+    found = [one["paths"] for one in json.loads(done.out)["findings"] if one["kind"] == "startup hook"]
+    assert found == ([] if where.endswith("off") else [[str(other / "patch.pth")]]), done.out + done.err
