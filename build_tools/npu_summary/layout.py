@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import outline, provenance, reasons
+from .stream import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +37,6 @@ def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
     for changes in listed:
         lines += _distribution(changes, why=why)
     return "\n".join([*lines, _BOTTOM.format(named), ""])
-
-
-def printable(value: str) -> str:
-    """Return the value with control and other unprintable characters escaped, so that one name stays on one line."""
-    if value.isprintable():
-        return value
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in value)
 
 
 def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:

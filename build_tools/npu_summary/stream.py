@@ -33,6 +33,13 @@ def warn(message: str, *, package: str) -> None:
         sys.stderr.write(f"{package}: {message}\n")
 
 
+def printable(text: str) -> str:
+    """Return a text with control and other unprintable characters escaped, so that it stays on one line."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
 def _write(content: str | bytes) -> None:
     out = sys.stdout
     if isinstance(content, bytes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 
 from ..installed import normal_name, own_path
 from ..stores import open_store
@@ -87,13 +88,13 @@ def _startup_hooks(subject: Subject, path: Sequence[str] | None) -> Iterator[Fin
     known = (*own, PLUGIN) if subject.for_npus else own
     names = "|".join(re.escape(top) for top in known if top != subject.place.package)
     code = re.compile(rf"import[ \t].*\b(?:{names})\b")
-    for root in _sites(subject, path):
-        for name in open_store(root).listing(""):
-            if name.endswith(".pth") and any(map(code.match, _lines(root, name))):
-                paths = [name if root == subject.store.root else os.path.join(root, name)]
-                what = "runs code about the patched packages whenever Python starts"
-                cause = "an installer that patches at run time"
-                yield subject.finding("startup hook", what, cause, paths=paths, repairs=subject.installer.remove(paths))
+    for file, lines in pth_files(_sites(subject, path)):
+        if any(map(code.match, lines)):
+            root, name = os.path.split(file)
+            paths = [name if root == subject.store.root else file]
+            what = "runs code about the patched packages whenever Python starts"
+            cause = "an installer that patches at run time"
+            yield subject.finding("startup hook", what, cause, paths=paths, repairs=subject.installer.remove(paths))
 
 
 def _sites(subject: Subject, path: Sequence[str] | None) -> Iterable[str]:
@@ -106,12 +107,14 @@ def _sites(subject: Subject, path: Sequence[str] | None) -> Iterable[str]:
     return {os.path.realpath(root): root for root in reversed(roots)}.values()
 
 
-def _lines(root: str, name: str) -> list[str]:
-    """Return the lines of a .pth file as Python reads them."""
-    try:
-        return open_store(root).read(name).decode("utf-8-sig", "replace").splitlines()
-    except OSError:
-        return []
+def pth_files(path: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield every .pth file of these folders, with its lines as Python reads them."""
+    for root in path:
+        for name in sorted(open_store(root).listing("")):
+            if name.endswith(".pth"):
+                with suppress(OSError):
+                    content = open_store(root).read(name)
+                    yield os.path.join(root, name), content.decode("utf-8-sig", "replace").splitlines()
 
 
 def _read(subject: Subject, path: str) -> bytes:

@@ -6,7 +6,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-from ..stores import open_store
+from .leftovers import pth_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def _why_elsewhere(found: str, finder: object) -> tuple[str, str]:
         return "the current folder holds a copy, and Python looks there first", f"cd out of {root}"
     if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry):
         return "PYTHONPATH names the folder it lies in", f"take {root} out of PYTHONPATH"
-    for file in _pth_files():
-        if root in _lines(file):
+    for file, lines in pth_files(sys.path):
+        if root in {os.path.realpath(line.strip()) for line in lines if line.strip()}:
             return f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
     import site
 
@@ -97,20 +97,6 @@ def _why_elsewhere(found: str, finder: object) -> tuple[str, str]:
 
 def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _pth_files() -> Iterator[str]:
-    for entry in sys.path:
-        names = sorted(open_store(entry).listing(""))
-        yield from (os.path.join(entry, name) for name in names if name.endswith(".pth"))
-
-
-def _lines(file: str) -> set[str]:
-    try:
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            return {os.path.realpath(line.strip()) for line in opened if line.strip()[:1] not in {"", "#"}}
-    except OSError:
-        return set()
 
 
 def _finding(subject: Subject, what: str, cause: str, remedy: str, found: str) -> Finding:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .. import provenance
 from ..reports import Report
+from ..stream import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Verification(Report):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people, in which no file's name can play a terminal a trick."""
-        return map(_visible, self._lines())
+        return map(printable, self._lines())
 
     def _lines(self) -> Iterator[str]:
         for subject in self.subjects:
@@ -87,15 +88,6 @@ class Verification(Report):
             yield "to repair everything, in this order, with our wheels on your index or in a folder that"
             yield "PIP_FIND_LINKS (for uv: UV_FIND_LINKS) names:"
             yield from (f"  {command}" for command in commands)
-
-
-def _visible(line: str) -> str:
-    """Return a line with escapes for what is not printable: control characters, line ends, bytes that are no text."""
-    return line if line.isprintable() else "".join(map(_shown, line))
-
-
-def _shown(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 def _lines(finding: Finding) -> Iterator[str]:
