@@ -175,5 +175,5 @@ def test_a_patch_of_a_comment_that_an_operation_removes_is_lost(tmp_path: Path, 
 def test_what_a_patch_adds_may_be_edited_further(tmp_path: Path, environment: Environment) -> None:
     more = SOURCE + b"\n\ndef h(x):\n    return x + 7\n"
     overlay = "@edited(('x + 7', 'x + 8'), why='ours')\ndef h(): ...\n"
-    said = {"patches/0.patch": patch(environment, more, "brings h"), "tree/pkg/a.py": overlay}
+    said: dict[str, str | bytes] = {"patches/0.patch": patch(environment, more, "brings h"), "tree/pkg/a.py": overlay}
     assert reasons(tmp_path, said) == {"h": ["brings h", "ours"]}
