@@ -14,6 +14,8 @@ import numpy.typing as npt
 from npu_recipes.comparing.curves import Curve
 from npu_recipes.runs.series import Steps, Values
 
+# By what share an error at its limit may be above it: 1.04 differs from 1 by a little more than 0.04 in binary.
+_ROUNDING = 1e-9
 # Fewer steps than that at the end of a run are its noise, and no divergence that lasts.
 _LASTING = 5
 
@@ -75,6 +77,11 @@ class Measure:
     for_good: int | None
 
 
+def most(limit: float) -> float:
+    """Return above which error a limit is broken: one at the limit keeps it."""
+    return limit * (1 + _ROUNDING)
+
+
 def align(reference: Curve, run: Curve, *, first: int | None = None, last: int | None = None) -> Aligned:
     """Return both curves at their common steps, from the first to the last that are to count."""
     steps, here, there = np.intersect1d(reference.steps, run.steps, assume_unique=True, return_indices=True)
@@ -131,7 +138,7 @@ def _to_mean(aligned: Aligned, both: npt.NDArray[np.bool_]) -> float | None:
 def _diverging(aligned: Aligned, threshold: float) -> tuple[int | None, int | None]:
     """Return the first step above the threshold, and the first after the last one that is not."""
     judged = ~np.isnan(aligned.error)
-    steps, above = aligned.steps[judged], aligned.error[judged] > threshold
+    steps, above = aligned.steps[judged], aligned.error[judged] > most(threshold)
     if not above.any():
         return None, None
     below = np.flatnonzero(~above)

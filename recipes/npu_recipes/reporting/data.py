@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from npu_recipes.comparing.verdict import Comparison, Judged
+from npu_recipes.comparing.judged import Judged
+from npu_recipes.comparing.verdict import Comparison
 from npu_recipes.runs.series import Run
 
 SCHEMA = 1

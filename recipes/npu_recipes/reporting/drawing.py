@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from npu_recipes.comparing.curves import Curve
-from npu_recipes.comparing.verdict import Judged
+from npu_recipes.comparing.judged import Judged
 from npu_recipes.runs.series import Steps, Values
 
 _STANDING_FOR = {"text": "#010101", "grid": "#020202", "reference": "#030303", "run": "#040404", "limit": "#050505"}

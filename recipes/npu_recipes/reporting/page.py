@@ -7,7 +7,8 @@ from html import escape
 from importlib.resources import files
 
 from npu_recipes.comparing.curves import Curve
-from npu_recipes.comparing.verdict import Comparison, Judged
+from npu_recipes.comparing.judged import Judged
+from npu_recipes.comparing.verdict import Comparison
 from npu_recipes.reporting.drawing import picture
 from npu_recipes.reporting.words import described, percent, step, verdict
 from npu_recipes.runs.series import Run

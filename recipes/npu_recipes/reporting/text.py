@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from npu_recipes.comparing.curves import Curve
-from npu_recipes.comparing.verdict import Comparison, Judged
+from npu_recipes.comparing.judged import Judged
+from npu_recipes.comparing.verdict import Comparison
 from npu_recipes.console import Console
 from npu_recipes.reporting.words import described, percent, step, verdict
 from npu_recipes.runs.series import Run

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from npu_recipes.comparing.verdict import Comparison, Judged
+from npu_recipes.comparing.judged import Judged
+from npu_recipes.comparing.verdict import Comparison
 from npu_recipes.runs.series import Run
 
 _LARGE = 10

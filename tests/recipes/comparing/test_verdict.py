@@ -25,8 +25,12 @@ def run(metrics: dict[str, dict[int, float]], name: str = "run") -> Run:
     return Run(name=name, form="console log", metrics=series)
 
 
-def constant(value: float, metric: str = REWARD) -> Run:
-    return run({metric: dict.fromkeys(STEPS, value)})
+def constant(value: float, metric: str = REWARD, name: str = "run") -> Run:
+    return run({metric: dict.fromkeys(STEPS, value)}, name)
+
+
+def seeds(*values: float) -> list[Run]:
+    return [constant(value, name=f"seed-{number}") for number, value in enumerate(values)]
 
 
 def judged(reference: list[Run], other: list[Run], *limits: str) -> Comparison:
@@ -39,7 +43,7 @@ def only(comparison: Comparison) -> Judged:
 
 
 @pytest.mark.parametrize(
-    ("value", "verdict"), [(1.0, "within"), (1.039, "within"), (0.961, "within"), (1.041, "beyond")]
+    ("value", "verdict"), [(1.0, "within"), (1.04, "within"), (0.96, "within"), (1.0401, "beyond"), (0.9599, "beyond")]
 )
 def test_the_reward_may_differ_by_four_percent(value: float, verdict: str) -> None:
     assert judged([constant(1.0)], [constant(value)]).verdict == verdict
@@ -255,6 +259,43 @@ def test_of_several_seeds_the_means_are_compared_and_the_spread_is_shown() -> No
     assert one.measure.mean == pytest.approx(0.01)
     assert one.reference.relative_spread == pytest.approx(math.sqrt(0.02))
     assert one.run.runs == 3
+
+
+@pytest.mark.parametrize(
+    ("reference", "other", "verdict", "said"),
+    [
+        (
+            (1.0, 1.0),
+            (0.5, 1.5),
+            "unusable",
+            "seed-0 by 50.00%, seed-1 by 50.00%; those of the reference differ by 0.00%",
+        ),
+        (
+            (1.0, 1.02),
+            (0.9, 1.1),
+            "unusable",
+            "seed-0 by 10.89%, seed-1 by 8.91%; those of the reference differ by 2.00%",
+        ),
+        ((1.0,), (1.0, 0.94, 1.05), "unusable", "seed-1 by 6.00%, seed-2 by 5.00%; one reference cannot explain that"),
+        ((0.9, 1.1), (0.8, 1.2), "within", ""),
+        ((1.0, 1.0), (0.97, 1.03), "within", ""),
+        ((0.5, 1.5), (1.0,), "within", ""),
+        ((0.0, 0.0), (-1.0, 1.0), "unusable", "seed-0 by inf%, seed-1 by inf%"),
+    ],
+)
+def test_errors_of_seeds_that_cancel_are_not_within(
+    reference: tuple[float, ...], other: tuple[float, ...], verdict: str, said: str
+) -> None:
+    """Unless the reference's own seeds differ as much: that is what a seed makes, and no error."""
+    found = judged(seeds(*reference), seeds(*other))
+    assert (found.verdict, said in " ".join(only(found).notes)) == (verdict, True)
+    assert [said in problem.what for problem in found.problems[:1]] == ([True] if said else [])
+
+
+def test_noise_of_single_steps_is_what_a_mean_of_seeds_is_for() -> None:
+    noise = np.random.default_rng(0).normal(1.0, 0.1, (16, 400))
+    noisy = [run({REWARD: dict(enumerate(values.tolist()))}, f"seed-{number}") for number, values in enumerate(noise)]
+    assert judged(noisy[:8], noisy[8:], f"{REWARD}=5%").verdict == "within"
 
 
 def test_seeds_count_where_all_of_them_are() -> None:
