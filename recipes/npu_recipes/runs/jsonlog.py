@@ -7,54 +7,86 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.records import step_name, step_of, take
+from npu_recipes.runs.records import step_name, step_of, take, without_step
 
 FILE_LOG = "file logger (jsonl)"
 HISTORY = "history (JSON)"
 
 
 def read_json(file: Path, collector: Collector) -> tuple[str, list[str]]:
-    """Read a file that begins as JSON does; returns its form and notes, or an empty form where it is something else."""
+    """Read a file that begins as JSON does; returns its form and notes, or an empty form where it is something else.
+
+    Raises:
+        RecipeError: it holds metrics, and a record whose step is none.
+    """
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         first = next((line for line in lines if line.strip()), "")
     record = _loaded(first)
     if isinstance(record, dict) and step_of(record.get(step_name(record))) is not None:
         return read_lines(file, collector)
     whole = _loaded(file.read_text("utf-8-sig", "replace"))
-    records = list(_rows(whole))
+    records, steps = list(_rows(whole)), _Steps(file)
     name = next(filter(None, (step_name(record) for record in records)), "")
-    _take_history(records, name, collector)
-    return (HISTORY if collector else ""), []
+    for number, record in enumerate(records, start=1):
+        _take_history(record, name, steps.of(record.get(name), f"record {number}"), collector)
+    return (HISTORY, steps.notes()) if collector else ("", [])
 
 
 def read_lines(file: Path, collector: Collector) -> tuple[str, list[str]]:
-    """Read a file with a record on each line; returns its form and notes, on lines that are none among them."""
-    lost, nulls, form = 0, False, HISTORY
+    """Read a file with a record on each line; returns its form and notes, on lines that are none among them.
+
+    Raises:
+        RecipeError: it holds metrics, and a record whose step is none.
+    """
+    lost, nulls, form, steps = 0, False, HISTORY, _Steps(file)
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
-        for line in filter(str.strip, lines):
+        for number, line in enumerate(lines, start=1):
             record = _loaded(line)
             if not isinstance(record, dict):
-                lost += 1
-                continue
-            if isinstance(record.get("data"), dict):
+                lost += bool(line.strip())
+            elif isinstance(record.get("data"), dict):
                 form = FILE_LOG
-                step = step_of(record.get("step"))
+                step = steps.of(record.get("step"), f"line {number}")
                 nulls |= step is not None and take(record["data"], step, collector, null_is_nan=True)
             else:
-                _take_history([record], step_name(record), collector)
+                name = step_name(record)
+                _take_history(record, name, steps.of(record.get(name), f"line {number}"), collector)
     notes = [f"{lost} lines are no whole JSON and are left out: something was cut off"] if lost else []
     if nulls:
         notes.append("holds nulls: the file logger writes NaN and infinity so, and they are taken for NaN")
-    return form, notes
+    return form, [*notes, *steps.notes()] if collector else notes
 
 
-def _take_history(records: list[dict[str, Any]], name: str, collector: Collector) -> None:
-    for record in records:
-        step = step_of(record.get(name))
-        if step is not None:
-            own = {key: value for key, value in record.items() if key != name}
-            take(own, step, collector, null_is_nan=False)
+class _Steps:
+    """The steps of a file's records, one after the other: who has none is told of, whose is none makes it refused."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._without: list[str] = []
+        self._wrong: list[Problem] = []
+
+    def of(self, value: object, where: str) -> int | None:
+        """Return the step that the value of a record is; `where` says which record that is."""
+        step = step_of(value)
+        if step is None and value is None:
+            self._without.append(where)
+        elif step is None:
+            fix = "write whole numbers as steps, or take the record out"
+            self._wrong.append(Problem(where=f"{self._file}, {where}", what=f"`{value}` is no step", fix=fix))
+        return step
+
+    def notes(self) -> list[str]:
+        """Return how many records have no step; raises `RecipeError` where one has something else."""
+        if self._wrong:
+            raise RecipeError(self._wrong[0])
+        return without_step(self._without)
+
+
+def _take_history(record: dict[str, Any], name: str, step: int | None, collector: Collector) -> None:
+    if step is not None:
+        take({key: value for key, value in record.items() if key != name}, step, collector, null_is_nan=False)
 
 
 def _rows(whole: object) -> Iterator[dict[str, Any]]:

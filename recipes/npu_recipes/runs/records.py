@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from npu_recipes.runs.collecting import Collector
 from npu_recipes.runs.numbers import LARGEST, number
@@ -27,6 +27,11 @@ def step_of(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if abs(value) < LARGEST and value == int(value) else None
+
+
+def without_step(places: Sequence[str]) -> list[str]:
+    """Return in words that the records at these places have no step; nothing where there are none."""
+    return [f"{len(places)} records have no step and are left out, the first in {places[0]}"] if places else []
 
 
 def take(record: Mapping[str, object], step: int, collector: Collector, *, null_is_nan: bool) -> bool:

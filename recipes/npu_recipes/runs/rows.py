@@ -39,8 +39,9 @@ class Rows:
         self._rows = csv.reader(lines, delimiter=delimiter)
         lower = [cell.lower() for cell in header]
         self.owner = next((lower.index(name) for name in _OWNERS if name in lower), None)
-        # How many rows lacked cells so far, and the runs that rows were of.
+        # How many rows lacked cells so far, which had no step, and the runs that rows were of.
         self.short = 0
+        self.without_step: list[str] = []
         self.owners: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -76,6 +77,8 @@ class Rows:
         if found is None and text:
             self._refuse_comma(text)
             raise self._refused(f"`{text}` is no step", "write whole numbers into the column of steps")
+        if found is None:
+            self.without_step.append(f"line {self.line}")
         return found
 
     def number(self, cell: str) -> float | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.records import step_name
+from npu_recipes.runs.records import step_name, without_step
 from npu_recipes.runs.rows import Rows
 
 FORM = "table (CSV)"
@@ -63,7 +63,8 @@ def read_table(file: Path, collector: Collector, run: str) -> list[str] | None:
             table = _wide(file, header, rows.owner, run)
             _read_wide(table, rows, collector)
             _refuse_run(file, run, list(rows.owners) or table.runs)
-    return [f"{rows.short} rows have fewer cells than the header: these were not logged"] if rows.short else []
+    short = [f"{rows.short} rows have fewer cells than the header: these were not logged"] if rows.short else []
+    return [*short, *without_step(rows.without_step)]
 
 
 def _refuse_times(file: Path, header: Sequence[str]) -> None:

@@ -289,6 +289,44 @@ def test_a_null_of_the_file_logger_is_nan_and_told_of(tmp_path: Path) -> None:
     assert run.notes == ("holds nulls: the file logger writes NaN and infinity so, and they are taken for NaN",)
 
 
+@pytest.mark.parametrize("step", ['"s3"', "2.5", "true", "[3]", "1e400"])
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        (['{"step": 1, "data": {"a": 1}}', '{"step": %s, "data": {"a": 9}}'], "line 2"),
+        (['{"step": %s, "data": {"a": 9}}', "", '{"step": 1, "data": {"a": 1}}'], "line 1"),
+        (['{"_step": 1, "a": 1}', "", '{"_step": %s, "a": 9}'], "line 3"),
+        (['[{"_step": 1, "a": 1}, {"_step": %s, "a": 9}]'], "record 2"),
+        (['{"_step": [1, %s], "a": [1, 9]}'], "record 2"),
+    ],
+)
+def test_a_record_whose_step_is_none_is_refused_as_a_row_is(
+    tmp_path: Path, lines: list[str], where: str, step: str
+) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text("".join(line.replace("%s", step) + "\n" for line in lines), "utf-8")
+    with pytest.raises(RecipeError, match=rf"run\.jsonl, {where}: `.*` is no step\n    fix: write whole numbers"):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ('{"step": 1, "data": {"a": 1}}\n{"step": null, "data": {"a": 9}}\n{"data": {"a": 9}}\n', "line 2"),
+        ('{"config": {}}\n{"b": 2}\n{"_step": 1, "a": 1}\n', "line 1"),
+        ('[{"_step": 1, "a": 1}, {"a": 9}, {"_step": null}]', "record 2"),
+        ("step,a\n1,1\n,9\n,9\n", "line 3"),
+        ("step,tag,value\n,a,9\n1,a,1\n,a,9\n", "line 2"),
+    ],
+)
+def test_records_without_a_step_are_told_of(tmp_path: Path, content: str, where: str) -> None:
+    file = tmp_path / "run"
+    file.write_text(content, "utf-8")
+    run = read(file)
+    assert values(run, "a") == {1: 1.0}
+    assert run.notes == (f"2 records have no step and are left out, the first in {where}",)
+
+
 def test_numbers_that_json_lacks_are_words_in_a_history(tmp_path: Path) -> None:
     rows = [{"_step": 1, "loss": "NaN", "name": "1", "x": None}, {"_step": 2, "loss": "-Infinity"}]
     run = read(write_json(tmp_path / "run.json", rows))
