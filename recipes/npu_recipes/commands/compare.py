@@ -156,12 +156,7 @@ def _told_of_themselves(reference: Sequence[Run], run: Sequence[Run]) -> list[Ru
 
 def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:
     """Refuse a page that would take the place of a run, as where an option swallowed its name."""
-    places = [
-        Path(name)
-        for run in runs
-        for part in (run.name, *run.name.split("+"))
-        for name in (part, part.partition("#")[0])
-    ]
+    places = [place for run in runs for place, _ in run.places]
     if file.is_file() and any(place.is_file() and place.samefile(file) for place in places):
         raise RecipeError(Problem(where=f"--html {file}", what="is one of the runs", fix="name another file"))
 

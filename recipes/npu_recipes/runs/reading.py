@@ -6,17 +6,15 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from glob import glob
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs import consolelog, events, tables
 from npu_recipes.runs.collecting import Collector
 from npu_recipes.runs.jsonlog import read_json, read_lines
+from npu_recipes.runs.names import is_there, members, parts_of, place_of
 from npu_recipes.runs.series import Run
 
-# What `npu-recipes run` has in a run's folder, of its first start and of those that went on.
-_STARTS = ("metrics.jsonl", "metrics-*.jsonl")
 _FORMS = "verl's console log, the file logger's jsonl, TensorBoard's event files, CSV, or a wandb history (CSV, JSON)"
 
 
@@ -41,10 +39,7 @@ def read_groups(*groups: str) -> list[list[Run]]:
 
 
 def _members(group: str, problems: list[Problem]) -> Iterable[str]:
-    """Return the names that a group is written as."""
-    if _is_there(group):
-        return [group]
-    names = [name for part in group.split(",") if part for name in sorted(glob(part)) or [part]]  # noqa: PTH207  # of any path
+    names = members(group)
     if not names:
         problems.append(Problem(where=repr(group), what="names no file", fix="name what a run has logged"))
     return names
@@ -62,7 +57,7 @@ def _attempted(name: str, problems: list[Problem]) -> Run | None:
 
 def read_run(name: str) -> Run:
     """Read what one run logged; raises `RecipeError` where it is of no form that is known, or holds no metrics."""
-    first, *later = parts = _parts(name)
+    first, *later = parts = parts_of(name)
     form, notes, collector = _read_part(first)
     forms = [form]
     for part in later:
@@ -75,38 +70,17 @@ def read_run(name: str) -> Run:
         form=", ".join(dict.fromkeys(forms)),
         metrics=collector.series(),
         notes=(*notes, *collector.notes()),
-        places=tuple((place.resolve(), run) for place, run in map(_place, parts)),
+        places=tuple((place.resolve(), run) for place, run in map(place_of, parts)),
         records=collector.records(),
         unread=collector.unread(),
     )
 
 
-def _parts(name: str) -> list[str]:
-    """Return what one run logged where: of one that was resumed, in the order it was begun."""
-    place = Path(name).expanduser()
-    if not _is_there(place):
-        parts = name.split("+")
-        return parts if all(_is_there(Path(one.partition("#")[0]).expanduser()) for one in parts) else [name]
-    first, others = _STARTS
-    if not (place / first).is_file():
-        return [name]
-    # A run of ours: each start has a file of its own, since verl's file logger begins its file anew.
-    # A start that ended before its first step has left an empty one.
-    later = sorted((one for one in place.glob(others) if one.stat().st_size), key=lambda one: (len(one.name), one.name))
-    return [str(place / first), *map(str, later)]
-
-
-def _place(name: str) -> tuple[Path, str]:
-    """Return the file that a name is of, and the run of it that it names, or none."""
-    path, _, run = (name, "", "") if _is_there(name) else name.partition("#")
-    return Path(path).expanduser(), run
-
-
 def _read_part(name: str) -> tuple[str, list[str], Collector]:
     """Read one of the files of a run; returns its form, notes, and what it holds."""
-    place, run = _place(name)
+    place, run = place_of(name)
     path = name.removesuffix(f"#{run}")
-    if not _is_there(place):
+    if not is_there(str(place)):
         raise RecipeError(Problem(where=path, what="there is no such file", fix="name what a run has logged"))
     collector = Collector()
     with _again_and_again(place) as file:
@@ -136,14 +110,6 @@ def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
     notes = consolelog.read_console(place, collector)
     # Of a file logger's lines the first may be cut off, or be something that another program said.
     return (consolelog.FORM, notes) if collector else read_lines(place, collector)
-
-
-def _is_there(name: str | Path) -> bool:
-    """Return whether a name is that of a file or folder, which one that is empty is not."""
-    try:
-        return bool(name) and Path(name).exists()
-    except OSError:  # longer than a name can be, as that of a group of many files is
-        return False
 
 
 @contextmanager

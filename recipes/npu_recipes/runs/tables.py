@@ -158,13 +158,26 @@ def _refuse_twice(file: Path, metrics: Sequence[str]) -> None:
 def _of_run(file: Path, columns: dict[int, str], run: str) -> tuple[dict[int, str], list[str]]:
     """Return the columns of one run of an export of wandb's, without its name, and that name."""
     owners = list(dict.fromkeys(name.rpartition(_RUN)[0] for name in columns.values()))
-    # What stands between run and metric may stand in a metric's own name, too.
-    runs = [one for one in owners if not any(one.startswith(other + _RUN) for other in owners)]
+    runs = [one for one in owners if not any(_is_part(one, other, set(columns.values())) for other in owners)]
     if run not in owners:
         _refuse_run(file, run, runs)
-    own = (run or runs[0]) + _RUN
-    named = {column: name.removeprefix(own) for column, name in columns.items() if name.startswith(own)}
-    return {column: metric for column, metric in named.items() if not metric.startswith("_")}, [run or runs[0]]
+    own = run or runs[0]
+    others = tuple(one + _RUN for one in runs if one.startswith(own + _RUN))
+    named = {
+        column: name.removeprefix(own + _RUN)
+        for column, name in columns.items()
+        if name.startswith(own + _RUN) and not name.startswith(others)
+    }
+    return {column: metric for column, metric in named.items() if not metric.startswith("_")}, [own]
+
+
+def _is_part(owner: str, run: str, names: set[str]) -> bool:
+    """Return whether what looks like a run is the name of another one, with the beginning of a metric."""
+    if not owner.startswith(run + _RUN):
+        return False
+    # What stands between them may stand in the names of both. Who has a metric that the other has, too, is a run.
+    own = {name.removeprefix(owner + _RUN) for name in names if name.startswith(owner + _RUN)}
+    return not any(run + _RUN + metric in names for metric in own)
 
 
 def _named_after(file: Path) -> str:

@@ -186,6 +186,15 @@ def test_a_page_takes_no_runs_place(gpu: Path, tmp_path: Path, capsys: pytest.Ca
     assert gpu.read_bytes() == before
 
 
+def test_a_page_takes_no_place_in_the_folder_of_a_run(gpu: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    file = write_file_log(folder / "metrics.jsonl", log(range(1, 21)))
+    before = file.read_bytes()
+    assert compare(gpu, folder, "--html", file) == 2
+    assert file.read_bytes() == before
+
+
 def test_a_page_is_written_whatever_bytes_a_name_has(gpu: Path, tmp_path: Path) -> None:
     """As in a file name of GBK, or in a name that was cut in the middle of a character."""
     name = os.fsdecode(b"\xc4\xe3.jsonl")

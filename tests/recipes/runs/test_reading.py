@@ -162,6 +162,35 @@ def test_a_metric_of_an_export_may_hold_what_stands_before_it(tmp_path: Path, na
     assert list(run.metrics) == ["val/a - b/mean", "loss"]
 
 
+def test_the_name_of_a_run_may_be_the_beginning_of_anothers(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text("Step,grpo - loss,grpo - npu - loss,grpo - npu - a - b\n1,0.5,0.25,2\n", "utf-8")
+    with pytest.raises(RecipeError, match="several runs: grpo, grpo - npu\n"):
+        read(file)
+    ((one,), (other,)) = read_groups(f"{file}#grpo", f"{file}#grpo - npu")
+    assert (list(one.metrics), values(one, "loss")) == (["loss"], {1: 0.5})
+    assert (list(other.metrics), values(other, "loss")) == (["loss", "a - b"], {1: 0.25})
+
+
+def test_the_name_of_a_run_may_have_commas(tmp_path: Path) -> None:
+    file = write_console(tmp_path / "run.log", RECORDS)
+    export = tmp_path / "export.csv"
+    export.write_text('Step,"lr,wd - loss",gpu - loss\n1,0.5,0.25\n', "utf-8")
+    (runs,) = read_groups(f"{export}#lr,wd,{file},{export}#gpu,{file}+{file},{tmp_path}/*.log,")
+    assert [run.name for run in runs] == [f"{export}#lr,wd", str(file), f"{export}#gpu", f"{file}+{file}", str(file)]
+    assert values(runs[0], "loss") == {1: 0.5}
+
+
+def test_a_home_is_known_in_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("a-1.log", "a-2.log"):
+        write_console(tmp_path / name, RECORDS)
+    first, second, third = read_groups("~/a-*.log", "~/a-1.log,~/a-2.log", "~/a-1.log+~/a-2.log")
+    assert [len(first), len(second), len(third)] == [2, 2, 1]
+    with pytest.raises(RecipeError, match=r"~nobody-of-that-name/a\.log: there is no such file"):
+        read_groups("~nobody-of-that-name/a.log")
+
+
 def test_a_chart_over_time_has_no_steps(tmp_path: Path) -> None:
     file = tmp_path / "export.csv"
     file.write_text('"Relative Time (Process)","gpu - loss","gpu - loss__MIN"\n"3.2","0.5","0.5"\n', "utf-8")
@@ -275,6 +304,14 @@ def test_a_run_may_lie_in_the_files_of_its_starts(tmp_path: Path) -> None:
         assert (run.name, run.form) == (str(name), "file logger (jsonl)")
         assert values(run) == {**expected(first[:5]), **expected(second[:4]), **expected(third)}
         assert run.notes[0].startswith("goes back from step 8 to 6, from step 11 to 10: it was resumed")
+
+
+def test_the_first_start_of_a_run_may_have_logged_nothing(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").touch()
+    with pytest.raises(RecipeError, match=r"metrics\.jsonl: holds no metrics"):
+        read(tmp_path)
+    write_file_log(tmp_path / "metrics-2.jsonl", RECORDS)
+    assert values(read(tmp_path)) == expected(RECORDS)
 
 
 def test_a_run_of_an_export_may_have_a_plus_in_its_name(tmp_path: Path) -> None:
