@@ -94,6 +94,10 @@ def _read(parsed: argparse.Namespace) -> Options:
     if parsed.limits:
         limits += _attempted(lambda: read_limits(parsed.limits), problems)
     first, last = _steps(parsed.steps, problems)
+    if parsed.min_steps < 1:
+        problems.append(
+            Problem(where=f"--min-steps {parsed.min_steps}", what="is less than one step", fix="write 1 or more")
+        )
     if problems:
         raise RecipeError(problems)
     return Options(

@@ -10,6 +10,7 @@ from npu_recipes.catalogue import Recipe, load, pin_of_version
 from npu_recipes.commands.command import Command
 from npu_recipes.commands.parser import add_json
 from npu_recipes.commands.showing import add_pin
+from npu_recipes.commands.wishes import add_wishes, read_wishes
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.launching.environment import Wishes
@@ -27,6 +28,10 @@ Hydra, which win: key=value, +key=value, ~key.
   npu-recipes run smoke-grpo trainer.total_training_steps=60   goes on from 40
   npu-recipes run grpo-qwen3-8b --model /models/Qwen3-8B --data ~/data/gsm8k
   npu-recipes run grpo-qwen3-8b --dry-run             only shows what it would do
+  npu-recipes run dapo-qwen2.5-32b --jemalloc --deterministic=7
+
+The values of --jemalloc and --deterministic may be left out; then nothing may
+follow these that could be taken for one.
 
 A run writes all it makes into one folder: metrics.jsonl, log.txt, curve.svg,
 checkpoints. Run again with the same folder it goes on from the last checkpoint.
@@ -67,18 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="", help="folder of the model, or its name on the hub")
     parser.add_argument("--data", type=Path, help="folder with train.parquet and test.parquet (see `npu-recipes data`)")
     parser.add_argument("--output", type=Path, help="folder of the run (default: runs/NAME)")
-    environment = parser.add_argument_group("environment")
-    environment.add_argument(
-        "--expandable-segments",
-        action="store_true",
-        help="virtual memory while training, none while an engine generates (EXPANDABLE_SEGMENTS)",
-    )
-    environment.add_argument(
-        "--jemalloc", nargs="?", const="auto", default="", metavar="=FILE", help="preload jemalloc, found or named"
-    )
-    environment.add_argument(
-        "--deterministic", nargs="?", const=0, type=int, metavar="=SEED", help="compute the same each time (slower)"
-    )
+    add_wishes(parser)
     add_pin(parser)
     add_json(parser)
 
@@ -91,9 +85,7 @@ def _read(parsed: argparse.Namespace) -> Options:
         model=parsed.model,
         data=parsed.data,
         output=parsed.output or Path("runs") / parsed.name,
-        wishes=Wishes(
-            jemalloc=parsed.jemalloc, expandable=parsed.expandable_segments, deterministic=parsed.deterministic
-        ),
+        wishes=read_wishes(parsed),
         dry_run=parsed.dry_run,
         json=parsed.json,
     )

@@ -18,7 +18,8 @@ DETERMINISTIC = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "PYTHONHASHSEED": "0",
 }
-# Where `make install` and the systems' packages put it.
+# In place of a library's file, to look for it where `make install` and the systems' packages put it.
+AUTO = "auto"
 JEMALLOC = (
     "/usr/local/lib/libjemalloc.so.2",
     "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2",
@@ -49,7 +50,7 @@ class Wishes:
     """What a run's environment can be asked for.
 
     Args:
-        jemalloc: a file to load before all others, ``auto`` to look for it, or empty.
+        jemalloc: a file to load before all others, `AUTO` to look for one, or empty.
         expandable: whether the memory of training is virtual and switched (`SWITCHING`).
         deterministic: a seed, with which everything is computed the same each time; None leaves it as it is.
     """
@@ -84,7 +85,7 @@ def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, s
 
 
 def _jemalloc(wish: str) -> str:
-    candidates = JEMALLOC if wish == "auto" else (wish,)
+    candidates = JEMALLOC if wish == AUTO else (wish,)
     for one in candidates:
         if Path(one).is_file():
             return one

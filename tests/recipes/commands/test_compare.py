@@ -102,6 +102,8 @@ def test_what_cannot_be_told_is_2_and_still_shown(
         ["--limit", "a=b"],
         ["--steps", "1-5"],
         ["--steps", "5:1"],
+        ["--min-steps", "0"],
+        ["--min-steps", "-3"],
         ["--limits", "missing.yaml"],
         ["--html", "no/such/page.html"],
     ],

@@ -89,6 +89,26 @@ def test_a_value_that_may_be_left_out_is_shown_to_be_joined_to_its_option(capsys
     assert "--deterministic [=SEED]" in text
 
 
+@pytest.mark.parametrize(
+    ("option", "word", "complaint"),
+    [
+        ("--jemalloc", "smoke-sft", "`smoke-sft` is no file of a library: write --jemalloc=FILE, or --jemalloc behind"),
+        ("--jemalloc", "data.path=/a/b", "`data.path=/a/b` is no file of a library"),
+        (
+            "--deterministic",
+            "smoke-sft",
+            "`smoke-sft` is no seed: write --deterministic=SEED, or --deterministic behind",
+        ),
+    ],
+)
+def test_what_an_option_took_for_its_value_is_named(
+    capsys: pytest.CaptureFixture[str], option: str, word: str, complaint: str
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["run", "--dry-run", option, word, "smoke-sft"])
+    assert (left.value.code, complaint in capsys.readouterr().err) == (2, True)
+
+
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
