@@ -1,51 +1,49 @@
 """Collecting: values in the order they were logged → series, where each step stands once.
 
-A run that is resumed from a checkpoint logs steps again, in the same log: from where the step goes back, what was
-logged for later steps belongs to a past that the run has left, whether it reached those steps again or not. It has gone
-back where it logs a metric again for a step that the metric was past; a late word on an earlier step is none of that.
+A run has gone back where it logs a metric again for a step that the metric was past; a late word on an earlier step is
+none of that.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from npu_recipes.runs.series import Series, Steps, Values
+from npu_recipes.runs.returns import Returns, Samples
+from npu_recipes.runs.series import Series, Steps
 
-_SHOWN = 3
 _WIDTH = 40
 # Of so many records that each go back, the file is sorted the other way round; a run that was resumed goes on between.
 _FALLING = 3
 # Steps with several values: fewer come from runs that begin again, or log a step's end twice.
 _CONTESTED = 3
-_NONE = np.iinfo(np.int64).max
 
 
-class _Samples:
-    """The values of one metric as they came: compact, since a long run has millions of them."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Logged:
+    """What a run has logged.
 
-    def __init__(self) -> None:
-        self.orders, self.steps, self.values = array("q"), array("q"), array("d")
+    Args:
+        series: every metric; of a step that was logged twice the later value.
+        records: the steps of all records, those without a value among them.
+        unread: in words why which metric cannot be told; a text among them, which has no series.
+        notes: in words what was left out.
+    """
 
-    def add(self, order: int, step: int, value: float) -> None:
-        self.orders.append(order)
-        self.steps.append(step)
-        self.values.append(value)
-
-    def extend(self, later: _Samples, offset: int) -> None:
-        self.orders.extend(order + offset for order in later.orders)
-        self.steps.extend(later.steps)
-        self.values.extend(later.values)
+    series: Mapping[str, Series]
+    records: Steps
+    unread: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 class Collector:
     """Takes records in the order they were logged, and each record's values."""
 
     def __init__(self) -> None:
-        self._samples: dict[str, _Samples] = {}
-        self._records = _Samples()
+        self._samples: dict[str, Samples] = {}
+        self._records = Samples()
         # How many values of a metric are no numbers, and the first of them.
         self._passed: dict[str, tuple[int, str]] = {}
         self._order = 0
@@ -55,8 +53,9 @@ class Collector:
         self._fallen = 0
         self._begun: int | None = None
         self._first: int | None = None
-        # From which record on, to which step, and from which step the run went back.
-        self._returns: list[tuple[int, int, int]] = []
+        self._returns = Returns()
+        # How files were understood whose records are in no order of time.
+        self._sorted: dict[str, None] = {}
 
     def record(self, step: int) -> None:
         """Begin a record: what is added from now on was logged for this step."""
@@ -73,9 +72,9 @@ class Collector:
         """Add a value to the record that was begun last."""
         samples = self._samples.get(metric)
         if samples is None:
-            samples = self._samples[metric] = _Samples()
+            samples = self._samples[metric] = Samples()
         elif self._step < samples.steps[-1] and self._step < self._reached:
-            self._returns.append((self._order, self._step, self._reached))
+            self._returns.add(self._order, self._step, self._reached)
             self._reached = self._step
         samples.add(self._order, self._step, value)
 
@@ -84,20 +83,38 @@ class Collector:
         count, first = self._passed.get(metric, (0, f"`{str(value)[:_WIDTH]}` {where}"))
         self._passed[metric] = count + 1, first
 
+    def settle(self, *, in_time: bool) -> None:
+        """End a file: where its records are sorted otherwise, no run went back.
+
+        Args:
+            in_time: whether records stand in the order they were logged in, as in a log; a table may be sorted.
+        """
+        if self._order >= _FALLING and self._fallen == self._order - 1:
+            self._sorted[
+                "its steps fall from the first line to the last: it is sorted the other way round, and read so"
+            ] = None
+        elif not in_time and self._returns and not any(map(_repeats, self._samples.values())):
+            self._sorted["its steps are in no order, and each is there once: it is read by step"] = None
+        else:
+            return
+        self._returns.clear()
+        self._begun, self._step = self._first, max(self._records.steps)
+        self._reached = self._step
+
     def follow(self, later: Collector) -> None:
         """Add what a later file of the same run holds."""
         if later._begun is None or later._first is None or self._first is None:
             return
         offset = self._order
         if later._begun < self._reached:
-            self._returns.append((offset + 1, later._begun, self._reached))
-        self._returns += [(order + offset, back, last) for order, back, last in later._returns]
+            self._returns.add(offset + 1, later._begun, self._reached)
+        self._returns.extend(later._returns, offset)
+        self._sorted |= later._sorted
         self._order, self._step, self._reached = offset + later._order, later._step, later._reached
-        self._fallen += later._fallen
         self._first = min(self._first, later._first)
         self._records.extend(later._records, offset)
         for metric, samples in later._samples.items():
-            self._samples.setdefault(metric, _Samples()).extend(samples, offset)
+            self._samples.setdefault(metric, Samples()).extend(samples, offset)
         for metric, (more, first) in later._passed.items():
             count, earlier = self._passed.get(metric, (0, first))
             self._passed[metric] = count + more, earlier
@@ -105,16 +122,18 @@ class Collector:
     def __bool__(self) -> bool:
         return not all(map(self._is_text, self._samples))
 
-    def series(self) -> dict[str, Series]:
-        """Return every metric; of a step that was logged twice the later value."""
-        return {name: self._cleared(samples) for name, samples in self._samples.items() if not self._is_text(name)}
+    def logged(self) -> Logged:
+        """Return what remains, with what was odd about it."""
+        known = [name for name in self._samples if not self._is_text(name)]
+        unread = self._unread()
+        return Logged(
+            series={name: self._cleared(self._samples[name]) for name in known},
+            records=self._cleared(self._records).steps,
+            unread=unread,
+            notes=(*(f"{name}: {what}" for name, what in unread.items() if name in known), *self._notes()),
+        )
 
-    def records(self) -> Steps:
-        """Return the steps of all records, those without a value among them."""
-        return self._cleared(self._records).steps
-
-    def unread(self) -> dict[str, str]:
-        """Return in words why which metric cannot be told; a text among them, which has no series."""
+    def _unread(self) -> dict[str, str]:
         contested = {name: self._contested(samples) for name, samples in self._samples.items()}
         found = {name: [what] for name, what in contested.items() if what}
         for name, (count, first) in self._passed.items():
@@ -123,9 +142,9 @@ class Collector:
             )
         return {name: "; ".join(said) for name, said in found.items()}
 
-    def _contested(self, samples: _Samples) -> str:
+    def _contested(self, samples: Samples) -> str:
         """Return in words that a metric has other values, too, at most of its steps; empty where it has not."""
-        steps, values = self._kept(samples)
+        steps, values = self._returns.kept(samples)
         if len(np.unique(steps)) == len(steps):  # as in most logs, whose values are many
             return ""
         unlike = np.unique(np.column_stack([steps, values.view(np.int64)]), axis=0)
@@ -140,49 +159,19 @@ class Collector:
         """Return whether there is no number of it: between words, `None` is a word, too."""
         return metric in self._passed and not np.isfinite(self._samples[metric].values).any()
 
-    @property
-    def _falls(self) -> bool:
-        return self._order >= _FALLING and self._fallen == self._order - 1
-
-    def notes(self) -> Iterator[str]:
-        """Yield in words what was left out."""
-        yield from (
-            f"{name}: {what}"
-            for name, what in self.unread().items()
-            if name in self._samples and not self._is_text(name)
-        )
-        if self._falls:
-            yield "its steps fall from the first line to the last: it is sorted the other way round, and read so"
-            return
-        begun_again = [back for _, back, _ in self._returns if back == self._first]
-        resumed = [(back, last) for _, back, last in self._returns if back != self._first]
-        if begun_again:
-            what = "begins" if len(begun_again) == 1 else f"begins {len(begun_again)} times"
-            yield f"{what} again at step {self._first}: several runs in one log; only the last of them counts"
-        if resumed:
-            shown = ", ".join(f"from step {last} to {back}" for back, last in resumed[:_SHOWN])
-            more = f" and {len(resumed) - _SHOWN} times more" if len(resumed) > _SHOWN else ""
-            yield f"goes back {shown}{more}: it was resumed; what was logged for later steps before that is left out"
-        if repeated := sum(self._repeated(samples) for samples in self._samples.values()):
+    def _notes(self) -> Iterator[str]:
+        yield from self._sorted
+        yield from self._returns.notes(self._first)
+        kept = (self._returns.kept(samples)[0] for samples in self._samples.values())
+        if repeated := sum(len(steps) - len(np.unique(steps)) for steps in kept):
             yield f"{repeated} values were logged twice for their step: the later ones count"
 
-    def _cleared(self, samples: _Samples) -> Series:
-        steps, values = self._kept(samples)
+    def _cleared(self, samples: Samples) -> Series:
+        steps, values = self._returns.kept(samples)
         # The first of each step, seen from the end, is the last that was logged.
         unique, index = np.unique(steps[::-1], return_index=True)
         return Series(steps=unique, values=values[::-1][index])
 
-    def _repeated(self, samples: _Samples) -> int:
-        steps, _ = self._kept(samples)
-        return len(steps) - len(np.unique(steps))
 
-    def _kept(self, samples: _Samples) -> tuple[Steps, Values]:
-        """Return the steps and values that no later return of the run has left behind."""
-        steps, values = np.array(samples.steps, dtype=np.int64), np.array(samples.values, dtype=np.float64)
-        if not self._returns or self._falls:
-            return steps, values
-        since = np.array([order for order, _, _ in self._returns])
-        back = np.array([step for _, step, _ in self._returns], dtype=np.int64)
-        lowest = np.append(np.minimum.accumulate(back[::-1])[::-1], _NONE)
-        keep = steps <= lowest[np.searchsorted(since, np.array(samples.orders), side="right")]
-        return steps[keep], values[keep]
+def _repeats(samples: Samples) -> bool:
+    return len(set(samples.steps)) < len(samples.steps)

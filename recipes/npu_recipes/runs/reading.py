@@ -11,7 +11,7 @@ from pathlib import Path
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs import consolelog, events, tables
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.jsonlog import read_json, read_lines
+from npu_recipes.runs.jsonlog import HISTORY, read_json, read_lines
 from npu_recipes.runs.names import is_there, members, parts_of, place_of
 from npu_recipes.runs.series import Run
 
@@ -61,18 +61,19 @@ def read_run(name: str) -> Run:
     form, notes, collector = _read_part(first)
     forms = [form]
     for part in later:
-        form, odd, logged = _read_part(part)
+        form, odd, more = _read_part(part)
         forms.append(form)
         notes += odd
-        collector.follow(logged)
+        collector.follow(more)
+    logged = collector.logged()
     return Run(
         name=name,
         form=", ".join(dict.fromkeys(forms)),
-        metrics=collector.series(),
-        notes=(*notes, *collector.notes()),
+        metrics=logged.series,
+        notes=(*notes, *logged.notes),
         places=tuple((place.resolve(), run) for place, run in map(place_of, parts)),
-        records=collector.records(),
-        unread=collector.unread(),
+        records=logged.records,
+        unread=logged.unread,
     )
 
 
@@ -85,6 +86,7 @@ def _read_part(name: str) -> tuple[str, list[str], Collector]:
     collector = Collector()
     with _again_and_again(place) as file:
         form, notes = _read(file, collector, run)
+    collector.settle(in_time=form not in {tables.FORM, HISTORY})
     if run and form != tables.FORM:
         what = f"a {form} holds one run, which has no name"
         raise RecipeError(Problem(where=name, what=what, fix=f"name it as {path}"))

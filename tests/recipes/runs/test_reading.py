@@ -108,6 +108,15 @@ def test_an_empty_cell_was_not_logged(tmp_path: Path) -> None:
     assert math.isnan(values(run, "loss")[3])
 
 
+@pytest.mark.parametrize("write", [write_csv, lambda file, records: write_json(file, flat(records))])
+def test_an_export_may_be_sorted_by_anything(tmp_path: Path, write: Callable[[Path, Log], Path]) -> None:
+    falling, shuffled = RECORDS[::-1], [*RECORDS[2:], *RECORDS[:2]]
+    assert values(read(write(tmp_path / "a", shuffled))) == expected(RECORDS)
+    write(tmp_path / "b", [(step + len(RECORDS), data) for step, data in falling])
+    both = values(read(Path(f"{write(tmp_path / 'a', falling)}+{tmp_path / 'b'}")))
+    assert both == {**expected(RECORDS), **{step + len(RECORDS): one for step, one in expected(RECORDS).items()}}
+
+
 def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
     file = tmp_path / "export.csv"
     file.write_text("Step,gpu - loss,gpu - loss__MIN,npu - a - loss\n1,0.5,0.5,0.25\n", "utf-8")
