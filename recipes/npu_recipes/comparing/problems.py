@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from npu_recipes.comparing.judged import Judged, hidden
 from npu_recipes.comparing.limits import Limit, limit_of, unused
+from npu_recipes.comparing.names import names_of
 from npu_recipes.errors import Problem
 from npu_recipes.runs.series import Run
 
@@ -31,7 +32,7 @@ def problems_of(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequenc
 
 def unread(runs: Sequence[Run], limits: Sequence[Limit]) -> Iterator[Problem]:
     """Yield which metrics with a limit cannot be told; not the texts that a pattern for many fits, too."""
-    meant = {*(name for run in runs for name in run.metrics), *(limit.pattern for limit in limits)}
+    meant = {*names_of(runs), *(limit.pattern for limit in limits)}
     for run in runs:
         for metric, what in run.unread.items():
             if metric in meant and limit_of(metric, limits):

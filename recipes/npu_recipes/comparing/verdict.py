@@ -8,6 +8,7 @@ from typing import Literal
 
 from npu_recipes.comparing.judged import Asked, Judged, Status, judge
 from npu_recipes.comparing.limits import Limit, limit_of
+from npu_recipes.comparing.names import named_alike, names_of
 from npu_recipes.comparing.problems import problems_of, unread
 from npu_recipes.errors import Problem
 from npu_recipes.runs.series import Run
@@ -60,7 +61,8 @@ def compare(
         steps: the first and the last step that count; None for no bound.
         least: how many steps a metric has to be compared at, to be judged.
     """
-    ours, theirs = _names(reference), _names(run)
+    reference, run = named_alike(reference, run), named_alike(run, reference)
+    ours, theirs = names_of(reference), names_of(run)
     both = [name for name in ours if name in theirs]
     asked = Asked(limits=limits, steps=steps, least=least)
     judged = sorted((judge(name, reference, run, asked) for name in both), key=lambda one: _RANK[one.status])
@@ -77,7 +79,3 @@ def compare(
         problems=problems,
         one_sided=tuple(name for name in alone if limit_of(name, limits)),
     )
-
-
-def _names(runs: Sequence[Run]) -> dict[str, None]:
-    return dict.fromkeys(name for run in runs for name in run.metrics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from npu_recipes.runs.collecting import Collector
 
 FORM = "TensorBoard event files"
 SIGN = "tfevents"
+# The first record of such a file says that, within so many bytes.
+_VERSION, _HEAD = b"brain.Event:", 64
 
 
 def event_folder(place: Path) -> Path | None:
@@ -21,13 +24,31 @@ def event_folder(place: Path) -> Path | None:
         RecipeError: several folders have some, and each is a run of its own.
     """
     if place.is_file():
-        return place if SIGN in place.name else None
+        return place if SIGN in place.name or _begins_as_events(place) else None
     folders = sorted({file.parent for file in place.rglob(f"*{SIGN}*") if file.is_file()})
     if len(folders) > 1:
         listed = ", ".join(str(folder.relative_to(place)) for folder in folders[:5])
         what = f"holds event files of {len(folders)} runs: {listed}{', …' if len(folders) > 5 else ''}"  # noqa: PLR2004  # enough to know them by
         raise RecipeError(Problem(where=str(place), what=what, fix=f"name one of them: {folders[0]}"))
     return folders[0] if folders else None
+
+
+def _begins_as_events(file: Path) -> bool:
+    """Return whether a file is one of events under another name, as a copy or a pipe has it."""
+    with file.open("rb") as content:
+        return _VERSION in content.read(_HEAD)
+
+
+@contextmanager
+def _under_its_name(place: Path) -> Iterator[Path]:
+    """Yield a path by which TensorBoard takes a file for one of events: it goes by the name."""
+    if place.is_dir() or SIGN in place.name:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="npu-recipes-") as folder:
+        link = Path(folder, SIGN)
+        link.symlink_to(place.resolve())
+        yield link
 
 
 class _Losses(logging.Handler):
@@ -71,9 +92,9 @@ def read_events(place: Path, collector: Collector) -> list[str]:
         what = f"is read by the package tensorboard, which cannot be imported: {error}"
         fix = "pip install 'npu-recipes[tensorboard]'"
         raise RecipeError(Problem(where=str(place), what=what, fix=fix)) from error
-    # By itself it keeps a sample of the values, and drops in silence what a resumed run has logged again.
-    events = reading.EventAccumulator(str(place), size_guidance={reading.SCALARS: 0}, purge_orphaned_data=False)
-    with _listening() as losses:
+    with _under_its_name(place) as path, _listening() as losses:
+        # By itself it keeps a sample of the values, and drops in silence what a resumed run has logged again.
+        events = reading.EventAccumulator(str(path), size_guidance={reading.SCALARS: 0}, purge_orphaned_data=False)
         events.Reload()
     found = [
         (event.wall_time, event.step, tag, event.value)

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -35,7 +36,7 @@ def read_groups(*groups: str) -> list[list[Run]]:
     read = [[_attempted(name, problems) for name in _members(group, problems)] for group in groups]
     if problems:
         raise RecipeError(problems)
-    return [[run for run in runs if run] for runs in read]
+    return [_told_of_neighbours([run for run in runs if run]) for runs in read]
 
 
 def _members(group: str, problems: list[Problem]) -> Iterable[str]:
@@ -43,6 +44,18 @@ def _members(group: str, problems: list[Problem]) -> Iterable[str]:
     if not names:
         problems.append(Problem(where=repr(group), what="names no file", fix="name what a run has logged"))
     return names
+
+
+def _told_of_neighbours(runs: list[Run]) -> list[Run]:
+    """Return runs, with a note where event files of one folder, which are of one run, were named as several."""
+    folders = [
+        run.places[0][0].parent if run.form == events.FORM and run.places[0][0].is_file() else None for run in runs
+    ]
+    note = "is one of several event files of a folder, and taken for a run of its own: of one run, name the folder"
+    return [
+        replace(run, notes=(*run.notes, note)) if folder and folders.count(folder) > 1 else run
+        for run, folder in zip(runs, folders, strict=True)
+    ]
 
 
 def _attempted(name: str, problems: list[Problem]) -> Run | None:

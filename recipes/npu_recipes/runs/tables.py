@@ -7,7 +7,6 @@ minimum and maximum; TensorBoard's, with one metric, whose name is in the file's
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,7 +131,7 @@ def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:
 def _wide(file: Path, header: list[str], owner: int | None, run: str) -> _Table:
     step = header.index(step_name(header))
     if [cell.lower() for cell in header] == _OF_TENSORBOARD:
-        return _Table(step=step, metrics={header.index(header[2]): _named_after(file)})
+        return _Table(step=step, metrics={header.index(header[2]): _named_after(file, header[2])})
     metrics = {
         column: name
         for column, name in enumerate(header)
@@ -180,6 +179,7 @@ def _is_part(owner: str, run: str, names: set[str]) -> bool:
     return not any(run + _RUN + metric in names for metric in own)
 
 
-def _named_after(file: Path) -> str:
-    """Return the metric that TensorBoard put into the name of a file, ``run-NAME-tag-actor_loss.csv``."""
-    return re.sub(r".*-tag-", "", file.stem)
+def _named_after(file: Path, column: str) -> str:
+    """Return the metric that TensorBoard put into the file's name, ``run-NAME-tag-actor_loss.csv``, else its column."""
+    _, tag, metric = file.stem.rpartition("-tag-")
+    return metric if tag else column

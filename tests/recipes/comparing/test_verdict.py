@@ -230,6 +230,22 @@ def test_metrics_of_one_side_are_named() -> None:
     assert (found.only_reference, found.only_run, found.verdict) == (("a",), ("b",), "within")
 
 
+def test_a_metric_that_one_side_has_a_stroke_less_is_the_same() -> None:
+    """As that of a table whose metric TensorBoard's page has put into the name of the file."""
+    tables = [constant(1.0, "critic_rewards_mean"), constant(1.01, "train_loss")]
+    log = run({REWARD: dict.fromkeys(STEPS, 1.02), "train/loss": {1: 1.0}, "a/b_c": {1: 1.0}, "a_b/c": {1: 1.0}})
+    for found in (judged(tables, [log]), judged([log], tables)):
+        assert {one.metric for one in found.metrics if one.status == "within"} == {REWARD, "train/loss"}
+        assert [one.notes for one in (*found.reference, *found.run) if one.notes] == [
+            (f"its critic_rewards_mean is taken for {REWARD}",),
+            ("its train_loss is taken for train/loss",),
+        ]
+    unknown = judged([constant(1.0, "a_b_c")], [log])
+    assert unknown.only_reference == ("a_b_c",)
+    both = judged([run({"a_b": {1: 1.0}, "a/b": {1: 2.0}})], [constant(1.0, "a/b")])
+    assert (only(both).metric, both.only_reference) == ("a/b", ("a_b",))
+
+
 def test_nothing_with_a_limit_cannot_be_judged() -> None:
     found = judged([constant(1.0, "a")], [constant(1.0, "a")])
     assert (found.verdict, only(found).status) == ("unusable", "not judged")

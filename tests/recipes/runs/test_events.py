@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from npu_recipes.errors import RecipeError
+from npu_recipes.runs import read_groups
 
 from ..samples import Log, expected, log, read, values
 
@@ -42,6 +43,25 @@ def test_a_folder_and_its_file_give_the_numbers(tmp_path: Path) -> None:
         assert run.notes == ()
         # They hold 32 bits of each number.
         assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
+
+
+def test_an_event_file_is_known_under_any_name(tmp_path: Path) -> None:
+    (file,) = write_events(tmp_path / "gpu", RECORDS).iterdir()
+    copy = file.rename(tmp_path / "gpu.events")
+    run = read(copy)
+    assert (run.form, run.name) == ("TensorBoard event files", str(copy))
+    assert values(run) == pytest.approx(expected(RECORDS), rel=1e-6)
+
+
+def test_event_files_of_one_folder_that_are_named_as_several_runs_are_told_of(tmp_path: Path) -> None:
+    write_events(tmp_path / "a", log(range(1, 9)), start=1.7e9)
+    write_events(tmp_path / "a", log(range(5, 7)), start=1.8e9)
+    write_events(tmp_path / "b", RECORDS)
+    several, two = read_groups(f"{tmp_path}/a/*", f"{tmp_path}/a/*.1700000000,{tmp_path}/b/*,{tmp_path}/a")
+    assert [run.notes for run in several] == [
+        ("is one of several event files of a folder, and taken for a run of its own: of one run, name the folder",)
+    ] * 2
+    assert [run.notes for run in two[:2]] == [(), ()]
 
 
 @pytest.mark.parametrize("damage", ["cut off", "damaged"])

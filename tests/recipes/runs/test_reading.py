@@ -91,6 +91,7 @@ def test_a_table_of_tensorboards_page_has_its_metric_in_its_name(tmp_path: Path)
     file = tmp_path / "run-grpo-tag-train_loss.csv"
     file.write_text("Wall time,Step,Value\n1.7e9,1,0.5\n1.7e9,2,0.25\n", "utf-8")
     assert values(read(file), "train_loss") == {1: 0.5, 2: 0.25}
+    assert values(read(file.rename(tmp_path / "gpu.csv")), "Value") == {1: 0.5, 2: 0.25}
 
 
 @pytest.mark.parametrize("delimiter", ["\t", ";"])
