@@ -100,6 +100,7 @@ def _run(options: Options, console: Console) -> int:
     _require_verl(plan)
     if recipe.smoke and options.data is None:
         prepare(recipe.data, plan.places.data, source="", only_missing=True)
+    _require_places(plan)
     console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
     curve = run.train(plan, tell=lambda found: _tell(found.summary(), console))
     if run.idle:
@@ -135,6 +136,14 @@ def _require_verl(plan: Plan) -> None:
         what = f"is for verl {plan.pin.version}, and verl {version} is installed"
         fix = "install that one or leave --pin out; with --dry-run it shows the command"
         raise RecipeError(Problem(where=f"--pin {plan.pin.name}", what=what, fix=fix))
+
+
+def _require_places(plan: Plan) -> None:
+    """Refuse to start where the data or the model is not there: verl finds out once all its workers stand."""
+    fix = f"name its folder: --data or --model; `npu-recipes data {plan.recipe.data}` prepares the data"
+    missing = plan.places.missing(plan.overrides)
+    if missing:
+        raise RecipeError(Problem(where=str(place), what="is not on this machine", fix=fix) for place in missing)
 
 
 def _show(options: Options, plan: Plan, console: Console) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,13 @@ class Places:
     data: Path
     output: Path
     metrics: Path
+
+    def missing(self, overrides: Sequence[str]) -> list[Path]:
+        """Return which files of the data, and which folder of a model, a command names and this machine lacks."""
+        files = [self.data / f"{split}.parquet" for split in ("train", "test")]
+        model = [Path(self.model)] if Path(self.model).is_absolute() else []  # else it may be a name on the hub
+        named = [place for place in (*files, *model) if any(str(place) in word for word in overrides)]
+        return [place for place in named if not place.exists()]
 
     def filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return options with ``{model}``, ``{data}``, ``{output}`` and ``{package}`` replaced in their texts."""

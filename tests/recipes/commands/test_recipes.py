@@ -81,6 +81,22 @@ def test_a_verl_is_not_run_with_the_settings_of_another(
     assert "# grpo-qwen2.5-7b for verl@d62da49" in said(capsys, *arguments, "--dry-run")
 
 
+def test_nothing_is_started_without_its_data_or_its_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    install_verl(tmp_path / "installed", monkeypatch, "0.9.1+npu.1")
+    arguments = ("run", "grpo-qwen3-8b", "--data", "d", "--model", f"{tmp_path}/m")
+
+    problems = said(capsys, *arguments, f"data.val_files={tmp_path}/installed", code=2)
+
+    assert f"{tmp_path}/d/train.parquet: is not on this machine" in problems
+    assert f"{tmp_path}/m: is not on this machine" in problems
+    assert "test.parquet" not in problems
+    assert "prepares the data" in problems
+    assert [one.name for one in tmp_path.iterdir()] == ["installed"]
+
+
 def test_a_value_that_may_be_left_out_is_shown_to_be_joined_to_its_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run", "--help"])
