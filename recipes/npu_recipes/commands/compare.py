@@ -77,6 +77,7 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("reference", metavar="A", help="what the reference logged, on GPUs say")
     parser.add_argument("run", metavar="B", help="what the run to judge logged, on NPUs say")
+    parser.add_argument("more", nargs="*", help=argparse.SUPPRESS)
     text = "the mean error a metric may have: 4%%, 0.04 or none; * in NAME stands for anything (may be repeated)"
     parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
     parser.add_argument("--limits", type=Path, metavar="FILE", help="the same as YAML, a line `NAME: 4%%` for each")
@@ -90,6 +91,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _read(parsed: argparse.Namespace) -> Options:
     problems: list[Problem] = []
+    if parsed.more:
+        fix = "put a pattern into quotes, and commas between several seeds: 'gpu-*.log' npu-1.log,npu-2.log"
+        problems.append(Problem(where=" ".join(parsed.more), what="is more than A and B", fix=fix))
     limits = [limit for text in parsed.limit for limit in _attempted(lambda: [read_limit(text)], problems)]  # noqa: B023  # called at once
     if parsed.limits:
         limits += _attempted(lambda: read_limits(parsed.limits), problems)

@@ -26,7 +26,8 @@ def problems_of(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequenc
             yield Problem(where=one.metric, what=f"has a limit, and cannot be judged by it; {'; '.join(one.notes)}")
     if not any(one.status in {"within", "beyond"} for one in with_limit):
         what = "no metric with a limit can be compared"
-        fix = f"--limit 'NAME=4%', for one that both have: {_listed(both)}"
+        named = f"--limit 'NAME=4%', for one that both have: {_listed(both)}"
+        fix = f"look at the notes of {_listed([one.metric for one in with_limit])}" if with_limit else named
         yield Problem(where="the comparison", what=what, fix=fix)
 
 

@@ -92,7 +92,8 @@ def test_what_cannot_be_told_is_2_and_still_shown(
     assert compare(gpu, other) == 2
     told = capsys.readouterr()
     assert "not comparable" in told.out
-    assert "error: the comparison: no metric with a limit can be compared" in " ".join(told.err.split())
+    said = "error: the comparison: no metric with a limit can be compared fix: look at the notes of critic/rewards/mean"
+    assert said in " ".join(told.err.split())
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,14 @@ def test_what_cannot_be_told_is_2_and_still_shown(
 def test_wrong_usage_is_2_with_what_to_do(gpu: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(gpu, gpu, *arguments) == 2
     assert "error: " in capsys.readouterr().err
+
+
+def test_a_pattern_that_a_shell_has_spread_is_told_of(gpu: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(gpu, gpu, "npu-1.log", "npu-2.log") == 2
+    assert (
+        "error: npu-1.log npu-2.log: is more than A and B\n    fix: put a pattern into quotes"
+        in capsys.readouterr().err
+    )
 
 
 def test_all_wrong_options_are_told_at_once(gpu: Path, capsys: pytest.CaptureFixture[str]) -> None:
