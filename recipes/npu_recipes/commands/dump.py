@@ -105,7 +105,8 @@ def _run(options: Options, console: Console) -> int:
     finally:
         files = watch.finish()
         for file in files:
-            console.notice(f"recorded: {file}")
+            alone = f", the model by itself: no path of a module has `{options.only}`" if file in watch.missed else ""
+            console.notice(f"recorded: {file}{alone}")
     if not (files or code):  # a program that failed has said why itself
         raise RecipeError(_nothing(options, watch.models))
     return code

@@ -77,6 +77,7 @@ class Recorder:
     Attributes:
         file: what is written.
         written: whether it was.
+        missed: whether `only` is found in the path of no module: the model by itself is recorded.
     """
 
     def __init__(self, model: nn.Module, file: Path, wanted: Wanted) -> None:
@@ -87,6 +88,7 @@ class Recorder:
         self._times: dict[str, int] = {}
         self._passages: list[Passage] = []
         self._paths = {module: _path(name) for name, module in model.named_modules()}
+        self.missed = not any(re.search(wanted.only, path) for path in self._paths.values())
         chosen = [module for module, path in self._paths.items() if module is model or re.search(wanted.only, path)]
         self._handles = [
             handle

@@ -48,6 +48,11 @@ class Watch:
         """How many models were seen."""
         return len(self._recorders)
 
+    @property
+    def missed(self) -> list[Path]:
+        """The files of models of which no module was wanted: they hold the model by itself."""
+        return [recorder.file for recorder in self._recorders if recorder.missed]
+
     def see(self, module: nn.Module) -> None:
         """Record a module from now on where it is a model: not called by another, nor a part of one that was."""
         if self._depth or module in self._known or next(module.parameters(), None) is None:

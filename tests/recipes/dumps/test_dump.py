@@ -109,6 +109,13 @@ def test_each_model_and_each_process_has_a_file_and_calls_are_chosen(run: Run, t
         assert (tensor.every, tensor.shape, len(dump.array(tensor.array))) == (11, (2, 6, 8), 9)
 
 
+@pytest.mark.parametrize(("only", "said"), [("atn", True), ("attn", False), ("^$", False)])
+def test_modules_that_are_wanted_and_not_there_are_told_of(run: Run, only: str, said: bool) -> None:
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--only", only, "--", FORWARD)
+    assert done.returncode == 0, done.stderr
+    assert (f"a.npz, the model by itself: no path of a module has `{only}`" in done.stderr) == said
+
+
 def test_the_programs_exit_code_is_kept_and_what_ran_is_written(run: Run, tmp_path: Path) -> None:
     shutil.copy(FORWARD, tmp_path)
     done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", "-m", "forward", "--fail")
