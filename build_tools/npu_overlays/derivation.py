@@ -20,6 +20,7 @@ from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.gate.kin import Kin
+from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -80,7 +81,7 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
         metadata=metadata,
         archives=archives,
         contracts=(*found, *_earlier_contracts(content, known, absent)),
-        reads=_reads(content, upstream, known),
+        reads=_reads(content, upstream, applied, known),
     )
     check_shape(overlay, tree, releases.values())
     carried = carried_over(content, lock, upstream, before=before)
@@ -118,10 +119,10 @@ def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[s
     )
 
 
-def _reads(content: Content, upstream: Upstream, known: Lock | None) -> tuple[Read, ...]:
+def _reads(content: Content, upstream: Upstream, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
     """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
     earlier = known.reads if known else ()
-    return kept(recorded(readings(content, upstream)), earlier, readers(content), upstream.absent)
+    return kept(recorded(readings(content, upstream, applied)), earlier, readers(content), upstream.absent)
 
 
 def _places(one: Contract) -> set[tuple[str, ...]]:

@@ -41,7 +41,7 @@ def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: 
         commit=content.overlay.pin.commit,
         metadata=UpstreamMetadata(version=version, fields={}, scripts={}),
         contracts=found,
-        reads=recorded(readings(content, there)),
+        reads=recorded(readings(content, there, applied)),
     )
     return Locked(content, lock, there)
 

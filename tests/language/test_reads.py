@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import OverlayError
+from npu_overlays.merging.results import Applied
 from npu_overlays.reads import Read, Upstream, kept, readings, unmet
+from npu_overlays.tree import PatchedTree
 
 from .locks import Locked, locked, told
 from .overlays import layer, load, mistakes, write
@@ -180,8 +182,14 @@ def test_upstream_that_leads_in_a_circle_or_too_deep_is_read_as_far_as_it_goes(t
     layer(tmp_path / "o", {"tree/pkg/model.py": overlay})
     content = load(tmp_path / "o", write(tmp_path / "o", {}))
     tree = source_tree({path: one.encode() for path, one in upstream.items()})
-    found = {f"{one.read.path}:{one.read.symbol}" for one in readings(content, Upstream(content.overlay.pin, tree))}
-    assert found == {"pkg/a.py:A", "pkg/a.py:B", "pkg/model.py:A.f", "pkg/model.py:DEEP"}
+    applied = Applied(tree=PatchedTree(upstream=tree, changed={}), declared=())
+    read = [one.read for one in readings(content, Upstream(content.overlay.pin, tree), applied)]
+    assert {f"{one.path}:{one.symbol}" for one in read} == {
+        "pkg/a.py:A",
+        "pkg/a.py:B",
+        "pkg/model.py:A.f",
+        "pkg/model.py:DEEP",
+    }
 
 
 def _changed(name: str, old: str, new: str) -> dict[str, str | bytes]:
@@ -402,3 +410,101 @@ def test_a_class_of_the_overlays_reads_what_it_asks_of_its_bases(tmp_path: Path)
     assert _changes(tmp_path, {"pkg/c.py": before}, {"pkg/c.py": after}, {"tree/pkg/ours.py": added.encode()}) == [
         "`pkg/c.py:Base.h`: its signature (`(self, x=1)` → `(self)`)"
     ]
+
+
+CALLS = """
+    from pkg.b import Base, dev, made
+    G = 1
+    class K:
+        a = b = 1
+        def __init__(self, x, fast=False): ...
+    class A(Base):
+        a = 1
+        def __init__(self): self.k = K(1)
+        def f(self, x):
+            from pkg.b import Z
+            y = [Z for G in x]
+            return made(dev(x), self.k.a, f"{x}", K(x))
+"""
+CALLED = """
+    class Base:
+        def g(self): return 1
+    class Z:
+        a = 1
+    def dev(x, fast=False): return x
+    def made(*a): return a
+"""
+HELPER = "@added(why='a')\ndef h(o): return o.a\n"
+
+
+@pytest.mark.parametrize(
+    ("edit", "change", "shown"),
+    [
+        (
+            ("dev(x)", "dev(x, fast=True)"),
+            (", fast=F", ", *, fast=F"),
+            "b.py:dev`: its signature (`(x, fast=False)` → `",
+        ),
+        (
+            ("x), self", "x, fast=True), self"),
+            ("dev(x, fast=", "dev(x, quick="),
+            "b.py:dev`: its signature (`(x, fast=False)` → `",
+        ),
+        (("dev(x)", "h(dev, x)"), ("dev(x, ", "dev(y, "), "b.py:dev`: its signature (`(x, fast=False)` → `(y, "),
+        (
+            ("K(x)", "K(x, fast=1)"),
+            ("(self, x, fast=False)", "(self, x)"),
+            "m.py:K`: its constructor (`(self, x, fast=F",
+        ),
+        (("dev(x)", "super().g()"), ("return 1", "return 1, 2"), "b.py:Base.g`: its result (`a value` → `2 values`)"),
+        (("dev(x)", "getattr(self, 'a', x)"), ("a = 1\n    def", "c = 1\n    def"), "m.py:A.a`: it is gone"),
+        (('f"{x}"', 'f"{x} {self.a}"'), ("a = 1\n    def", "a = 2\n    def"), "m.py:A.a`: its value (`1` → `2`)"),
+        (("dev(x)", "h(self)"), ("a = 1\n    def", "a = 2\n    def"), "m.py:A.a`: its value (`1` → `2`)"),
+        ((".a", ".b"), ("a = b = 1", "a = 1"), "m.py:K.b`: it is gone"),
+        (("dev(x)", "Z.a"), ("class Z:\n    a = 1", "class Z:\n    a = 2"), "b.py:Z.a`: its value (`1` → `2`)"),
+        (("dev(x)", "dev(x) + G"), ("G = 1", "G = 2"), "m.py:G`: its value (`1` → `2`)"),
+        (("dev(x)", "h(dev(x))"), ("dev(x, fast=", "dev(x, quick="), ""),
+        (("dev(x)", "h(dev(x))"), ("G = 1", "G = 2"), ""),
+    ],
+)
+def test_an_edit_reads_what_it_calls_otherwise_hands_on_or_asks_for(
+    tmp_path: Path, edit: tuple[str, str], change: tuple[str, str], shown: str
+) -> None:
+    before = {"pkg/m.py": text(CALLS), "pkg/b.py": text(CALLED)}
+    after = {path: content.replace(*change) for path, content in before.items()}
+    assert after != before
+    overlay = f"{HELPER}class A:\n    @edited({edit}, why='e')\n    def f(self, x): ...\n"
+    told = _changes(tmp_path, before, after, {"tree/pkg/m.py": overlay})
+    assert [shown in one for one in told] == [True] * bool(shown), told
+
+
+STATE = "G = 1\nclass A:\n    def __init__(self): self.e = 1\n    def f(self, x): return self.e\n"
+ASKED = "@added(why='a')\ndef asks(o): return hasattr(o, 'e')\n"
+WRAPS = "class A:\n    @wrapped(why='w')\n    def f(self, x):\n        {}\n        return upstream(self, x)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "shown"),
+    [
+        ("hasattr(self, 'e')", ("self.e = 1", "self.d = 1"), "`pkg/m.py:A.e`: it is gone"),
+        ("asks(self)", ("self.e = 1", "self.d = 1"), "`pkg/m.py:A.e`: it is gone"),
+        ("import pkg.b as b; hasattr(b, 'flag')", ("flag = 1", "flags = 1"), "`pkg/b.py:flag`: it is gone"),
+        ("self.e += 1", ("self.e = 1", "self.e = 9"), "`pkg/m.py:A.e`: its value (`1` → `9`)"),
+        ("self.e = 2", ("self.e = 1", "self.d = 1"), "`pkg/m.py:A.e`: it is gone"),
+        ("del self.e", ("self.e = 1", "self.d = 1"), "`pkg/m.py:A.e`: it is gone"),
+        ("setattr(self, 'e', 2)", ("self.e = 1", "self.d = 1"), "`pkg/m.py:A.e`: it is gone"),
+        ("import pkg.b as b; b.flag = 2", ("flag = 1", "flags = 1"), "`pkg/b.py:flag`: it is gone"),
+        ("self.mine = 2", ("self.e = 1", "self.d = 1"), ""),
+        ("self.__class__.e", ("self.e = 1", "self.d = 1"), "`pkg/m.py:A.e`: it is gone"),
+        ("global G; G += 1", ("G = 1", "G = 9"), "`pkg/m.py:G`: its value (`1` → `9`)"),
+        ("sorted(x, key=lambda G: G) + G", ("G = 1", "G = 9"), "`pkg/m.py:G`: its value (`1` → `9`)"),
+        ("[G for G in x] and f'{G}'", ("G = 1", "G = 9"), "`pkg/m.py:G`: its value (`1` → `9`)"),
+        ("[G for G in x]", ("G = 1", "G = 9"), ""),
+    ],
+)
+def test_what_is_asked_or_set_by_name_or_bound_in_a_scope_beside_it_too_is_read(
+    tmp_path: Path, line: str, change: tuple[str, str], shown: str
+) -> None:
+    before = {"pkg/m.py": STATE, "pkg/b.py": "flag = 1\n"}
+    after = {path: content.replace(*change) for path, content in before.items()}
+    assert _changes(tmp_path, before, after, {"tree/pkg/m.py": ASKED + WRAPS.format(line)}) == [shown] * bool(shown)

@@ -1,4 +1,4 @@
-"""Chains: piece of syntax, or of text → the dotted names that it reads."""
+"""Chains: piece of syntax → the dotted names that it reads, or whose attributes it sets."""
 
 from __future__ import annotations
 
@@ -7,44 +7,53 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.tokens import significant
 
 Chain: TypeAlias = tuple[str, ...]
 
 # What begins the chain of ``super().a``.
 SUPER = "super()"
+# What asks an object for an attribute by its name, gives it one or takes it away.
+_BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 _LOAD = ast.Load()
 
 
 def chains(*nodes: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
     """Yield every ``a.b.c`` that is read, as long as it is, and its node; of ``a().b`` only ``a``.
 
-    ``getattr(a, "b")`` reads ``a.b``.
+    ``getattr(a, "b")`` reads ``a.b``, and so does what sets or deletes that: it is in vain where upstream has another
+    name for it. ``a.__class__.b`` is ``a.b``.
     """
     pending = list(reversed(nodes))
+    augmented: set[ast.AST] = set()
     while pending:
         node = pending.pop()
+        augmented |= {node.target} if isinstance(node, ast.AugAssign) else set()
         names: list[str] = []
         inner = node
         while step := _step(inner):
             name, inner, beside = step
-            names.insert(0, name)
+            names[:0] = [name] if name != "__class__" else []
             pending += reversed(beside)
         root = _root(inner)
         if not root or not isinstance(node, ast.expr):
             pending += reversed([*ast.iter_child_nodes(inner)])
-        elif isinstance(getattr(node, "ctx", _LOAD), ast.Load):
+        elif names or node in augmented or isinstance(getattr(node, "ctx", _LOAD), ast.Load):
             yield (root, *names), node
-        elif names:  # what is set is an attribute of what is read
-            yield (root, *names[:-1]), node
+
+
+def root_of(node: ast.AST) -> ast.AST:
+    """Return the node with which the chain of a node begins."""
+    while step := _step(node):
+        node = step[1]
+    return node
 
 
 def _step(node: ast.AST) -> tuple[str, ast.AST, list[ast.expr]] | None:
-    """Return the attribute that a node reads, of what, and what else stands in it; None where it reads none."""
+    """Return the attribute that a node is about, of what, and what else stands in it; None where it is about none."""
     match node:
         case ast.Attribute():
             return node.attr, node.value, []
-        case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=str(name)), *beside]):
+        case ast.Call(func=ast.Name(id=asks), args=[of, ast.Constant(value=str(name)), *beside]) if asks in _BY_NAME:
             return name, of, beside
     return None
 
@@ -58,35 +67,6 @@ def _root(node: ast.AST) -> str:
     return ""
 
 
-def chains_in_text(text: str) -> Iterator[Chain]:
-    """Yield every ``a.b.c`` of a fragment of code, which need not be whole; names of keyword arguments are left out."""
-    tokens = significant(text)
-    number = 0
-    while number < len(tokens):
-        first, names = number, []
-        while number < len(tokens) and tokens[number].kind == "name":
-            names.append(tokens[number].text)
-            number += 2 if tokens[number + 1 : number + 2] and tokens[number + 1].text == "." else 1
-            if tokens[number - 1].text != ".":
-                break
-        behind = tokens[number].text if number < len(tokens) else ""
-        before = tokens[first - 1].text if first else ""
-        if names and before != "." and behind != "=":
-            yield tuple(names)
-        number = max(number, first + 1)
-
-
-def local_names(node: ast.AST) -> frozenset[str]:
-    """Return every name that a function, or one inside it, binds by itself."""
-    found: set[str] = set()
-    for one in ast.walk(node):
-        if isinstance(one, ast.arg):
-            found.add(one.arg)
-        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
-            found.add(one.id)
-    return frozenset(found)
-
-
 def first_parameter(node: ast.AST) -> str:
     """Return the name of a method's first parameter, by which it gets at its object; empty where it has none."""
     if not isinstance(node, FUNCTIONS) or any(getattr(one, "id", "") == "staticmethod" for one in node.decorator_list):
@@ -94,9 +74,10 @@ def first_parameter(node: ast.AST) -> str:
     return next((one.arg for one in (*node.args.posonlyargs, *node.args.args)), "")
 
 
-def attributes(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names of the attributes that are read of anything; of what is called, ``__call__``."""
-    every = [one for node in nodes for one in ast.walk(node)]
-    read = (one for one in every if isinstance(getattr(one, "ctx", _LOAD), ast.Load))
-    found = {step[0] for one in read if (step := _step(one))}
-    return found | {"__call__" for one in every if isinstance(one, ast.Call)}
+def attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names of the attributes that each node asks anything for; of what is called, ``__call__``."""
+    for one in nodes:
+        if step := _step(one):
+            yield step[0]
+        if isinstance(one, ast.Call):
+            yield "__call__"

@@ -5,17 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.gate.shipped import absolute, module_name
+from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.pin import Pin
-from npu_overlays.reads.chains import Chain, attributes, chains, chains_in_text
+from npu_overlays.reads.chains import Chain, attributes, chains
+from npu_overlays.reads.edited import Merged
+from npu_overlays.reads.names import Names
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.tokens import significant
 
 # How PyTorch names the operators that an accelerator's package brings.
 _OPERATORS = ("torch", "ops")
@@ -39,8 +45,9 @@ class Code:
         path: repository path of the module it becomes part of.
         operation: the operation it is the text of; None for an added file.
         file: the overlay's file, and the line of it on which the text begins.
-        tree: its syntax; of an edit nothing.
+        tree: its syntax; of an edit the definition that it leaves, where that is known.
         imports: what its imports bind.
+        written: of an edit, the nodes of its syntax that are not upstream's; None where all are the overlay's.
     """
 
     reader: str
@@ -50,6 +57,20 @@ class Code:
     line: int
     tree: ast.Module
     imports: Mapping[str, Import] = field(repr=False)
+    written: frozenset[ast.AST] | None = field(default=None, repr=False)
+
+    @cached_property
+    def names(self) -> Names:
+        """What its names mean."""
+        return Names(self.tree)
+
+    def says(self, node: ast.AST) -> bool:
+        """Return whether a node of its syntax is the overlay's."""
+        return self.written is None or node in self.written
+
+    def chains(self, part: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
+        """Yield what the overlay reads in a part of its syntax."""
+        return ((names, node) for names, node in chains(part) if self.says(node))
 
     def where(self, node: ast.AST) -> str:
         """Return file and line of a node of its syntax."""
@@ -66,12 +87,14 @@ class Codes:
 
     Args:
         content: the overlay.
+        applied: what applying it gave, from which is known what its edits read.
     """
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: Content, applied: Applied | None = None) -> None:
         pin = content.overlay.pin
+        merged = Merged(applied) if applied else None
         files = [_of_file(one, pin) for one in content.files if one.path.endswith(".py")]
-        operations = [_of_operation(one, pin) for one in content.operations]
+        operations = [_of_operation(one, pin, merged) for one in content.operations]
         self.all = [one for one in (*operations, *files) if one is not None]
         self._files = {module_name(pin.place(one.path)): one for one in self.all if one.operation is None}
         self._added = {
@@ -98,27 +121,27 @@ class Codes:
 
     def vocabulary(self, code: Code) -> frozenset[str]:
         """Return the attributes that a piece asks for, of whatever, and those that what it calls asks for."""
-        written = edited_chains(code.operation) if code.operation else ()
-        found = attributes(part for _, part in self._reached(code))
-        return frozenset(found | {name for chain in written for name in chain[1:]})
+        return frozenset(
+            name for at, part in self._reached(code) for name in attributes(filter(at.says, ast.walk(part)))
+        )
 
     def operators(self, code: Code) -> frozenset[str]:
         """Return the operators, ``npu.npu_swiglu``, that a piece, or what it calls, names as ``torch.ops.npu.…``."""
-        named = (chain for _, part in self._reached(code) for chain, _ in chains(part))
+        read = (pair for at, part in self._reached(code) for pair in at.chains(part))
+        named = (chain for chain, node in read if not _asks_whether(node))
         return frozenset(f"{chain[2]}.{chain[3]}" for chain in named if chain[:2] == _OPERATORS and len(chain) > _AT)
 
     def _reached(self, code: Code) -> Iterator[tuple[Code, ast.AST]]:
         """Yield a piece's own text, and that of the overlay's which it calls."""
-        written = edited_chains(code.operation) if code.operation else ()
         pending: list[tuple[Code, ast.AST]] = [(code, code.tree)]
-        pending += [inner for chain in written if (inner := self.own(code, chain[0]))]
+        pending += [inner for name in _new_names(code.operation) if (inner := self.own(code, name))]
         seen: set[int] = set()
         while pending:
             at, part = pending.pop()
             if id(part) not in seen:
                 seen.add(id(part))
                 yield at, part
-                names = {chain[0] for chain, _ in chains(part)}
+                names = {chain[0] for chain, _ in at.chains(part)}
                 pending += [inner for name in names if (inner := self.own(at, name))]
 
 
@@ -140,11 +163,21 @@ def reader_of(operation: Operation) -> str:
     return f"{operation.action} {operation.path}:{operation.symbol}"
 
 
-def edited_chains(operation: Operation) -> Iterator[Chain]:
-    """Yield the dotted names that an edit's replacements read and its finds do not."""
-    found = {chain for edit in operation.edits for chain in chains_in_text(edit.find)}
-    new = (chain for edit in operation.edits for chain in chains_in_text(edit.replace))
-    yield from (chain for chain in dict.fromkeys(new) if chain not in found)
+def _new_names(operation: Operation | None) -> list[str]:
+    """Return the names with which an edit's replacements begin to get at something, and its finds do not."""
+    edits = operation.edits if operation else ()
+    old = {name for edit in edits for name in _beginnings(edit.find)}
+    return [name for edit in edits for name in _beginnings(edit.replace) if name not in old]
+
+
+def _beginnings(text: str) -> Iterator[str]:
+    texts = ["", *(one.text for one in significant(text))]
+    return (name for before, name in pairwise(texts) if before != "." and name.isidentifier())
+
+
+def _asks_whether(node: ast.AST) -> bool:
+    """Return whether a node only asks whether something is there, as a guard does."""
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "hasattr"
 
 
 def _definition(code: Code | None, name: str) -> ast.AST | None:
@@ -168,13 +201,15 @@ def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
     )
 
 
-def _of_operation(operation: Operation, pin: Pin) -> Code | None:
+def _of_operation(operation: Operation, pin: Pin, merged: Merged | None) -> Code | None:
     text = f"_ = {operation.text}" if operation.kind == "attribute" and operation.text else operation.text
     try:
         tree = Module(operation.where, text.encode()).tree
         imports = ast.parse("\n".join(one.statement for one in operation.imports))
     except (MergeError, SyntaxError):
         return None
+    edited = merged.edited(operation) if merged and operation.action == "edited" else None
+    tree = edited.tree if edited else tree
     header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
     bound = [*_bound(imports.body, operation.path, pin), *_bound(ast.walk(tree), operation.path, pin)]
     return Code(
@@ -185,6 +220,7 @@ def _of_operation(operation: Operation, pin: Pin) -> Code | None:
         line=operation.line - header + 1,
         tree=tree,
         imports=dict(bound),
+        written=edited.written if edited else None,
     )
 
 

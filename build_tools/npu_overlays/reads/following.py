@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from npu_overlays.reads.chains import chains
 from npu_overlays.reads.pieces import Root
 from npu_overlays.reads.upstream import Found, Upstream
 
@@ -41,7 +40,6 @@ class Following:
             return [one for one in members if one]
         beyond: list[Found] = []
         for value in found.values:
-            for names, _ in chains(value.node) if not isinstance(value.node, ast.Dict) else ():
-                if names[0] not in value.local:
-                    beyond += self.upstream.chain(found.home, names)[-1:]
+            for names in value.chains() if not isinstance(value.node, ast.Dict) else ():
+                beyond += self.upstream.chain(found.home, names)[-1:]
         return [one for one in beyond if one.symbol]

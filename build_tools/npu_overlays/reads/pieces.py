@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.overlay.operations import Operation
-from npu_overlays.reads.chains import SUPER, Chain, chains, first_parameter, local_names
-from npu_overlays.reads.code import Code, Codes, edited_chains
+from npu_overlays.reads.chains import SUPER, Chain, chains, first_parameter, root_of
+from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.upstream import Found, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS
 
@@ -53,11 +52,6 @@ class Piece:
         body = self.code.tree.body if self.owner else []
         return next(((node, first) for node in body if (first := first_parameter(node))), (self.code.tree, ""))
 
-    @cached_property
-    def local(self) -> frozenset[str]:
-        """The names that it binds itself."""
-        return local_names(self.code.tree)
-
     def root(self, names: Chain, node: ast.AST, found: Iterable[Found]) -> Root:
         """Return a place."""
         operation = self.code.operation
@@ -67,28 +61,13 @@ class Piece:
 
     def roots(self) -> Iterator[Root]:
         """Yield the places at which it reads something of upstream's."""
-        if self.code.operation is not None and self.code.operation.action == "edited":
-            yield from self._of_edits(self.code.operation)
-            return
         yield from self._of_returns()
         yield from self._of_self()
         yield from self._of_classes()
-        for names, node in chains(self.code.tree):
-            if names[0] not in (self.own[1], SUPER) and (found := self._meant(names)):
+        for names, node in self.code.chains(self.code.tree):
+            if self._is_free(root_of(node)) and (found := self._meant(names)):
                 yield self.root(names, node, found)
         yield from self._of_imports()
-
-    def _of_edits(self, operation: Operation) -> Iterator[Root]:
-        """Yield what the replacements of an edit read; they stand in upstream's own text."""
-        target = self.upstream.find(operation.path, operation.symbol)
-        nodes = target.nodes if target else ()
-        local = frozenset(name for node in nodes for name in local_names(node))
-        first = next((first_parameter(node) for node in nodes), "") if self.owner else ""
-        for names in edited_chains(operation):
-            if self.owner and names[0] == first and len(names) > 1:
-                yield self.root(names[:2], self.code.tree, self.upstream.members(self.owner, names[1:2]))
-            elif names[0] not in local:
-                yield self.root(names, self.code.tree, self._meant(names))
 
     def _of_returns(self) -> Iterator[Root]:
         """Yield the wrapped function itself, where a wrapper looks at what it returns or returns something else."""
@@ -109,7 +88,7 @@ class Piece:
         method, first = self.own
         handed = False
         member = {first: self.upstream.member, SUPER: self.upstream.inherited}
-        for names, node in chains(method) if first and self.owner else ():
+        for names, node in self.code.chains(method) if first and self.owner else ():
             if names[0] in member and len(names) > 1 and self.owner:
                 there = member[names[0]](self.owner, names[1])
                 yield self.root(names[:2], node, [there] if there else [])
@@ -125,7 +104,8 @@ class Piece:
 
     def _of_classes(self) -> Iterator[Root]:
         """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
-        for node in (one for one in ast.walk(self.code.tree) if isinstance(one, ast.ClassDef)):
+        classes = (one for one in ast.walk(self.code.tree) if isinstance(one, ast.ClassDef))
+        for node in filter(self.code.says, classes):
             found = (self._meant(names) for names, _ in chains(*node.bases))
             bases = [one[-1] for one in found if one and one[-1].classes]
             for name, at in _inherited(node).items() if bases else ():
@@ -134,10 +114,17 @@ class Piece:
 
     def _of_imports(self) -> Iterator[Root]:
         """Yield what it imports, whether or not it is named again."""
+        inside = [one for one in ast.walk(self.code.tree) if isinstance(one, (ast.Import, ast.ImportFrom))]
+        above = {one.name for one in self.code.operation.imports} if self.code.operation else set()
         for name in self.code.imports:
-            if found := self._meant((name,)):
-                node = next((one for one in ast.walk(self.code.tree) if _binds(one, name)), self.code.tree)
+            node = next((one for one in inside if _binds(one, name)), self.code.tree)
+            if (name in above or self.code.says(node)) and (found := self._meant((name,))):
                 yield self.root((name,), node, found)
+
+    def _is_free(self, node: ast.AST) -> bool:
+        """Return whether a name is not one that a function of it gives a value of its own."""
+        known = self.code.names
+        return isinstance(node, ast.Name) and (known.is_outer(node) or known.is_imported(node))
 
     def _meant(self, names: Chain) -> list[Found]:
         """Return what a dotted name means upstream; nothing where it is the overlay's own."""
@@ -147,9 +134,9 @@ class Piece:
             first = None if ours else self.upstream.named(known.module, known.name)
             return [first, *self.upstream.members(first, names[1:])] if first else []
         operation = self.code.operation
-        if operation is None or names[0] == operation.upstream_name or names[0] in self.local:
+        if operation is None or names[0] == operation.upstream_name or self.codes.own(self.code, names[0]):
             return []
-        return [] if self.codes.own(self.code, names[0]) else self.upstream.chain(self.code.path, names)
+        return self.upstream.chain(self.code.path, names)
 
 
 def _calls(node: ast.AST, name: str) -> bool:

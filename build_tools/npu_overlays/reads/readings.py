@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npu_overlays.errors import Problem
+from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content
 from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.described import described
@@ -20,9 +21,15 @@ from npu_overlays.reads.read import Reading
 from npu_overlays.reads.upstream import Upstream
 
 
-def readings(content: Content, upstream: Upstream) -> tuple[Reading, ...]:
-    """Return what an overlay reads of its upstream, in the order of its operations and files."""
-    codes = Codes(content)
+def readings(content: Content, upstream: Upstream, applied: Applied) -> tuple[Reading, ...]:
+    """Return what an overlay reads of its upstream, in the order of its operations and files.
+
+    Args:
+        content: the overlay.
+        upstream: its upstream.
+        applied: what applying it there gave: what an edit puts into upstream's text reads what it means in that.
+    """
+    codes = Codes(content, applied)
     return tuple(reading for code in codes.all for reading in _of(code, codes, upstream))
 
 

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.reads.chains import first_parameter, local_names
+from npu_overlays.reads.chains import Chain, chains, first_parameter, root_of
+from npu_overlays.reads.names import Names
 from npu_overlays.syntax.definitions import FUNCTIONS
 
 # What gives an object an attribute by its name: of Python, and of torch.nn.Module.
@@ -18,10 +19,22 @@ _VALUE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """One expression that gives a symbol its value, and the names that are not the module's where it stands."""
+    """One expression that gives a symbol its value.
+
+    Args:
+        node: the expression.
+        names: what the names mean where it stands in a method; None where all are the module's.
+    """
 
     node: ast.expr
-    local: frozenset[str] = frozenset()
+    names: Names | None = None
+
+    def chains(self) -> Iterator[Chain]:
+        """Yield what it reads of its module."""
+        for chain, node in chains(self.node):
+            root = root_of(node)
+            if self.names is None or (isinstance(root, ast.Name) and self.names.is_outer(root)):
+                yield chain
 
 
 def settings(classes: Iterable[ast.ClassDef]) -> dict[str, list[Value]]:
@@ -29,9 +42,9 @@ def settings(classes: Iterable[ast.ClassDef]) -> dict[str, list[Value]]:
     found: dict[str, list[Value]] = {}
     for method in (one for node in classes for one in node.body if isinstance(one, FUNCTIONS)):
         given = list(_given(method, first_parameter(method)))
-        local = local_names(method) if given else frozenset()
+        names = Names(ast.Module(body=[method], type_ignores=[])) if given else None
         for name, node in given:
-            found.setdefault(name, []).append(Value(node=node, local=local))
+            found.setdefault(name, []).append(Value(node=node, names=names))
     return found
 
 
@@ -49,7 +62,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what a statement binds, and what that gets its value from."""
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)
-    elif isinstance(node, ast.AnnAssign) and node.value:
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value:
         yield node.target, node.value
     elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
         yield node.target, node.iter
