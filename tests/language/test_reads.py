@@ -508,3 +508,37 @@ def test_what_is_asked_or_set_by_name_or_bound_in_a_scope_beside_it_too_is_read(
     before = {"pkg/m.py": STATE, "pkg/b.py": "flag = 1\n"}
     after = {path: content.replace(*change) for path, content in before.items()}
     assert _changes(tmp_path, before, after, {"tree/pkg/m.py": ASKED + WRAPS.format(line)}) == [shown] * bool(shown)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("n = 1; self.e = n", "n = 2; self.e = n", "`n where n = 1` → `n where n = 2`"),
+        ("m = 1; n = m; self.e = n", "m = 2; n = m; self.e = n", "`n where n = m, m = 1` → `n where n = m, m = 2`"),
+        ("n = G; self.e = n", "n = G; self.e = n; G", ""),
+        ("self.e = 1", "\n        if c: self.e = 1", "`1` → `sometimes 1`"),
+        ("self.e = 1", "\n        for x in c: self.e = 1", "`1` → `sometimes 1`"),
+        ("self.e = 1", "\n        if c: self.e = 1\n        else: self.e = 1", ""),
+        ("self.e = 1", "\n        if c: self.e = 1\n        else: raise ValueError", ""),
+        ("self.e = 1", "\n        with c: self.e = 1", ""),
+        ("self.e = 1", "\n        try: self.e = 1\n        finally: pass", ""),
+        ("self.e = 1; self.e += G", "self.e = 1", "`1 or G` → `1`"),
+    ],
+)
+def test_of_what_an_object_is_given_locals_and_conditions_count_too(
+    tmp_path: Path, before: str, after: str, shown: str
+) -> None:
+    old, new = ({"pkg/m.py": f"G = 1\n{SETS.format(one)}"} for one in (before, after))
+    told = [f"`pkg/m.py:A.e`: its value ({shown})"] * bool(shown)
+    assert _changes(tmp_path, old, new, {"tree/pkg/m.py": ASKS.format("self.e")}) == told
+
+
+def test_of_what_an_object_is_given_a_parameters_default_counts_too(tmp_path: Path) -> None:
+    before = SETS.replace("c): {}", "c=1): self.e = c")
+    found = _changes(
+        tmp_path,
+        {"pkg/m.py": before},
+        {"pkg/m.py": before.replace("c=1", "c=2")},
+        {"tree/pkg/m.py": ASKS.format("self.e")},
+    )
+    assert found == ["`pkg/m.py:A.e`: its value (`c where c = 1` → `c where c = 2`)"]

@@ -34,7 +34,7 @@ def described(found: Found, upstream: Upstream, *, whole: bool = False) -> Read:
 
 def _described(found: Found, upstream: Upstream, *, whole: bool) -> Read:
     entries = _entries(found)
-    values = [] if entries else list(dict.fromkeys(brief(one.node) for one in found.values))
+    values = [] if entries else list(dict.fromkeys(map(str, found.values)))
     shown = _parts(found)
     return Read(
         path=found.path,

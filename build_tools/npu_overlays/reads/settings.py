@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from npu_overlays.merging.upstream.signatures import parameters
 from npu_overlays.reads.chains import Chain, chains, first_parameter, root_of
 from npu_overlays.reads.names import Names
-from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode, blocks
+from npu_overlays.syntax.fingerprint import brief
+from npu_overlays.syntax.functions import own_nodes
 
 # What gives an object an attribute by its name: of Python, and of torch.nn.Module.
 _SETTING = frozenset({"setattr", "__setattr__"})
@@ -24,14 +27,23 @@ class Value:
     Args:
         node: the expression.
         names: what the names mean where it stands in a method; None where all are the module's.
+        beside: what gives the method's own names in it their values, each with its name.
+        sometimes: whether it stands under a condition, and nothing gives the symbol a value otherwise.
     """
 
     node: ast.expr
     names: Names | None = None
+    beside: tuple[tuple[str, ast.expr], ...] = ()
+    sometimes: bool = False
+
+    def __str__(self) -> str:
+        """Return it as text to read, which is the same on every Python."""
+        where = ", ".join(f"{name} = {brief(node)}" for name, node in self.beside)
+        return f"{'sometimes ' * self.sometimes}{brief(self.node)}{f' where {where}' * bool(where)}"
 
     def chains(self) -> Iterator[Chain]:
         """Yield what it reads of its module."""
-        for chain, node in chains(self.node):
+        for chain, node in chains(self.node, *(one for _, one in self.beside)):
             root = root_of(node)
             if self.names is None or (isinstance(root, ast.Name) and self.names.is_outer(root)):
                 yield chain
@@ -41,10 +53,58 @@ def settings(classes: Iterable[ast.ClassDef]) -> dict[str, list[Value]]:
     """Return what the methods of a class give to ``self``, by name; of several definitions of it all they do."""
     found: dict[str, list[Value]] = {}
     for method in (one for node in classes for one in node.body if isinstance(one, FUNCTIONS)):
-        given = list(_given(method, first_parameter(method)))
-        names = Names(ast.Module(body=[method], type_ignores=[])) if given else None
-        for name, node in given:
-            found.setdefault(name, []).append(Value(node=node, names=names))
+        for name, value in _of_method(method):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _of_method(method: FunctionNode) -> Iterator[tuple[str, Value]]:
+    given = list(_given(method, first_parameter(method)))
+    if not given:
+        return
+    names = Names(ast.Module(body=[method], type_ignores=[]))
+    always = _always(method.body, first_parameter(method))
+    local = _locals(method)
+    for name, node in given:
+        beside = tuple(_beside(node, local))
+        yield name, Value(node=node, names=names, beside=beside, sometimes=name not in always)
+
+
+def _locals(method: FunctionNode) -> dict[str, list[ast.expr]]:
+    """Return what gives each name of a method's its value: defaults of parameters, and assignments."""
+    found = {one.name: [one.default] for one in parameters(method.args) if one.default}
+    statements = (node for node in own_nodes(method) if not isinstance(node, ast.comprehension))
+    for target, value in (pair for node in statements for pair in _bound(node)):
+        for one in ast.walk(target):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+                found.setdefault(one.id, []).append(value)
+    return found
+
+
+def _beside(node: ast.expr, local: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what the names in an expression have their values from, and the names in that."""
+    pending, seen = [node], set()
+    while pending:
+        for one in ast.walk(pending.pop(0)):
+            if isinstance(one, ast.Name) and one.id not in seen:
+                seen.add(one.id)
+                yield from ((one.id, value) for value in local.get(one.id, []))
+                pending += local.get(one.id, [])
+
+
+def _always(body: Sequence[ast.stmt], first: str) -> set[str]:
+    """Return the attributes that statements give to a parameter whichever way they go."""
+    found: set[str] = set()
+    for node in body:
+        branches = [block for _, block in blocks(node)]
+        if isinstance(node, ast.If):
+            ends = [one for one in (node.body, node.orelse) if not one or not isinstance(one[-1], ast.Raise)]
+            found |= set.intersection(*(_always(one, first) for one in ends)) if ends else set()
+        elif isinstance(node, (ast.With, ast.Try)):
+            found |= {name for one in branches for name in _always(one, first)}
+        elif not branches:
+            found |= {name for name, _ in _given(node, first)}
+        found |= {one for target, _ in _bound(node) for one in _stored(target, first)}
     return found
 
 
@@ -52,10 +112,16 @@ def _given(method: ast.AST, first: str) -> Iterator[tuple[str, ast.expr]]:
     """Yield the attributes that a method gives to its first parameter, with their values."""
     for node in ast.walk(method) if first else ():
         for target, value in _bound(node):
-            stored = (one for one in ast.walk(target) if isinstance(getattr(one, "ctx", None), ast.Store))
-            yield from ((one.attr, value) for one in stored if isinstance(one, ast.Attribute) and _is(one.value, first))
+            yield from ((name, value) for name in _stored(target, first))
         if isinstance(node, ast.Call):
             yield from _named(node, first)
+
+
+def _stored(target: ast.expr, first: str) -> Iterator[str]:
+    """Yield the attributes of a parameter that a target gives a value."""
+    for one in ast.walk(target):
+        if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and _is(one.value, first):
+            yield one.attr
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
