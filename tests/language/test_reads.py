@@ -301,6 +301,9 @@ MAKES = "from pkg.b import D\n@replaced(why='w')\ndef f(x): return D(1, 2)\n"
 PLAIN = "class D:\n    def __init__(self, a, b): ...\n"
 DATA = "from dataclasses import dataclass, field, KW_ONLY\n@dataclass\nclass D:\n    a: int\n    b: int\n"
 TUPLE = "from typing import NamedTuple\nclass D(NamedTuple):\n    a: int\n    b: int\n"
+MODELLED = "from pydantic import BaseModel\nclass D(BaseModel):\n    a: int = 1\n    b: int\n"
+META = "class M(type):\n    def __call__(cls, a, b): ...\nclass D(metaclass=M): ...\n"
+ENUM = "from enum import Enum\nclass D(Enum):\n    A = 1\n    B = 2\n"
 HEIR = "from pkg.c import Base\nclass D(Base): ...\n"
 
 
@@ -332,6 +335,8 @@ def _told_of(tmp_path: Path, before: str, after: str, overlay: str = MAKES, name
         (DATA, DATA.replace("a: int", "a: int\n    _: KW_ONLY"), "`(a, b)` → `(a, *, b)`"),
         (DATA, f"{DATA}    a: int = field(init=False)\n", "`(a, b)` → `(b)`"),
         (TUPLE, TUPLE.replace("    a: int\n", "") + "    a: int\n", "`(a, b)` → `(b, a)`"),
+        (MODELLED, MODELLED.replace("    b: int\n", ""), "`(*, a=1, b)` → `(*, a=1)`"),
+        (META, META.replace("cls, a, b", "cls, b, a"), "`(cls, a, b)` → `(cls, b, a)`"),
     ],
 )
 def test_of_a_class_what_it_is_called_with_is_told(tmp_path: Path, before: str, after: str, shown: str) -> None:
@@ -349,6 +354,13 @@ def test_of_an_object_what_it_is_called_with_is_told(tmp_path: Path) -> None:
     overlay = "from pkg.b import h\n@replaced(why='w')\ndef f(x): return h(1, 2)\n"
     found = _told_of(tmp_path, before, before.replace("a, b", "b, a"), overlay)
     assert found == ["`pkg/b.py:H.__call__`: its signature (`(self, a, b)` → `(self, b, a)`)"]
+
+
+@pytest.mark.parametrize(("asks", "told"), [("D(1)", True), ("D['A']", True), ("D.B", False), ("D", False)])
+def test_of_an_enumeration_that_looks_its_members_up_all_are_read(tmp_path: Path, asks: str, told: bool) -> None:
+    overlay = MAKES.replace("D(1, 2)", asks)
+    found = _told_of(tmp_path, ENUM, ENUM.replace("A = 1", "A = 3"), overlay)
+    assert found == ["`pkg/b.py:D.A`: its value (`1` → `3`)"] * told
 
 
 def test_of_a_class_what_is_written_otherwise_and_called_alike_is_not_told(tmp_path: Path) -> None:

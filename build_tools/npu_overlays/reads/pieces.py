@@ -9,6 +9,7 @@ from functools import cached_property
 
 from npu_overlays.reads.chains import SUPER, Chain, chains, first_parameter, root_of
 from npu_overlays.reads.code import Code, Codes
+from npu_overlays.reads.enums import looked_up, members
 from npu_overlays.reads.upstream import Found, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS
 
@@ -64,9 +65,11 @@ class Piece:
         yield from self._of_returns()
         yield from self._of_self()
         yield from self._of_classes()
+        looked = looked_up(self.code.tree)
         for names, node in self.code.chains(self.code.tree):
             if self._is_free(root_of(node)) and (found := self._meant(names)):
-                yield self.root(names, node, found)
+                beside = members(self.upstream, found[-1]) if node in looked else []
+                yield self.root(names, node, [*found, *beside])
         yield from self._of_imports()
 
     def _of_returns(self) -> Iterator[Root]:
