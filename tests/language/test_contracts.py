@@ -246,6 +246,19 @@ def test_a_replacement_that_is_another_one_to_callers_is_told_of(
     assert list(warnings([entry], [operation])) == ([notice] if said else [])
 
 
+def test_what_an_operation_has_otherwise_than_when_it_was_locked_is_told_as_its_own() -> None:
+    source = "@a\n@b\ndef f(x): pass"
+    locked, now = (
+        [contract(Module(PATH, source.encode()), one) for one in operations(f"@replaced(why='w')\n{own}")]
+        for own in ("@a\n@b\ndef f(x): pass\n", "@b\ndef f(x): pass\n")
+    )
+    where = "o.py:3: the replaced `f`"
+    again = "which overlay.lock does not say: review it, then run `npu-overlays lock o`"
+    operation = operations("@replaced(why='w')\ndef f(x): pass\n")
+    assert check_contracts(locked, now, operation, overlay="o") == [f"{where} leaves out @a, {again}"]
+    assert check_contracts(now, locked, operation, overlay="o") == [f"{where} no longer leaves out @a, {again}"]
+
+
 def test_missing_and_superfluous_contracts_are_all_reported() -> None:
     locked = _contracts(BEFORE)
     other = Contract(path="a.py", symbol="b", operation="replaced")

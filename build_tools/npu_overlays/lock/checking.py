@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.lock.contracts import FAR, HARD, Contract, Place, differences
+from npu_overlays.lock.contracts import FAR, HARD, OWN, Contract, Place, differences
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
 
@@ -43,12 +43,22 @@ def check_contracts(
         elif hard := _differing_parts(known, entry, hard=True):
             what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
             problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
-        elif soft := _differing_parts(known, entry, hard=False):
-            notices.append(f"{at}: the {soft} of the {entry.operation} `{entry.symbol}` changed upstream")
+        else:
+            notices += [f"{at}: {notice}" for notice in _told(known, entry, again)]
     problems += list(_superfluous(locked, now, overlay, again))
     if problems:
         raise MergeError(problems)
     return notices
+
+
+def _told(locked: Contract, now: Contract, again: str) -> Iterator[str]:
+    """Yield what changed without harm: of upstream's, and of how the operation is written."""
+    named = f"the {now.operation} `{now.symbol}`"
+    if soft := _differing_parts(locked, now, hard=False):
+        yield f"the {soft} of {named} changed upstream"
+    if locked.unlike != now.unlike:
+        shown = f"{named} {now.unlike or f'no longer {locked.unlike}'}"
+        yield f"{shown}, which {LOCK_FILE} does not say: review it, then {again}"
 
 
 def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> Iterator[str]:
@@ -78,7 +88,7 @@ def _places(operations: Iterable[Operation]) -> dict[Place, str]:
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
     """Return the parts that differ and the operation cannot do without, or the other ones."""
     needed = HARD.get(now.operation, frozenset())
-    found = (one.part for one in differences(locked, now) if one.part not in FAR)
+    found = (one.part for one in differences(locked, now) if one.part not in FAR and one.part not in OWN)
     return ", ".join(part for part in found if (part in needed) is hard)
 
 
