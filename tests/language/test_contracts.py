@@ -218,6 +218,12 @@ def test_a_method_that_objects_may_have_otherwise_is_told_of(action: str, settin
     assert check_contracts([unseen], [entry], [operation], overlay="o") == (now if hidden else [])
 
 
+YIELDS = "def f(): yield"
+GETS = "    @property\n    def a(self): ...\n"
+SETS = "    @a.setter\n    def a(self, x): ...\n"
+CACHED = "has a `a` that has @cached_property for @property"
+
+
 @pytest.mark.parametrize(
     ("source", "replacement", "said"),
     [
@@ -235,12 +241,32 @@ def test_a_method_that_objects_may_have_otherwise_is_told_of(action: str, settin
             ],
         ),
         ("class f:\n    def a(self, x): ...", "class f:\n    def a(self, x, y=1): return y", []),
+        (
+            f"from contextlib import contextmanager\n@contextmanager\n{YIELDS}",
+            f"@contextlib.contextmanager\n{YIELDS}",
+            [],
+        ),
+        (
+            "class f:\n    @property\n    def a(self): ...",
+            "class f:\n    @cached_property\n    def a(self): ...",
+            [CACHED],
+        ),
+        (f"class f:\n{GETS}{SETS}", f"class f:\n{GETS}", ["has a `a` that leaves out @a.setter"]),
+        (f"class f:\n{GETS}{SETS}", f"class f:\n{GETS}{SETS}", []),
+        (
+            "class f:\n    def a(self): ...",
+            "class f:\n    a = 1",
+            ["has a `a` that is a value, upstream's is a function"],
+        ),
+        ("class f:\n    def a(self): ...", "class f:\n    a = other", []),
+        (f"class f:\n{GETS}", "class f:\n    a = 1", []),
     ],
 )
 def test_a_replacement_that_is_another_one_to_callers_is_told_of(
     source: str, replacement: str, said: list[str]
 ) -> None:
-    (operation,) = operations(f"@replaced(why='w')\n{replacement}\n")
+    imports = "import contextlib\n" if "contextlib." in replacement else ""
+    (operation,) = operations(f"{imports}@replaced(why='w')\n{replacement}\n")
     entry = contract(Module(PATH, source.encode()), operation)
     notice = f"{operation.where}: the replaced `f` {'; '.join(said)}"
     assert list(warnings([entry], [operation])) == ([notice] if said else [])

@@ -518,6 +518,18 @@ def test_unlike_is_not_replaced_by_unlike() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("decorator", "name"),
+    [("staticmethod", "__new__"), ("classmethod", "__init_subclass__"), ("classmethod", "__class_getitem__")],
+)
+def test_what_python_takes_as_static_or_of_the_class_by_itself_may_say_so_or_not(decorator: str, name: str) -> None:
+    bare = f"    def {name}(cls, x): return 1\n"
+    stated = f"    @{decorator}\n{bare}"
+    for theirs, own in ((bare, stated), (stated, bare)):
+        content, _ = merged(f"class A:\n{theirs}", f"class A:\n    @replaced(why='w')\n{own.replace('1', '2')}")
+        assert own.replace("1", "2") in content.decode()
+
+
 def test_two_operations_on_one_symbol_are_refused() -> None:
     refused(
         "def f(): return 1\n",

@@ -155,7 +155,7 @@ def contract(module: Module, operation: Operation) -> Contract:
         found = parts(definition)
         found["watched"] = watchers(module, definition) if operation.action == "wrapped" else ""
         found["hidden"] = hidden_by(module, definition) if operation.action != "deleted" else ""
-        found["unlike"] = _unlike(operation, definition) if operation.action == "replaced" else ""
+        found["unlike"] = _unlike(operation, definition, module) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
@@ -165,12 +165,13 @@ def contract(module: Module, operation: Operation) -> Contract:
     )
 
 
-def _unlike(operation: Operation, definition: Definition) -> str:
+def _unlike(operation: Operation, definition: Definition, module: Module) -> str:
     """Return in what a replacement of a function or class is another one."""
     if operation.kind == "attribute":
         return ""
-    own = Module(operation.where, operation.text.encode()).tree.body[0]
-    return "; ".join(unlike(own, definition.node))
+    imports = "".join(f"{one.statement}\n" for one in operation.imports)
+    own = Module(operation.where, f"{imports}{operation.text}".encode())
+    return "; ".join(unlike(own.tree.body[-1], definition.node, own, module))
 
 
 def contracts(content: Content, tree: SourceTree) -> list[Contract]:
