@@ -15,7 +15,7 @@ from npu_overlays.lock.checking import warnings
 from npu_overlays.lock.contracts import Contract, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.lock.metadata import UpstreamMetadata
-from npu_overlays.lock.reach import reaching
+from npu_overlays.lock.reach import reaching, shipped_kin
 from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
@@ -72,7 +72,8 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
     upstream = Upstream(overlay.pin, tree, absent)
     # Of an upstream that is not all at hand, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
-    found = reaching(contracts(content, tree), Kin(upstream.shipped), earlier)
+    shipped = shipped_kin(overlay.pin, applied.tree)
+    found = reaching(contracts(content, tree), Kin(upstream.shipped), shipped, earlier)
     found += patch_contracts(applied.patched)
     if problems := [*unmet(content, upstream)]:
         raise MergeError(problems)

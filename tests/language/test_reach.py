@@ -9,12 +9,13 @@ import pytest
 
 from npu_overlays.lock.checking import check_contracts, warnings
 from npu_overlays.lock.contracts import Contract
-from npu_overlays.lock.reach import reaching
+from npu_overlays.lock.reach import reaching, shipped_kin
+from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.gate.kin import Kin
 
 from .locks import locked
 from .overlays import apply_files, write
-from .pairs import refused
+from .pairs import refused, source_tree, text
 
 PATH = "pkg/m.py"
 PLAIN = "class C:\n    def m(self): pass\ndef f(): pass\n"
@@ -23,8 +24,10 @@ PLAIN = "class C:\n    def m(self): pass\ndef f(): pass\n"
 def _reached(tmp_path: Path, upstream: dict[str, str], overlay: str) -> list[Contract]:
     root = tmp_path / "o"
     files = {"pkg/__init__.py": "", **upstream}
-    _, lock, shipped = locked(root, write(root, {f"tree/{PATH}": overlay}), files)
-    return reaching(lock.contracts, Kin(shipped.shipped), {})
+    content, lock, there = locked(root, write(root, {f"tree/{PATH}": overlay}), files)
+    tree = source_tree({path: text(one).encode() for path, one in files.items()})
+    kin = shipped_kin(content.overlay.pin, apply_overlay(content, tree).tree)
+    return reaching(lock.contracts, Kin(there.shipped), kin, {})
 
 
 def _affects(tmp_path: Path, upstream: dict[str, str], member: str) -> str:
@@ -50,6 +53,38 @@ def test_an_addition_that_overrides_what_a_base_has_says_so(tmp_path: Path, base
         "pkg/b.py": f"{other}\nE_ = 1\n",
     }
     assert _affects(tmp_path, files, "n = added(1, why='w')") == said
+
+
+TAKES = "class C:\n    def __init__(self, a, b=1): pass\n"
+BASE = "class B:\n    def __init__(self, x): pass\n"
+HEIR = """
+    from typing import TYPE_CHECKING
+    if TYPE_CHECKING:
+        from pkg.m import B
+    @replaced(why="w")
+    class C(B):
+        y = 1
+"""
+MOVED = "upstream's with `(self, a, b=1)`: it does not take upstream's parameter `a` in its place"
+CALLED = "what it is called with, upstream's is called with `(self, a, b=1)`"
+RECORD = "from dataclasses import dataclass\n@replaced(why='w')\n@dataclass\nclass C:\n"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "overlay", "said"),
+    [
+        (TAKES, f"{RECORD}    b: int\n    a: int\n", f"is called with `(b, a)`, {MOVED}"),
+        (TAKES, f"{RECORD}    a: int\n    b: int = 1\n    c: int = 1\n", ""),
+        (TAKES, "@replaced(why='w')\nclass C:\n    x = 1\n", f"has nothing that says {CALLED}"),
+        (f"{BASE}{TAKES.replace('C:', 'C(B):')}", HEIR, f"is called with `(self, x)`, {MOVED}"),
+        ("class C:\n    x = 1\n", TAKES.replace("class", "@replaced(why='w')\nclass"), ""),
+    ],
+)
+def test_a_class_that_takes_something_else_than_the_one_it_replaces_says_so(
+    tmp_path: Path, upstream: str, overlay: str, said: str
+) -> None:
+    (entry,) = _reached(tmp_path, {PATH: upstream}, overlay)
+    assert entry.affects == said
 
 
 def test_an_addition_that_comes_before_another_base_in_an_heir_says_so(tmp_path: Path) -> None:

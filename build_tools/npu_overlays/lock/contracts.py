@@ -41,7 +41,7 @@ class Contract:
         hidden: the methods that may give objects another member in its place.
         unlike: what a replacement leaves out or has otherwise, though it may.
         affects: what an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or
-            what Python asks objects for by itself.
+            what Python asks objects for by itself; of a replaced class, what its callers give otherwise.
         undone: where upstream's modules give the symbol another value.
     """
 

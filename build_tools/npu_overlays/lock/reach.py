@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from npu_overlays.lock.callers import called_otherwise
 from npu_overlays.lock.contracts import Contract
 from npu_overlays.merging.gate.kin import Kin, enclosing
 from npu_overlays.merging.gate.lineage import Place
+from npu_overlays.merging.gate.shipped import Shipped, Sources
+from npu_overlays.pin import Pin
 from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.tree import PatchedTree
 
 # What Python asks for by itself: with it, code that nobody operates on does something else.
 _MAKING = "how every object of it is made"
@@ -67,12 +71,15 @@ _ASKED = {
 _SETTING = (2, 3)
 
 
-def reaching(contracts: Iterable[Contract], kin: Kin, known: Mapping[tuple[str, ...], Contract]) -> list[Contract]:
+def reaching(
+    contracts: Iterable[Contract], kin: Kin, shipped: Kin, known: Mapping[tuple[str, ...], Contract]
+) -> list[Contract]:
     """Return contracts with what they reach.
 
     Args:
         contracts: of operations.
         kin: upstream's classes.
+        shipped: the classes that the operations leave.
         known: contracts of an earlier lock by their place, to be believed where the source lacks some of upstream.
     """
     listed = list(contracts)
@@ -80,13 +87,21 @@ def reaching(contracts: Iterable[Contract], kin: Kin, known: Mapping[tuple[str, 
     found = []
     for one in listed:
         place = (one.path, one.symbol)
-        affects = _affected(kin, one) if one.operation in ("added", "deleted") else []
-        made = replace(one, affects="; ".join(affects), undone=", ".join(undone.get(place, ())))
+        effects = _affected(kin, one) if one.operation in ("added", "deleted") else iter(())
+        if one.operation == "replaced" and one.kind == "class":
+            effects = called_otherwise(kin, shipped, place)
+        made = replace(one, affects="; ".join(effects), undone=", ".join(undone.get(place, ())))
         before = known.get(one.place)
         if before and before.operation == one.operation:
             made = replace(made, affects=before.affects, undone=before.undone)
         found.append(made)
     return found
+
+
+def shipped_kin(pin: Pin, tree: PatchedTree) -> Kin:
+    """Return the classes of a patched tree, as they are shipped."""
+    places = {place: path for path in tree.paths() if (place := pin.place(path))}
+    return Kin(Shipped(places, [home for _, home in pin.homes], lambda path: tree.after(path) or b"", Sources()))
 
 
 def _affected(kin: Kin, entry: Contract) -> Iterator[str]:
