@@ -581,6 +581,48 @@ def test_what_a_package_collects_of_its_folder_is_missed(gate: Gate) -> None:
     assert gate(upstream, {"tree/pkg/p/a.py": overlay}) == []
 
 
+def test_what_a_package_collects_of_a_folder_below_it_is_missed(gate: Gate) -> None:
+    above = """
+    from typing import TYPE_CHECKING
+    from elsewhere import LazyModule, define_import_structure
+    if TYPE_CHECKING:
+        from .p import *
+    else:
+        import sys
+        structure = define_import_structure(Path(__file__).parent / "p", prefix="p")
+        structure[frozenset({})].update({"other": {"g"}})
+        sys.modules[__name__] = LazyModule(__name__, globals()["__file__"], structure, module_spec=__spec__)
+    """
+    upstream = {
+        "__init__.py": above,
+        "p/__init__.py": "",
+        "p/q/__init__.py": COLLECTING,
+        "p/q/a.py": "__all__ = ['gone', 'f']\ndef gone(): pass\ndef f(): pass\n",
+        "user.py": "from pkg import gone, f\n",
+    }
+    overlay = "deleted('gone', why='w')\n__all__ = replaced(['f'], why='w')\n"
+    told = f"`gone` is taken away from pkg/p/q/a.py, but needed in pkg/user.py:1 (from pkg import gone); {KEEP}"
+    assert gate(upstream, {"tree/pkg/p/q/a.py": overlay}) == [f"o/tree/pkg/p/q/a.py:2: {told}"]
+    upstream["__init__.py"] = above.replace('prefix="p"', "prefix=name")
+    assert gate(upstream, {"tree/pkg/p/q/a.py": overlay}) == []
+
+
+def test_what_is_taken_out_of_a_collected_list_alone_is_missed(gate: Gate) -> None:
+    upstream = {
+        "p/__init__.py": COLLECTING,
+        "p/a.py": "__all__ = ['gone', 'f']\ndef gone(): pass\ndef f(): pass\n",
+        "user.py": "from .p import gone, f\n",
+    }
+    overlay = {"tree/pkg/p/a.py": """__all__ = edited(("'gone', ", ''), why='w')\n"""}
+    told = f"`gone` is taken away from pkg/p/a.py, but needed in pkg/user.py:1 (from .p import gone); {KEEP}"
+    assert gate(upstream, overlay) == [f"o/tree/pkg/p/a.py:2: {told}"]
+    upstream["p/modular_a.py"] = upstream["p/a.py"]
+    upstream["p/a.py"] = upstream["p/a.py"].replace("def gone", "@documented\ndef gone")
+    assert gate(upstream, overlay) == [f"o/tree/pkg/p/a.py:2: {told}"]
+    upstream["p/a.py"] = upstream["p/a.py"].replace("@documented", "@requires(backends=())")
+    assert gate(upstream, overlay) == []
+
+
 def test_a_module_taken_out_of_a_lazy_package_is_missed(gate: Gate) -> None:
     patch = b"Why: w\n\ndiff --git a/pkg/p/b.py b/pkg/p/b.py\ndeleted file mode 100644\n"
     patch += b"--- a/pkg/p/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-def g(): pass\n"

@@ -48,12 +48,12 @@ class Lazy:
     Args:
         entries: name by name.
         stars: what type checkers take with ``*``, as (level, module).
-        collecting: whether it has what its folder's modules list.
+        collecting: the packages below it, as dotted names, of which it has what their modules list; empty for itself.
     """
 
     entries: tuple[Entry, ...]
     stars: tuple[tuple[int, str], ...]
-    collecting: bool
+    collecting: tuple[str, ...]
 
 
 def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy | None:
@@ -66,7 +66,7 @@ def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy | None:
     return Lazy(
         entries=(*(entry for node in imports for entry in _imported(node)), *_structured(tree)),
         stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
-        collecting=_COLLECTING.encode() in content and any(map(_collects, nodes_of(tree))),
+        collecting=tuple(_collected(tree)) if _COLLECTING.encode() in content else (),
     )
 
 
@@ -114,9 +114,14 @@ def _text(node: ast.expr | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def _collects(node: ast.AST) -> bool:
-    """Return whether a statement puts in the package's place what has all that the folder's modules list."""
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    here = any(ast.unparse(one) == "sys.modules[__name__]" for one in targets)
-    calls = [one for one in nodes_of(node) if isinstance(one, ast.Call)] if here else []
-    return any(isinstance(one.func, ast.Name) and one.func.id == _COLLECTING for one in calls)
+def _collected(tree: ast.Module) -> Iterator[str]:
+    """Yield the packages, relative to this one, whose modules' lists are put in the package's place."""
+    given = [node for node in nodes_of(tree) if isinstance(node, ast.Assign)]
+    placing = [node for node in given if any(ast.unparse(one) == "sys.modules[__name__]" for one in node.targets)]
+    named = {one.id for node in placing for one in nodes_of(node) if isinstance(one, ast.Name)}
+    kept = [node for node in given if any(getattr(one, "id", "") in named for one in node.targets)]
+    for call in (one for node in (*placing, *kept) for one in nodes_of(node) if isinstance(one, ast.Call)):
+        if isinstance(call.func, ast.Name) and call.func.id == _COLLECTING:
+            prefixes = [one.value for one in call.keywords if one.arg == "prefix"] or call.args[1:2]
+            # A folder that is not named by a text is not known.
+            yield from filter(None, map(_text, prefixes)) if prefixes else [""]

@@ -8,15 +8,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.gate.blame import Report
+from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.concerned import concerned
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.lazily import handed_on, holds, may_hand_on
+from npu_overlays.merging.gate.lazily import handed_on, holds
 from npu_overlays.merging.gate.references import Reference, references
 from npu_overlays.syntax.lazy import looks_lazy
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
-# `from . import name` does not mention the package whose name it is.
-_DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
 _KEEP = "keep it, or change those places too"
 
 
@@ -80,7 +79,7 @@ def report_losses(examined: Examined, report: Report) -> None:
     if not lost:
         return
     found: dict[str, list[str]] = {}
-    for path, content in _concerned(examined, lost):
+    for path, content in concerned(examined, lost):
         for reference in _needs(examined, path, content):
             word = reference.name or reference.module.rpartition(".")[2]
             offset = examined.sources.offset(content, reference.node)
@@ -92,8 +91,15 @@ def report_losses(examined: Examined, report: Report) -> None:
     for word, place in _configured(examined, lost):
         found.setdefault(word, []).append(place)
     for word, places in found.items():
-        culprit = examined.blame.taker(lost[word], word)
-        report.add(culprit, f"`{word}` is taken away from {lost[word]}, but needed in {listing(places)}", _KEEP)
+        what = f"`{word}` is taken away from {lost[word]}, but needed in {listing(places)}"
+        report.add(_taker(examined, lost[word], word), what, _KEEP)
+
+
+def _taker(examined: Examined, path: str, word: str) -> Culprit:
+    """Return who took a name away from a module: what is still bound there is only listed no more."""
+    after = examined.tree.after(path)
+    bound = after is not None and word in examined.sources.surface(after).bound
+    return examined.blame.taker(path, "__all__" if bound else word)
 
 
 def _configured(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -139,36 +145,6 @@ def _only_adding(examined: Examined) -> set[str]:
         actions.setdefault(operation.path, set()).add(action)
     patched = {path for path in examined.tree.changed if examined.blame.is_patched(path)}
     return {path for path, those in actions.items() if not those & {"deleted", "edited"}} - patched
-
-
-def _concerned(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the shipped modules that may need something lost, with their content: looking at all of them takes long.
-
-    They mention it, and besides the module that had it, or one that took it over by ``import *`` or lazily.
-    """
-    every = {path: examined.tree.after(path) or b"" for path in examined.after.modules.values() if path.endswith(".py")}
-    homes, word = set(lost.values()), _word_of(lost)
-    packages = (examined.after.modules.get(examined.name(path).rpartition(".")[0], "") for path in lost.values())
-    homes |= {path for path in packages if path in every and looks_lazy(every[path])}
-    pending = {path: content for path, content in every.items() if path not in homes and may_hand_on(content)}
-    while found := {path for path, content in pending.items() if _names_one_of(examined, homes, content)}:
-        homes |= found
-        pending = {path: content for path, content in pending.items() if path not in found}
-    for path, content in sorted(every.items()):
-        if word.search(content) and (path in homes or _names_one_of(examined, homes, content)):
-            yield path, content
-
-
-def _names_one_of(examined: Examined, paths: set[str], content: bytes) -> bool:
-    """Return whether a module's text may import one of some modules."""
-    names = {examined.name(path) for path in paths}
-    if any(examined.before.is_package(name) for name in names) and _DOTS_ONLY.search(content):
-        return True
-    return bool(_word_of(name.rpartition(".")[2] for name in names).search(content))
-
-
-def _word_of(words: Iterable[str]) -> re.Pattern[bytes]:
-    return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
 
 
 def _is_lost(examined: Examined, reference: Reference) -> bool:

@@ -1,0 +1,49 @@
+"""Concerned: what modules of upstream's lose → the shipped modules that may need it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from npu_overlays.merging.gate.examined import Examined
+from npu_overlays.merging.gate.lazily import may_hand_on
+from npu_overlays.syntax.lazy import looks_lazy
+
+# `from . import name` does not mention the package whose name it is.
+_DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
+
+
+def concerned(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the shipped modules that may need something lost, with their content: looking at all of them takes long.
+
+    They mention it, and besides the module that had it, or one that took it over by ``import *`` or lazily.
+    """
+    every = {path: examined.tree.after(path) or b"" for path in examined.after.modules.values() if path.endswith(".py")}
+    homes, word = set(lost.values()), _word_of(lost)
+    above = {package for path in lost.values() for package in _packages(examined.name(path))}
+    homes |= {path for one in above if looks_lazy(every.get(path := examined.after.modules.get(one, ""), b""))}
+    pending = {path: content for path, content in every.items() if path not in homes and may_hand_on(content)}
+    while found := {path for path, content in pending.items() if _names_one_of(examined, homes, content)}:
+        homes |= found
+        pending = {path: content for path, content in pending.items() if path not in found}
+    for path, content in sorted(every.items()):
+        if word.search(content) and (path in homes or _names_one_of(examined, homes, content)):
+            yield path, content
+
+
+def _packages(module: str) -> Iterator[str]:
+    """Yield the packages that a module lies in."""
+    while module := module.rpartition(".")[0]:
+        yield module
+
+
+def _names_one_of(examined: Examined, paths: set[str], content: bytes) -> bool:
+    """Return whether a module's text may import one of some modules."""
+    names = {examined.name(path) for path in paths}
+    if any(examined.before.is_package(name) for name in names) and _DOTS_ONLY.search(content):
+        return True
+    return bool(_word_of(name.rpartition(".")[2] for name in names).search(content))
+
+
+def _word_of(words: Iterable[str]) -> re.Pattern[bytes]:
+    return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
