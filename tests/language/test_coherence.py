@@ -58,6 +58,12 @@ LIB = {
         class Made(More): pass
     """,
     "src/lib/lazy.py": "def __getattr__(name): return NAMES[name]\nNAMES = {'Made': 1}\n",
+    "src/lib/on_demand/__init__.py": """
+        import sys
+        from elsewhere import LazyModule, define_import_structure
+        sys.modules[__name__] = LazyModule(__name__, define_import_structure(__file__))
+    """,
+    "src/lib/on_demand/model.py": "__all__ = ['Model', 'Other']\nclass Model: pass\nclass Other: pass\n",
 }
 APP = {
     "app/__init__.py": "",
@@ -202,6 +208,19 @@ def test_an_import_is_seen_however_it_is_spaced(tmp_path: Path) -> None:
 def test_what_asks_the_other_distribution_nothing_excuses_nothing(tmp_path: Path, body: str) -> None:
     app = "import lib\nfrom lib import core\n\n\ndef use(self):\n    " + body.replace("; ", "\n    ") + "\n"
     assert _told(_together(tmp_path, {"app/own.py": app})) != []
+
+
+def test_what_a_lazy_package_has_no_more_is_missed_by_its_partner(tmp_path: Path) -> None:
+    lib = {"src/lib/on_demand/model.py": "__all__ = replaced(['Other'], why='w')\n"}
+    lost = (
+        "lib@1111111 has no `Model` any more, which app/old.py:1 of app@1111111 needs (from lib.on_demand import Model)"
+    )
+    found = _together(tmp_path / "a", {}, lib, "from lib.on_demand import Model, Other\n")
+    assert [one.what.removeprefix("`lib.on_demand` of ") for one in found.problems] == [lost]
+    found = _together(tmp_path / "b", {"app/own.py": "from lib.on_demand import Model, Other, OtherOf\n"}, lib)
+    lacking = "`from lib.on_demand import {0}`: `lib.on_demand` of lib@1111111 has no `{0}`"
+    assert _told(found) == [f"app/own.py:1: {lacking.format(name)}" for name in ("Model", "OtherOf")]
+    assert _together(tmp_path / "c", {}, lib, "from lib.on_demand import Other, Unlisted\n").notices == ()
 
 
 def test_what_an_overlay_takes_away_that_its_partner_needs(tmp_path: Path) -> None:

@@ -84,9 +84,11 @@ class _Pair:
 
     def _is_missing(self, path: str, need: Need) -> bool:
         answer = need.holds(self.after)
-        if answer is None and need.kind == "name" and self._blame.wrote(path, self._offset(path, need)):
+        # What makes up names may have more of them than it says.
+        made_up = need.is_of_made_up(self.after) and not need.holds(self.before)
+        if (answer is None or made_up) and need.kind == "name" and self._blame.wrote(path, self._offset(path, need)):
             return not self._is_written(need)
-        return answer is False
+        return answer is False and not made_up
 
     def _is_written(self, need: Need) -> bool:
         """Return whether a name stands anywhere in the other distribution, as one made at run time must too."""

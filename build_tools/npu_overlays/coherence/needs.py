@@ -10,6 +10,7 @@ from typing import Literal
 from npu_overlays.coherence.bindings import imported_names, texts, unsure_nodes
 from npu_overlays.coherence.callables import takes
 from npu_overlays.coherence.environment import Environment
+from npu_overlays.merging.gate.lazily import has
 from npu_overlays.merging.gate.references import references
 from npu_overlays.merging.gate.shipped import Shipped, module_name
 from npu_overlays.reads import Upstream
@@ -45,12 +46,20 @@ class Need:
         """Return whether it is there; None where that cannot be told."""
         shipped = there.modules.shipped
         if self.kind == "name":
-            return shipped.offers(self.module, self.names[0]) if self.names else shipped.exists(self.module)
+            return has(shipped, self.module, self.names[0]) if self.names else shipped.exists(self.module)
         owner = self.names if self.kind == "keyword" else self.names[:-1]
         found = _resolved(there.modules, self.module, owner)
         if found is None:
             return None
         return takes(there, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
+
+    def is_of_made_up(self, there: Environment) -> bool:
+        """Return whether it is a name of a module that makes names up at run time, whatever it says that it has."""
+        return (
+            self.kind == "name"
+            and bool(self.names)
+            and there.modules.shipped.offers(self.module, self.names[0]) is None
+        )
 
 
 def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> Found | None:
