@@ -23,6 +23,7 @@ LIB = {
         class Base:
             def forward(self, x, *, scale=1): return x
         class Engine(Base):
+            note: int
             def __init__(self, name, size=1): self.name = name
         def attend(query, key, mask=None): return query
         def anything(**kwargs): return kwargs
@@ -183,6 +184,7 @@ def test_what_an_overlay_asks_for_and_its_partner_lacks(tmp_path: Path, body: st
         "from lib.core import attend\nmatch {}:\n    case {**attend}:\n        attend(causal=1)",
         "from lib.core import attend\nmatch []:\n    case [*attend]:\n        attend(causal=1)",
         "from lib.core import again\nagain(y=1)",
+        "from lib import core\ncore.Engine.note = 1",
         "from lib.classes import *",
         "from lib import classes\nclasses.Inherits('a', size=1), classes.Unknown(more=1), classes.OfRegistered(b=1)",
         "from lib import classes\nclasses.OfMeta(b=1), classes.Options(size=1), classes.Made(size=1, name='x')",

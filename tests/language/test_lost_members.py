@@ -167,3 +167,33 @@ def test_what_a_replaced_method_no_longer_sets_is_lost(tmp_path: Path) -> None:
 )
 def test_what_is_set_otherwise_is_no_loss(tmp_path: Path, body: str, other: str) -> None:
     assert _told(tmp_path, SETTING, other, REPLACED.format(body)) == []
+
+
+@pytest.mark.parametrize(
+    ("upstream", "overlay", "asked"),
+    [
+        (SETTING.replace("class C:\n", "class C:\n    n: int\n"), REPLACED.format("pass"), "pkg/m.py:5 (self.n)"),
+        (
+            "class C:\n    n = 0\n    def f(self): self.n += 1\n",
+            DELETED,
+            "pkg/m.py:3 (self.n += 1)",
+        ),
+        (
+            SETTING.replace("return self.n", "self.n += 1"),
+            REPLACED.format("pass"),
+            "pkg/m.py:4 (self.n += 1)",
+        ),
+    ],
+)
+def test_an_annotation_and_what_is_added_to_give_nothing(
+    tmp_path: Path, upstream: str, overlay: str, asked: str
+) -> None:
+    (told,) = _told(tmp_path, upstream, "", overlay)
+    assert f"`C.n` is taken away from pkg/m.py, but needed in {asked};" in told
+
+
+@pytest.mark.parametrize("head", ["@made\nclass C:", "class C(metaclass=M):", "class C(NamedTuple):"])
+def test_an_annotation_may_become_a_field(tmp_path: Path, head: str) -> None:
+    upstream = f"from elsewhere import made, M, NamedTuple\n{head}\n    n: int\n    def g(self): self.n = 1\n"
+    upstream += "    def f(self): return self.n\n"
+    assert _told(tmp_path, upstream, "", 'class C:\n    deleted("g", why="w")\n') == []

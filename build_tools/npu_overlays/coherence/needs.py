@@ -168,4 +168,5 @@ def _has(there: Environment, owner: Found, name: str) -> bool | None:
         return there.modules.shipped.offers(module_name(owner.path), name)
     if not owner.classes:
         return None
-    return there.kin.has((owner.path, owner.symbol), name)
+    place = (owner.path, owner.symbol)
+    return there.kin.declares(place, name) or there.kin.has(place, name)

@@ -35,7 +35,7 @@ class Kin:
         self.shipped = shipped
         self.lineage = Lineage(shipped)
         self._lines: dict[Place, tuple[Place, ...]] = {}
-        self._members: dict[str, dict[str, frozenset[str]]] = {}
+        self._members: dict[str, dict[str, tuple[frozenset[str], frozenset[str]]]] = {}
         self._imports: dict[str, dict[str, set[str]]] = {}
 
     @cached_property
@@ -53,16 +53,37 @@ class Kin:
         return self._lines[place]
 
     def members(self, place: Place) -> frozenset[str]:
-        """Return the names that a class's own body binds, or its module by ``Class.name = …``."""
+        """Return the names that a class's own body binds, or its module by ``Class.name = …``.
+
+        What is annotated and given no value is bound where something may make a field of it.
+        """
+        bound, declared = self._names(place)
+        return bound | declared if declared and self._makes_fields(place) else bound
+
+    def declares(self, place: Place, name: str) -> bool:
+        """Return whether a class, or a base of this tree, annotates a name and gives it no value."""
+        return any(name in self._names(one)[1] for one in self.line(place))
+
+    def _names(self, place: Place) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names that a class's own body binds, and those that it annotates only."""
         path, symbol = place
         if path not in self._members:
             module = self.lineage.module(path)
-            found: dict[str, set[str]] = {}
-            for name in module.definitions if module else ():
+            found: dict[str, tuple[set[str], set[str]]] = {}
+            for name, known in module.definitions.items() if module else ():
                 owner, _, leaf = name.rpartition(".")
-                found.setdefault(owner, set()).add(leaf)
-            self._members[path] = {owner: frozenset(names) for owner, names in found.items()}
-        return self._members[path].get(symbol, frozenset())
+                bare = all(isinstance(one.node, ast.AnnAssign) and one.node.value is None for one in known)
+                found.setdefault(owner, (set(), set()))[bare].add(leaf)
+            self._members[path] = {owner: (frozenset(a), frozenset(b)) for owner, (a, b) in found.items()}
+        return self._members[path].get(symbol, (frozenset(), frozenset()))
+
+    def _makes_fields(self, place: Place) -> bool:
+        """Return whether a decorator, a metaclass or a base from elsewhere may make fields of annotations."""
+        nodes = {one: self.lineage.node(one) for one in self.line(place)}
+        return any(
+            node is None or node.decorator_list or node.keywords or self.foreign(one, "") is None
+            for one, node in nodes.items()
+        )
 
     def gives(self, place: Place) -> dict[str, set[str]]:
         """Return what a class itself gives its objects, each name with the methods that set it on them."""
@@ -70,8 +91,8 @@ class Kin:
         node = self.lineage.node(place)
         for method in (one for one in (node.body if node else ()) if isinstance(one, FUNCTIONS)):
             own = first_parameter(method)
-            for one in ast.walk(method) if own else ():
-                if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == own:
+            for one in _given(method) if own else ():
+                if ast.unparse(one.value) == own:
                     found.setdefault(one.attr, set()).add(method.name)
         return found
 
@@ -101,8 +122,7 @@ class Kin:
     def _set(self, place: Place) -> set[str]:
         """Return the attributes that methods of a class set on anything."""
         node = self.lineage.node(place)
-        every = ast.walk(node) if node else ()
-        return {one.attr for one in every if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)}
+        return {one.attr for one in _given(node)} if node else set()
 
     def heirs(self, place: Place) -> Iterator[Place]:
         """Yield the classes that derive from a class; looking at all modules takes long."""
@@ -147,6 +167,14 @@ class Kin:
                     found.setdefault(local, set()).add(name)
             self._imports[path] = found
         return self._imports[path]
+
+
+def _given(node: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield the attributes below a node that are given a value; what ``+=`` changes must have one."""
+    changed = {one.target for one in ast.walk(node) if isinstance(one, ast.AugAssign)}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and one not in changed:
+            yield one
 
 
 def _imports_of(node: ast.AST, own: str, *, package: bool) -> Iterator[tuple[str, str]]:

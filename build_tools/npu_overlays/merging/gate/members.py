@@ -106,6 +106,8 @@ def _receiver(node: ast.AST, name: str) -> ast.expr | None:
     """Return what is asked for a member by a node."""
     if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
         return node.value
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute) and node.target.attr == name:
+        return node.target.value
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) == 2:  # noqa: PLR2004  # without a default
         return node.args[0] if getattr(node.args[1], "value", None) == name else None
     return None
