@@ -75,6 +75,10 @@ def test_a_deleted_member_that_another_module_asks_for_is_refused(tmp_path: Path
         "from .m import C\ndef f():\n    for C in x: C.n",
         "from .m import C\ndef f(c: dict[str, C], d: list[C]): return c.n, d.n",
         "from .m import C\ndef f():\n    c = C()\n    c = g()\n    return c.n()",
+        "from .m import C\ndef f(c: C):\n    if not hasattr(c, 'n'):\n        return None\n    return c.n()",
+        "from .m import C\ndef f(c: C):\n    for _ in c:\n        assert hasattr(c, 'n')\n        c.n()",
+        "from .m import C\nclass D(C):\n    def n(self): pass\ndef f(c: C | D):\n    if isinstance(c, D): c.n()",
+        "from .m import C\nclass D(C):\n    def f(self):\n        self = g()\n        return self.n()",
     ],
 )
 def test_what_may_have_it_otherwise_is_no_loss(tmp_path: Path, other: str) -> None:
@@ -163,6 +167,10 @@ def test_what_a_replaced_method_no_longer_sets_is_lost(tmp_path: Path) -> None:
         ("self.__dict__.update(n=2)", ""),
         ("pass", "def start(c): c.n = 2\n"),
         ("pass", "from .m import C\nC.n = 1\n"),
+        ("object.__setattr__(self, 'n', 2)", ""),
+        ("super().__setattr__('n', 2)", ""),
+        ("self.register_buffer('n', 2)", ""),
+        ("from pkg.other import start; start(self)", "def start(c):\n    for one in 'mn': setattr(c, one, 2)\n"),
     ],
 )
 def test_what_is_set_otherwise_is_no_loss(tmp_path: Path, body: str, other: str) -> None:
@@ -197,3 +205,68 @@ def test_an_annotation_may_become_a_field(tmp_path: Path, head: str) -> None:
     upstream = f"from elsewhere import made, M, NamedTuple\n{head}\n    n: int\n    def g(self): self.n = 1\n"
     upstream += "    def f(self): return self.n\n"
     assert _told(tmp_path, upstream, "", 'class C:\n    deleted("g", why="w")\n') == []
+
+
+@pytest.mark.parametrize(
+    "guard", ["if not hasattr(c, 'm'): return None", "if hasattr(c, 'n'): pass", "assert c", "if c: return c"]
+)
+def test_what_asks_for_something_else_excuses_nothing(tmp_path: Path, guard: str) -> None:
+    (told,) = _told(tmp_path, CLASS, f"from .m import C\ndef f(c: C):\n    {guard}\n    return c.n()\n")
+    assert "needed in pkg/other.py:4 (c.n);" in told
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "behind", "other"),
+    [
+        ("@made", "pass", "", "from elsewhere import made"),
+        ("@made", "pass", "", "def made(c):\n    setattr(c, 'n', 1)\n    return c"),
+        ("@made", "pass", "", "def made(c): return type(c.__name__, (Mixin, c), {})"),
+        ("class C(metaclass=made):", "pass", "", "class made(type):\n    def __new__(m, n, b, d): d['n'] = 1"),
+        ("class C:", "for one in 'mn': locals()[one] = 1", "", ""),
+        ("class C:", "pass", "for one in 'mn': setattr(C, one, 1)", ""),
+        ("class C:", "pass", "setattr(C, 'n', 1)", ""),
+    ],
+)
+def test_what_makes_a_class_may_give_it_members(tmp_path: Path, head: str, body: str, behind: str, other: str) -> None:
+    head = head if head.startswith("class") else f"{head}\nclass C:"
+    upstream = f"from pkg.other import made\n{head}\n    n = 1\n    {body}\n    def f(self): return self.n\n{behind}\n"
+    assert _told(tmp_path, upstream, other, DELETED) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "behind", "other"),
+    [
+        ("@made", "", "def made(c): return REGISTRY.setdefault(c.__name__, c)"),
+        ("@dataclass", "", "from dataclasses import dataclass"),
+        ("class C:", "setattr(C, 'm', 1)", ""),
+        ("class C:", "for one in 'mn': setattr(D, one, 1)", ""),
+    ],
+)
+def test_what_gives_a_class_nothing_excuses_nothing(tmp_path: Path, head: str, behind: str, other: str) -> None:
+    head = head if head.startswith("class") else f"{head}\nclass C:"
+    upstream = f"from pkg.other import *\n{head}\n    n = 1\n    def f(self): return self.n\n{behind}\n"
+    (told,) = _told(tmp_path, upstream.replace("import *", "import made, dataclass"), other, DELETED)
+    assert "(self.n);" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "asked"),
+    [
+        ("__call__", "def f(c: C): return c()", "c()"),
+        ("__call__", "C()()", "C()()"),
+        ("__enter__", "def f():\n    with C(): pass", "with C()"),
+        ("__aexit__", "async def f(c: C):\n    async with c: pass", "async with c"),
+        ("__len__", "def f(c: C): return len(c)", "len(c)"),
+        ("__iter__", "def f(c: C): return [one for one in c]", "for one in c"),
+        ("__getitem__", "def f(c: C): return c[0]", "c[0]"),
+    ],
+)
+def test_what_python_asks_an_object_for_is_asked_for(tmp_path: Path, name: str, other: str, asked: str) -> None:
+    upstream = f"class C:\n    def {name}(self): pass\n    def o(self): pass\n"
+    overlay = f'class C:\n    deleted("{name}", why="w")\n'
+    (told,) = _told(tmp_path, upstream, f"from .m import C\n{other}\n", overlay)
+    assert f"({asked})" in told
+    assert (
+        _told(tmp_path / "c", upstream, "from .m import C\ndef f(d): return C(), C[int], len(d), d[0], d()\n", overlay)
+        == []
+    )

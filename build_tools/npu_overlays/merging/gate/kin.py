@@ -112,7 +112,7 @@ class Kin:
     def foreign(self, place: Place, name: str) -> bool | None:
         """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
         node, module = self.lineage.node(place), self.lineage.module(place[0])
-        answers: list[bool | None] = [hasattr(object, name)]
+        answers: list[bool | None] = [name in dir(object)]
         for base in node.bases if node and module else ():
             if not self.lineage.meant(place[0], base) and module:
                 known = [_builtin(one, name) for one in full_names(module, base)]
@@ -146,6 +146,26 @@ class Kin:
             if found := self.lineage.imported(path, full):
                 return found
         return None
+
+    def text(self, path: str, node: ast.expr) -> str | None:
+        """Return what defines the function or class that an expression in a module stands for; None where not known."""
+        root, _, rest = ast.unparse(node).partition(".")
+        names = sorted(self._imported(path).get(root, ()))
+        full = [(path, ast.unparse(node)), *(self._split(f"{name}.{rest}" if rest else name) for name in names)]
+        for home, symbol in full:
+            module = self.lineage.module(home)
+            known = [one.node for one in module.definitions.get(symbol, [])] if module else []
+            if known and all(isinstance(one, (*FUNCTIONS, ast.ClassDef)) for one in known):
+                return "\n".join(map(ast.unparse, known))
+        return None
+
+    def _split(self, name: str) -> tuple[str, str]:
+        """Return the path of the module in which a dotted name lies, and what is behind that."""
+        home, _, leaf = name.rpartition(".")
+        while home and home not in self.shipped.modules:
+            home, _, inner = home.rpartition(".")
+            leaf = f"{inner}.{leaf}"
+        return self.shipped.modules.get(home, ""), leaf
 
     def meant_module(self, path: str, node: ast.expr) -> str:
         """Return the path of the module that an expression anywhere in a module stands for, or an empty text."""

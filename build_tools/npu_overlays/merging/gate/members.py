@@ -11,15 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import listing
+from npu_overlays.merging.gate.asking import (
+    OPERATORS,
+    excused,
+    is_local,
+    is_operator,
+    is_self,
+    made_by,
+    of_class,
+    receiver,
+)
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.kin import Kin, enclosing
 from npu_overlays.merging.gate.lineage import Place
-from npu_overlays.merging.gate.references import guarded_parts
-from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
-from npu_overlays.syntax.functions import first_parameter
+from npu_overlays.merging.gate.makers import may_be_given
+from npu_overlays.syntax.definitions import FUNCTIONS
 
-_SETTING = re.compile(r"\bsetattr\(|\bvars\(|\.__dict__\b")
 _KEEP = "keep it, or change those places too"
 
 
@@ -57,7 +65,8 @@ def report_lost_members(examined: Examined, report: Report) -> None:
             if after.lineage.node(place) is None:
                 continue
             for loss in _losses(before, after, place):
-                if loss.bound or not (_sets_anything(after, place) or examined.sets_elsewhere(loss.name)):
+                given = may_be_given(after, place, loss.name, bound=loss.bound)
+                if not given and (loss.bound or not examined.sets_elsewhere(loss.name)):
                     _report(examined, report, loss, list(_askers(after, loss)), before.gives(place).get(loss.name, ()))
 
 
@@ -80,44 +89,39 @@ def _losses(before: Kin, after: Kin, place: Place) -> Iterator[_Loss]:
         yield _Loss(name=name, place=place, without=lacking, bound=bound, inherited=name in inherited)
 
 
-def _sets_anything(kin: Kin, place: Place) -> bool:
-    """Return whether some method of a class may set attributes that its text does not name."""
-    nodes = (kin.lineage.node(one) for one in kin.line(place))
-    return any(_SETTING.search(ast.unparse(node)) for node in nodes if node)
-
-
 def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
     """Yield the places that ask for a lost member, as ``path:line (expression)``."""
-    word = re.compile(rb"\.\s*%s\b|getattr\(" % re.escape(loss.name.encode()))
+    word = _word_of(loss)
     for path, content in kin.texts.items():
-        module = kin.lineage.module(path) if word.search(content) and loss.name.encode() in content else None
+        module = kin.lineage.module(path) if word.search(content) else None
         found: list[tuple[int, int, str]] = []
         if module:
             around = enclosing(module)
-            unsure = {inner for node in around for part in guarded_parts(node) for inner in ast.walk(part)}
+            unsure = excused(around, loss.name)
             for node in around:
-                asked = _receiver(node, loss.name) if node not in unsure else None
-                if asked is not None and _is_without(kin, path, _of_class(asked), around, loss):
-                    found.append((asked.lineno, asked.col_offset, ast.unparse(node)))
+                asked = receiver(node, loss.name) if node not in unsure else None
+                if asked is None or (is_operator(node, loss.name) and _is_class(kin, path, asked, around)):
+                    continue
+                if _is_without(kin, path, of_class(asked), around, loss):
+                    found.append(
+                        (asked.lineno, asked.col_offset, ast.unparse(node).strip().splitlines()[0].rstrip(":"))
+                    )
         yield from (f"{path}:{line} ({shown})" for line, _, shown in sorted(found))
 
 
-def _receiver(node: ast.AST, name: str) -> ast.expr | None:
-    """Return what is asked for a member by a node."""
-    if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
-        return node.value
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute) and node.target.attr == name:
-        return node.target.value
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) == 2:  # noqa: PLR2004  # without a default
-        return node.args[0] if getattr(node.args[1], "value", None) == name else None
-    return None
+def _word_of(loss: _Loss) -> re.Pattern[bytes]:
+    """Return what a module's text holds that may ask for a lost member: looking at all of them takes long."""
+    name = re.escape(loss.name.encode())
+    if loss.name not in OPERATORS:
+        return re.compile(rb"\.\s*%s\b|getattr\([^()]*%s" % (name, name))
+    classes = sorted({re.escape(one[1].rpartition(".")[2].encode()) for one in loss.without})
+    return re.compile(rb"\b(?:%s)\b" % b"|".join(classes))
 
 
-def _of_class(asked: ast.expr) -> ast.expr:
-    """Return the object whose class is asked, for ``type(x)`` and ``x.__class__``."""
-    if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "type" and len(asked.args) == 1:
-        return asked.args[0]
-    return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
+def _is_class(kin: Kin, path: str, asked: ast.expr, around: Mapping[ast.AST, tuple[ast.stmt, ...]]) -> bool:
+    """Return whether what is asked is a class, of which Python asks nothing that its objects have."""
+    root = ast.unparse(asked).partition(".")[0]
+    return not isinstance(asked, ast.Call) and not is_local(root, around[asked]) and bool(kin.meant(path, asked))
 
 
 def _is_without(
@@ -128,24 +132,14 @@ def _is_without(
     owner = _class_around(path, outer)
     if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "super":
         return owner is not None and _is_above(kin, owner, loss)
-    if owner and isinstance(asked, ast.Name) and _is_self(asked, outer):
+    if owner and isinstance(asked, ast.Name) and is_self(asked, outer):
         method = next(one.name for one in outer if isinstance(one, FUNCTIONS))
         return any(owner in kin.line(one) and kin.owner(one, method) == owner for one in loss.without)
     named = asked.func if isinstance(asked, ast.Call) else asked
-    if _is_local(ast.unparse(named).partition(".")[0], outer):
-        given = _given(asked.id, outer) if isinstance(asked, ast.Name) else None
+    if is_local(ast.unparse(named).partition(".")[0], outer):
+        given = made_by(asked.id, outer) if isinstance(asked, ast.Name) else None
         return given is not None and kin.meant(path, given) in loss.without
     return kin.meant(path, named) in loss.without
-
-
-def _is_local(name: str, outer: Iterable[ast.stmt]) -> bool:
-    """Return whether a function around binds a name, by a parameter or otherwise than by an import."""
-    every = (node for one in outer if isinstance(one, FUNCTIONS) for node in ast.walk(one))
-    return any(
-        (isinstance(node, ast.arg) and node.arg == name)
-        or (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
-        for node in every
-    )
 
 
 def _is_above(kin: Kin, owner: Place, loss: _Loss) -> bool:
@@ -164,51 +158,6 @@ def _class_around(path: str, outer: Iterable[ast.stmt]) -> Place | None:
             break
         names.append(one.name)
     return (path, ".".join(names)) if names else None
-
-
-def _is_self(asked: ast.Name, outer: Iterable[ast.stmt]) -> bool:
-    functions = [one for one in outer if isinstance(one, FUNCTIONS)]
-    return (
-        bool(functions)
-        and asked.id == first_parameter(functions[0])
-        and not any(asked.id in _parameters(one) for one in functions[1:])
-    )
-
-
-def _parameters(function: FunctionNode) -> list[str]:
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-
-
-def _given(name: str, outer: tuple[ast.stmt, ...]) -> ast.expr | None:
-    """Return the class of a local variable: a parameter's annotation, or what it is made by, where only once bound."""
-    function = outer[-1] if outer and isinstance(outer[-1], FUNCTIONS) else None
-    if function is None:
-        return None
-    every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    given = [_annotation(one.annotation) for one in every if one.arg == name]
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and any(getattr(one, "id", "") == name for one in node.targets):
-            given.append(node.value.func if isinstance(node.value, ast.Call) else None)
-        elif isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            given.append(None) if not _is_target(node, function) else None
-    return given[0] if len(given) == 1 else None
-
-
-def _is_target(name: ast.Name, function: ast.AST) -> bool:
-    assignments = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
-    return any(name in node.targets for node in assignments)
-
-
-def _annotation(node: ast.expr | None) -> ast.expr | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            return _annotation(ast.parse(node.value, mode="eval").body)
-        except SyntaxError:
-            return None
-    if isinstance(node, ast.BinOp):  # of `C | None` the class
-        return next((one for one in (node.left, node.right) if not isinstance(one, ast.Constant)), None)
-    optional = isinstance(node, ast.Subscript) and ast.unparse(node.value).rpartition(".")[2] == "Optional"
-    return node.slice if optional and isinstance(node, ast.Subscript) else node
 
 
 def _culprit(examined: Examined, place: Place, names: Iterable[str]) -> Culprit:
