@@ -526,6 +526,26 @@ def test_a_default_that_a_method_overrides_is_added() -> None:
     )
 
 
+@pytest.mark.parametrize("init", ["@edited(('self.n = 1', 'pass'), why='w')", "@replaced(why='w')"])
+def test_a_member_may_take_the_place_of_what_objects_had_of_their_own(init: str) -> None:
+    before = "class A:\n    def __init__(self): self.n = 1\n"
+    added = "@added(why='w')\n    @property\n    def n(self): return 2\n"
+    body = "..." if "edited" in init else "pass"
+    assert run(before, f"class A:\n    {init}\n    def __init__(self): {body}\n    {added}").A().n == 2
+    refused(
+        before,
+        f"class A:\n    @edited(('= 1', '= 3'), why='w')\n    def __init__(self): ...\n    {added}",
+        "7: `A` already gives every instance its own `n` (line 2), which hides what is added; "
+        "add it under another name, or operate on the method that sets it",
+    )
+    refused(
+        before,
+        "class A:\n    @wrapped(why='w')\n    def __init__(self): upstream(self)\n    n = added(2, why='w')\n",
+        "5: `A` already gives every instance its own `n` (line 2), which hides what is added; "
+        "add it under another name, or operate on the method that sets it",
+    )
+
+
 # Where merged imports go, and what is defined in time.
 
 

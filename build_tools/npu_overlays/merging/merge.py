@@ -12,6 +12,7 @@ from dataclasses import replace
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.actions import additions, deletions, replacements, wrapping
 from npu_overlays.merging.edits import substitutions
+from npu_overlays.merging.hidden import hidden_additions
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Merged
 from npu_overlays.merging.remaining import read_otherwise, seen_by_upstream
@@ -111,7 +112,9 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[Change]) -
     if merged.is_python and (late := merged.late_imports()):
         merged = _with_imports(module, [*imports, *late], changes)
     problems = list(merged.problems()) if merged.is_python else []
-    problems += read_otherwise(module, merged.module, merged.authorship, changes) if merged.is_python else ()
+    if merged.is_python:
+        problems += read_otherwise(module, merged.module, merged.authorship, changes)
+        problems += hidden_additions(module, merged.module, merged.authorship, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))
     return merged

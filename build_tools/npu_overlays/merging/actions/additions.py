@@ -6,7 +6,6 @@ import ast
 
 from npu_overlays.merging.sites import Site, find
 from npu_overlays.merging.upstream.classes import closed_kind
-from npu_overlays.merging.upstream.instances import hiding
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
@@ -32,9 +31,6 @@ def splices(site: Site) -> list[Splice]:
         what = f"{site.module.path} already defines `{symbol}` (line {min(known or others)})"
         raise site.error(what, "use @replaced, @wrapped or @edited" if known else "add it under another name")
     parent, _, leaf = symbol.rpartition(".")
-    if parent and (hidden := hiding(site.module, parent, leaf, always=site.operation.kind != "attribute")):
-        what = f"`{parent}` already gives every instance its own `{leaf}` (line {hidden}), which hides what is added"
-        raise site.error(what, "add it under another name, or operate on the method that sets it")
     _refuse_special(site, parent, leaf)
     return _member(site, parent, leaf) if parent else [_at_module_level(site, leaf)]
 

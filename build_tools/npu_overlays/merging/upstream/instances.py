@@ -30,11 +30,11 @@ class Setting:
     always: bool
 
 
-def hiding(module: Module, owner: str, name: str, *, always: bool) -> int:
-    """Return the line on which the objects of a class get an attribute of their own, or 0.
+def hiding(module: Module, owner: str, name: str, *, always: bool) -> Iterator[ast.expr | ast.stmt]:
+    """Yield what gives the objects of a class an attribute of their own.
 
     Args:
-        module: upstream's.
+        module: whose class it is.
         owner: qualified name of the class; those of its bases that stand in the module are looked at too.
         name: the attribute.
         always: whether an assignment in any method counts; otherwise only what runs for every object: a value of the
@@ -43,12 +43,11 @@ def hiding(module: Module, owner: str, name: str, *, always: bool) -> int:
     for node in family(module, owner):
         for statement in node.body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                if always or statement.name in _MAKING:
-                    for line in _set(statement, name):
-                        return line
+                # The original of a wrapped method runs as that does, and ends like it.
+                if always or statement.name.endswith(_MAKING):
+                    yield from _set(statement, name)
             elif name in _slots(statement):
-                return statement.lineno
-    return 0
+                yield statement
 
 
 def family(module: Module, owner: str) -> Iterator[ast.ClassDef]:
@@ -63,8 +62,8 @@ def family(module: Module, owner: str) -> Iterator[ast.ClassDef]:
         seen.add(symbol)
 
 
-def _set(method: FunctionNode, name: str, body: Iterable[ast.stmt] | None = None) -> Iterator[int]:
-    """Yield the lines on which a method, or only `body` of it, sets an attribute of its first parameter."""
+def _set(method: FunctionNode, name: str, body: Iterable[ast.stmt] | None = None) -> Iterator[ast.expr]:
+    """Yield what in a method, or only in `body` of it, sets an attribute of its first parameter."""
     first = [*method.args.posonlyargs, *method.args.args][:1]
     statements = method.body if body is None else body
     for node in (inner for one in statements for inner in ast.walk(one)) if first else ():
@@ -75,7 +74,7 @@ def _set(method: FunctionNode, name: str, body: Iterable[ast.stmt] | None = None
         else:
             continue
         if isinstance(target, ast.Name) and target.id == first[0].arg:
-            yield node.lineno
+            yield node
 
 
 def _is_setattr(call: ast.Call, name: str) -> bool:
@@ -108,7 +107,7 @@ def overriding(module: Module, definition: Definition) -> Iterator[Setting]:
         for method in (one for one in node.body if isinstance(one, FUNCTIONS) and _may_name(module, one, leaf)):
             if method is definition.node:
                 continue
-            if lines := [] if _reads(method, leaf) else list(_set(method, leaf)):
+            if lines := [] if _reads(method, leaf) else [one.lineno for one in _set(method, leaf)]:
                 always = own and plain and method.name in _MAKING and _sets_always(method, leaf)
                 if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
                     yield Setting(method=f"{node.name}.{method.name}", line=lines[0], always=always)
