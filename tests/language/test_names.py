@@ -416,6 +416,49 @@ def test_what_is_taken_away_uncovers_nothing_of_its_name(before: str, overlay: s
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "edit", "line"),
+    [
+        ("n = 0\ndef f():\n    global n\n    n = 1", "('global n', 'pass')", 4),
+        ("n = 0\ndef f():\n    global m, n\n    m = n = 1", "(', n', '')", 4),
+        ("def f():\n    n = 0\n    def h():\n        nonlocal n\n        n = 1\n    h()", "('nonlocal n', '')", 5),
+    ],
+)
+def test_an_edit_keeps_bound_outside_what_upstream_binds_there(before: str, edit: str, line: int) -> None:
+    refused(
+        f"{before}\n",
+        f"@edited({edit}, why='w')\ndef f(): ...\n",
+        f"3: upstream's own text would bind `n` (line {line}) in its function alone, for what the edit takes out; "
+        "keep `n` declared, or change that text too",
+    )
+
+
+@pytest.mark.parametrize(("inner", "fits"), [("import json", True), ("import simplejson as json", False)])
+def test_what_is_taken_away_may_uncover_the_same_import(inner: str, fits: bool) -> None:
+    before = f"import json\ndef f():\n    {inner}\n    return json.dumps(1)\n"
+    overlay = f"@edited(('{inner}', 'pass'), why='w')\ndef f(): ...\n"
+    if fits:
+        assert run(before, overlay).f() == "1"
+    else:
+        told = "`json` is taken away, and upstream's own text would get another one by that name (line 4)"
+        refused(before, overlay, f"3: {told}; keep it, or change that text too")
+
+
+def test_an_edit_may_declare_more_or_take_the_binding_with_it() -> None:
+    before = "n = 0\ndef f():\n    global n\n    n = 1\n"
+    for edit in ("('global n', 'global n, q; q = 2')", "('global n', 'q = 2'), ('n = 1', 'q = 3')"):
+        run(before, f"@edited({edit}, why='w')\ndef f(): ...\n")
+
+
+def test_what_is_taken_away_may_uncover_what_a_star_import_brings() -> None:
+    refused(
+        "from o import *\ndef g(): return 1\ndef f(): return g()\n",
+        "deleted('g', why='w')\n",
+        "2: `g` is taken away, and upstream's own text would get another one by that name (line 3); "
+        "keep it, or change that text too",
+    )
+
+
 def test_what_is_taken_away_may_have_been_bound_behind_what_reads_it() -> None:
     module = run(
         "size = 5\nclass A:\n    other = size\n    size = 1\ndef f(x):\n    n = x\n    return n\n",

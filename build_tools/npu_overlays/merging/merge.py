@@ -15,7 +15,7 @@ from npu_overlays.merging.edits import substitutions
 from npu_overlays.merging.hidden import hidden_additions
 from npu_overlays.merging.imports import import_splice, missing_imports
 from npu_overlays.merging.names import Merged
-from npu_overlays.merging.remaining import read_otherwise, seen_by_upstream
+from npu_overlays.merging.remaining import bound_otherwise, read_otherwise, seen_by_upstream
 from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
@@ -114,6 +114,7 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[Change]) -
     problems = list(merged.problems()) if merged.is_python else []
     if merged.is_python:
         problems += read_otherwise(module, merged.module, merged.authorship, changes)
+        problems += bound_otherwise(module, merged.module, merged.authorship, changes)
         problems += hidden_additions(module, merged.module, merged.authorship, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from npu_overlays.errors import Problem
 from npu_overlays.merging.authorship import Authorship
-from npu_overlays.merging.imports import RENAME
+from npu_overlays.merging.imports import RENAME, imported_names
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
@@ -53,17 +55,19 @@ def read_otherwise(
     bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
     concerned = {*taken, *(name for (_, name), makers in bound.items() if makers & edits.keys())}
     was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, concerned)}
+    starred = any(not one.typing_only for one in after.scopes.stars)
     hidden: dict[str, Operation] = {}
     uncovered: dict[str, set[int]] = {}
     for scope, load in _loads(after, concerned):
         origin = authorship.origin(after.span(load.at)[0])
         now = _reach(scope, load)
-        if origin is None or was.get((origin, load.name), now) == now:
+        before_that = was.get((origin, load.name), now) if origin is not None else now
+        if before_that[:2] == now[:2] or (now.imported and before_that.imported == now.imported):
             continue
         makers = bound.get((scope.owner(load.name), load.name), set())
         if makers and makers <= edits.keys():
             hidden[load.name] = edits[min(makers)]
-        elif load.name in taken and (now.bound or hasattr(builtins, load.name)):
+        elif load.name in taken and (now.bound or starred or hasattr(builtins, load.name)):
             uncovered.setdefault(load.name, set()).add(before.content[:origin].count(b"\n") + 1)
     for name, edit in hidden.items():
         what = f"`{name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
@@ -73,11 +77,45 @@ def read_otherwise(
         yield Problem(where=taken[name].where, what=what, fix="keep it, or change that text too")
 
 
+def bound_otherwise(
+    before: Module, after: Module, authorship: Authorship, changes: Sequence[Change]
+) -> Iterator[Problem]:
+    """Yield a problem for every name that upstream's text binds outside its function, and in the merged module in it.
+
+    That is what an edit does which takes out a ``global`` or a ``nonlocal``.
+    """
+    edits = [one for one in changes if one.operation.action == "edited"]
+    was = {(before.span(node)[0], name) for node, name, declared in _declared(before) if declared} if edits else set()
+    for node, name, declared in _declared(after) if was else ():
+        origin = authorship.origin(after.span(node)[0])
+        if declared or origin is None or (origin, name) not in was:
+            continue
+        word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+        removed = ((one, before.content[cut.start : cut.end]) for one in edits for cut in one.splices)
+        taker = next((one.operation for one, text in removed if word.search(text)), edits[0].operation)
+        line = before.content[:origin].count(b"\n") + 1
+        what = (
+            f"upstream's own text would bind `{name}` (line {line}) in its function alone, for what the edit takes out"
+        )
+        yield Problem(where=taker.where, what=what, fix=f"keep `{name}` declared, or change that text too")
+
+
+def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
+    """Yield what binds a name, the name, and whether it is declared ``global`` or ``nonlocal`` there."""
+    for scope in module.scopes.all:
+        for name, bindings in scope.bindings.items():
+            yield from ((one.node, name, one.how == "global" or name in scope.outer) for one in bindings)
+
+
 class _Reach(NamedTuple):
-    """Where a read gets its name: how many scopes further out, and whether something binds it there."""
+    """Where a read gets its name: how many scopes further out, whether something binds it there, and by which imports.
+
+    Where anything but an import binds it, no import is named.
+    """
 
     outer: int
     bound: bool
+    imported: frozenset[str]
 
 
 def _reach(scope: Scope, load: Load) -> _Reach:
@@ -88,7 +126,15 @@ def _reach(scope: Scope, load: Load) -> _Reach:
         owner = scope.parent.owner(load.name) if late else owner
     while scope is not owner and scope.parent:
         scope, outer = scope.parent, outer + 1
-    return _Reach(outer, load.name in owner.bindings)
+    return _Reach(outer, load.name in owner.bindings, _imports(owner, load.name))
+
+
+def _imports(scope: Scope, name: str) -> frozenset[str]:
+    """Return the import statements that bind a name in a scope; none where something else binds it too."""
+    nodes = [one.node for one in scope.bindings.get(name, [])]
+    imports = [one for one in nodes if isinstance(one, (ast.Import, ast.ImportFrom))]
+    statements = (one.statement for node in imports for one in imported_names(node) if one.name == name)
+    return frozenset(statements) if len(imports) == len(nodes) else frozenset()
 
 
 def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
