@@ -567,6 +567,26 @@ def test_what_a_lazy_package_hands_on_is_missed(gate: Gate) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "structure",
+    [
+        "_import_structure = dict(a=['gone'])",
+        "_import_structure: dict = {}\n_import_structure.update({'a': ['gone']})",
+        "_import_structure = {}\n_import_structure.setdefault('a', []).append('gone')",
+        "_import_structure = {}\n_import_structure.setdefault('a', []).extend(['gone'])",
+    ],
+)
+def test_a_structure_may_be_written_in_other_ways(gate: Gate, structure: str) -> None:
+    place = "import sys\nsys.modules[__name__] = LazyModule(__name__, _import_structure)\n"
+    upstream = {
+        "p/__init__.py": f"from elsewhere import LazyModule\n{structure}\n{place}",
+        "p/a.py": "def gone(): pass\ndef f(): pass\n",
+        "user.py": "from .p import gone\n",
+    }
+    (told,) = gate(upstream, {"tree/pkg/p/a.py": "deleted('gone', why='w')\n"})
+    assert "(_import_structure), pkg/user.py:1 (from .p import gone);" in told
+
+
 def test_what_a_package_collects_of_its_folder_is_missed(gate: Gate) -> None:
     upstream = {
         "p/__init__.py": COLLECTING,

@@ -96,14 +96,30 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:
     """Yield the modules that a statement or a call puts into the structure, each with names."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if _is_structure(target) and isinstance(node.value, ast.Dict):
-                yield from zip(node.value.keys, node.value.values, strict=True)
+            if _is_structure(target) and node.value:
+                yield from _items(node.value)
             elif isinstance(target, ast.Subscript) and _is_structure(target.value) and node.value:
                 yield target.slice, node.value
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         within = node.func.value
-        if isinstance(within, ast.Subscript) and _is_structure(within.value):
+        if _is_structure(within) and node.func.attr == "update":
+            yield from (pair for one in node.args for pair in _items(one))
+        elif isinstance(within, ast.Subscript) and _is_structure(within.value):
             yield from ((within.slice, one) for one in node.args)
+        elif (
+            isinstance(within, ast.Call) and isinstance(within.func, ast.Attribute) and _is_structure(within.func.value)
+        ):
+            yield from (
+                (key, one) for key in within.args[:1] for one in node.args
+            )  # `.setdefault(module, []).append(…)`
+
+
+def _items(value: ast.expr) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+    """Yield what a dictionary that is written out holds, as ``{…}`` or as ``dict(…)``."""
+    if isinstance(value, ast.Dict):
+        yield from zip(value.keys, value.values, strict=True)
+    elif isinstance(value, ast.Call) and getattr(value.func, "id", "") == "dict":
+        yield from ((ast.Constant(one.arg), one.value) for one in value.keywords)
 
 
 def _is_structure(node: ast.expr) -> bool:
