@@ -63,7 +63,7 @@ class _Pair:
                 line = getattr(need.node, "lineno", 1)
                 if need not in known:
                     report.add(self._author(path, need), f"`{need.text}`: {self._lack(need)}", self._nearest(need))
-                elif need.holds(self.before):
+                elif need.holds_lazily(self.before):
                     what = f"{self._lack(need)} any more, which {path}:{line} of {self.asking.name} needs ({need.text})"
                     report.add(self._breaker(need), what, "keep it, or change that too")
                 else:
@@ -84,11 +84,22 @@ class _Pair:
 
     def _is_missing(self, path: str, need: Need) -> bool:
         answer = need.holds(self.after)
-        # What makes up names may have more of them than it says.
-        made_up = need.is_of_made_up(self.after) and not need.holds(self.before)
-        if (answer is None or made_up) and need.kind == "name" and self._blame.wrote(path, self._offset(path, need)):
-            return not self._is_written(need)
-        return answer is False and not made_up
+        if answer is not None or need.kind != "name":
+            return answer is False
+        # What makes up names may have more of them than it says, so only those are missed that it had.
+        if self._may_be_lost(need) and need.holds_lazily(self.before) and need.holds_lazily(self.after) is False:
+            return True
+        return self._blame.wrote(path, self._offset(path, need)) and not self._is_written(need)
+
+    def _may_be_lost(self, need: Need) -> bool:
+        """Return whether what the other overlay changes mentions a name; following lazy packages takes long."""
+        return bool(need.names) and any(need.names[0].encode() in text for text in self._touched)
+
+    @cached_property
+    def _touched(self) -> tuple[bytes, ...]:
+        """What upstream has in the files that the other overlay changes."""
+        tree = self.asked.applied.tree
+        return tuple(filter(None, map(tree.before, tree.changed)))
 
     def _is_written(self, need: Need) -> bool:
         """Return whether a name stands anywhere in the other distribution, as one made at run time must too."""

@@ -46,20 +46,17 @@ class Need:
         """Return whether it is there; None where that cannot be told."""
         shipped = there.modules.shipped
         if self.kind == "name":
-            return has(shipped, self.module, self.names[0]) if self.names else shipped.exists(self.module)
+            return shipped.offers(self.module, self.names[0]) if self.names else shipped.exists(self.module)
         owner = self.names if self.kind == "keyword" else self.names[:-1]
         found = _resolved(there.modules, self.module, owner)
         if found is None:
             return None
         return takes(there, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
 
-    def is_of_made_up(self, there: Environment) -> bool:
-        """Return whether it is a name of a module that makes names up at run time, whatever it says that it has."""
-        return (
-            self.kind == "name"
-            and bool(self.names)
-            and there.modules.shipped.offers(self.module, self.names[0]) is None
-        )
+    def holds_lazily(self, there: Environment) -> bool | None:
+        """Return whether a name is there as `holds` does, lazy packages followed, which takes long."""
+        named = self.kind == "name" and self.names
+        return has(there.modules.shipped, self.module, self.names[0]) if named else self.holds(there)
 
 
 def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> Found | None:
