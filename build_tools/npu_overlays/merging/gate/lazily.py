@@ -37,8 +37,12 @@ def has(shipped: Shipped, module: str, name: str, seen: frozenset[str] = frozens
     known = shipped.offers(module, name)
     if known is not None or module in seen:
         return known
-    answers = set(_places(shipped, module, name, seen | {module}))
-    return True if True in answers else False if answers == {False} else None
+    answers: set[bool | None] = set()
+    for answer in _places(shipped, module, name, seen | {module}):
+        if answer:
+            return True  # looking at the other places takes long
+        answers.add(answer)
+    return False if answers == {False} else None
 
 
 def may_hand_on(content: bytes) -> bool:
