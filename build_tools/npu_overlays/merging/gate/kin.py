@@ -16,6 +16,7 @@ from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
 from npu_overlays.syntax.functions import first_parameter
+from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.symbols import Module
 
 # Of other distributions' classes these hold nothing that upstream's code asks for by name.
@@ -191,8 +192,9 @@ class Kin:
 
 def _given(node: ast.AST) -> Iterator[ast.Attribute]:
     """Yield the attributes below a node that are given a value; what ``+=`` changes must have one."""
-    changed = {one.target for one in ast.walk(node) if isinstance(one, ast.AugAssign)}
-    for one in ast.walk(node):
+    nodes = nodes_of(node)
+    changed = {one.target for one in nodes if isinstance(one, ast.AugAssign)}
+    for one in nodes:
         if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and one not in changed:
             yield one
 

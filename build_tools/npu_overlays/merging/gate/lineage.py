@@ -44,6 +44,11 @@ class Lineage:
         known = [one.node for one in module.definitions.get(place[1], [])] if module else []
         return known[0] if len(known) == 1 and isinstance(known[0], ast.ClassDef) else None
 
+    def text(self, place: Place) -> bytes:
+        """Return the source of a class, decorators included; empty where there is none, or several of the name."""
+        module, node = self.module(place[0]), self.node(place)
+        return module.whole_text(node) if module and node else b""
+
     def classes(self, path: str) -> Iterator[Place]:
         """Yield the classes of a module."""
         module = self.module(path)

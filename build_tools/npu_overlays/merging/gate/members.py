@@ -81,6 +81,9 @@ def _report(examined: Examined, report: Report, loss: _Loss, places: list[str], 
 def _losses(before: Kin, after: Kin, place: Place) -> Iterator[_Loss]:
     """Yield what a class gave its objects, itself or by a base it has no more, and that they lack now."""
     bases = set(before.lineage.bases(place)) - set(after.lineage.bases(place))
+    same = before.members(place) == after.members(place) and before.lineage.text(place) == after.lineage.text(place)
+    if same and not bases:
+        return
     inherited = {name for base in bases for one in before.line(base) for name in before.gives(one)}
     own = set(before.gives(place)) - set(after.gives(place))
     for name in sorted(one for one in own | inherited if after.has(place, one) is False):
