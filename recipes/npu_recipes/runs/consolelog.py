@@ -1,13 +1,14 @@
 """Console logs: lines as verl prints them, ``step:1 - actor/pg_loss:0.5 - …``, among anything else.
 
 What stands around them is passed over: Ray's ``(TaskRunner pid=1)`` and what it says of repeated lines, colours,
-progress bars. A line that was cut off gives what it holds, but for its last value, which may have lost digits.
+progress bars. A line that was cut off gives what it holds, but for its last value, which may have lost digits; a value
+with something else written right behind it is left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -20,28 +21,31 @@ _STEP = re.compile(r"(?<![A-Za-z_/])step:(\d{1,15}) - ")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _REPEATED = re.compile(r" +\[repeated \d+x across .*")
 _BETWEEN = " - "
+_SPACE = re.compile(r"\s")
+# Where a value begins; the port of `val/http://x:8000/y` is none.
+_VALUE = re.compile(
+    r":(?:(?:(?:np|numpy)\.\w+|tensor)\()?[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\d./])|(?:nan|inf|True|False)\b)"
+)
 
 
 def read_console(file: Path, collector: Collector) -> list[str]:
     """Read a log; returns notes on what was cut off. Where it holds no metrics, the collector stays empty."""
-    torn, last = 0, ""
+    torn, last, where = 0, "", ""
     with file.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            torn += _read(last, collector, whole=True)
-            last = line if "step:" in line else ""
-    torn += _read(last, collector, whole=_ends_with_newline(file))
+        for count, line in enumerate(lines, start=1):
+            torn += _read(last, collector, where, whole=True)
+            last, where = (line, f"in line {count}") if "step:" in line else ("", "")
+    torn += _read(last, collector, where, whole=_ends_with_newline(file))
     return [f"{torn} lines with metrics are cut off: the last value of each is left out"] if torn else []
 
 
-def _read(line: str, collector: Collector, *, whole: bool) -> int:
+def _read(line: str, collector: Collector, where: str, *, whole: bool) -> int:
     """Take a line's values; returns how many of its records are cut off."""
     records = list(_records(line)) if line else []
     for position, (step, text) in enumerate(records, start=1):
-        pairs = list(_pairs(text))
-        cut = not whole if position == len(records) else True
+        pieces = text.strip().split(_BETWEEN)
         collector.record(step)
-        for metric, value in pairs[:-1] if cut else pairs:
-            collector.add(metric, value)
+        _take(pieces if whole and position == len(records) else pieces[:-1], collector, where)
     return max(len(records) - whole, 0)
 
 
@@ -54,17 +58,35 @@ def _records(line: str) -> Iterator[tuple[int, str]]:
         yield int(one[1]), _REPEATED.sub("", clean[one.end() : end])
 
 
-def _pairs(text: str) -> Iterator[tuple[str, float]]:
-    """Yield metrics and values; a metric's own name may hold what stands between them."""
+def _take(pieces: Sequence[str], collector: Collector, where: str) -> None:
+    """Take a record's values; a metric's own name may hold what stands between them."""
     before: list[str] = []
-    for piece in text.strip().split(_BETWEEN):
-        metric, colon, written = piece.rpartition(":")
-        value = number(written) if colon else None
-        if value is None:
+    for piece in pieces:
+        if (pair := _pair(piece)) is None:
             before.append(piece)
             continue
-        yield _BETWEEN.join([*before, metric]), value
+        name, written, value = pair
+        metric = _BETWEEN.join([*before, name])
         before.clear()
+        if value is None:
+            collector.pass_over(metric, written, where)
+        else:
+            collector.add(metric, value)
+
+
+def _pair(piece: str) -> tuple[str, str, float | None] | None:
+    """Return a metric, what is written for it, and its value; None for a part of a name.
+
+    There is no value where something else goes on behind the number, as where two processes write into one line.
+    """
+    metric, colon, written = piece.rpartition(":")
+    value = number(written) if colon else None
+    begun = _VALUE.search(piece)
+    # A name may hold `:2024_I`, but hardly a number and a space: that is a clock, or a progress bar.
+    if begun and (value is None or _SPACE.search(piece, begun.end())):
+        metric, written = piece[: begun.start()], piece[begun.start() + 1 :]
+        return metric, written, number(written)
+    return None if value is None else (metric, written, value)
 
 
 def _ends_with_newline(file: Path) -> bool:

@@ -103,3 +103,33 @@ def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
     file = write_console(tmp_path / "run.log", log(range(1, 4)))
     file.write_bytes(b"\xff\xfe\x00 garbage\n" + file.read_bytes())
     assert values(read(file)) == expected(log(range(1, 4)))
+
+
+GLUED = {
+    "message": "0.5INFO 11-24 10:00:00 worker up",
+    "progress bar": "0.5\x1b[36m(TaskRunner pid=9)\x1b[0m Training Progress:  5%|5  | 1/9 [00:01<00:02,  3.0s/it]",
+    "clock": "0.5 2026-11-22 10:00:00",
+    "numpy": "np.float64(0.5)(TaskRunner pid=9) 1",
+    "nan": "nan (TaskRunner pid=9)",
+}
+
+
+@pytest.mark.parametrize("behind", ["", " - train/loss:1.0"])
+@pytest.mark.parametrize("written", GLUED.values(), ids=GLUED)
+def test_a_value_with_something_glued_to_it_is_told_of_and_makes_no_metric(
+    tmp_path: Path, written: str, behind: str
+) -> None:
+    file = tmp_path / "run.log"
+    file.write_text(f"step:1 - a b:1 - {REWARD}:2.0{behind}\nstep:2 - a b:1 - {REWARD}:{written}{behind}\n", "utf-8")
+    run = read(file)
+    assert values(run) == {1: 2.0}
+    assert list(run.metrics) == ["a b", REWARD, *(["train/loss"] if behind else [])]
+    assert run.unread[REWARD].startswith("1 of its values are no numbers and are left out, the first `")
+    assert run.unread[REWARD].endswith("in line 2")
+
+
+@pytest.mark.parametrize("metric", ["val/AIME:2024_I/acc", "val/qwen:2.5-7b/acc", "val/http://x:8000/y - b/acc"])
+def test_a_number_in_a_name_is_no_value(tmp_path: Path, metric: str) -> None:
+    run = read(write_console(tmp_path / "run.log", [(1, {"lr": 0.1, metric: 0.5, "z": 1.0})]))
+    assert {name: values(run, name) for name in run.metrics} == {"lr": {1: 0.1}, metric: {1: 0.5}, "z": {1: 1.0}}
+    assert run.unread == {}
