@@ -13,19 +13,14 @@ from itertools import zip_longest
 from pathlib import Path
 
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.numbers import number
+from npu_recipes.runs.pieces import BETWEEN, joined, pair_of
 
 FORM = "console log"
 # Not the end of `training/global_step:1 - `; a digit before it is the end of a line that was cut off.
 _STEP = re.compile(r"(?<![A-Za-z_/])step:(\d{1,15}) - ")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _REPEATED = re.compile(r" +\[repeated \d+x across .*")
-_BETWEEN = " - "
-_SPACE = re.compile(r"\s")
-# Where a value begins; the port of `val/http://x:8000/y` is none.
-_VALUE = re.compile(
-    r":(?:(?:(?:np|numpy)\.\w+|tensor)\()?[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\d./])|(?:nan|inf|True|False)\b)"
-)
+
 
 
 def read_console(file: Path, collector: Collector) -> list[str]:
@@ -33,8 +28,13 @@ def read_console(file: Path, collector: Collector) -> list[str]:
     torn, last, where = 0, "", ""
     with file.open(encoding="utf-8", errors="replace") as lines:
         for count, line in enumerate(lines, start=1):
+            clean = _ESCAPE.sub("", line).rstrip("\n") if last or "step:" in line else ""
+            begins = _STEP.search(clean)
+            if last and not begins and (longer := joined(last, clean)):
+                last = longer
+                continue
             torn += _read(last, collector, where, whole=True)
-            last, where = (line, f"in line {count}") if "step:" in line else ("", "")
+            last, where = (clean, f"in line {count}") if begins else ("", "")
     torn += _read(last, collector, where, whole=_ends_with_newline(file))
     return [f"{torn} lines with metrics are cut off: the last value of each is left out"] if torn else []
 
@@ -43,7 +43,7 @@ def _read(line: str, collector: Collector, where: str, *, whole: bool) -> int:
     """Take a line's values; returns how many of its records are cut off."""
     records = list(_records(line)) if line else []
     for position, (step, text) in enumerate(records, start=1):
-        pieces = text.strip().split(_BETWEEN)
+        pieces = text.strip().split(BETWEEN)
         collector.record(step)
         _take(pieces if whole and position == len(records) else pieces[:-1], collector, where)
     return max(len(records) - whole, 0)
@@ -51,42 +51,26 @@ def _read(line: str, collector: Collector, where: str, *, whole: bool) -> int:
 
 def _records(line: str) -> Iterator[tuple[int, str]]:
     """Yield each step of a line with the text that belongs to it; two stand in a line where the first was cut off."""
-    clean = _ESCAPE.sub("", line)
-    found = list(_STEP.finditer(clean))
+    found = list(_STEP.finditer(line))
     for one, following in zip_longest(found, found[1:]):
-        end = following.start() if following else len(clean)
-        yield int(one[1]), _REPEATED.sub("", clean[one.end() : end])
+        end = following.start() if following else len(line)
+        yield int(one[1]), _REPEATED.sub("", line[one.end() : end])
 
 
 def _take(pieces: Sequence[str], collector: Collector, where: str) -> None:
     """Take a record's values; a metric's own name may hold what stands between them."""
     before: list[str] = []
     for piece in pieces:
-        if (pair := _pair(piece)) is None:
+        if (pair := pair_of(piece)) is None:
             before.append(piece)
             continue
         name, written, value = pair
-        metric = _BETWEEN.join([*before, name])
+        metric = BETWEEN.join([*before, name])
         before.clear()
         if value is None:
             collector.pass_over(metric, written, where)
         else:
             collector.add(metric, value)
-
-
-def _pair(piece: str) -> tuple[str, str, float | None] | None:
-    """Return a metric, what is written for it, and its value; None for a part of a name.
-
-    There is no value where something else goes on behind the number, as where two processes write into one line.
-    """
-    metric, colon, written = piece.rpartition(":")
-    value = number(written) if colon else None
-    begun = _VALUE.search(piece)
-    # A name may hold `:2024_I`, but hardly a number and a space: that is a clock, or a progress bar.
-    if begun and (value is None or _SPACE.search(piece, begun.end())):
-        metric, written = piece[: begun.start()], piece[begun.start() + 1 :]
-        return metric, written, number(written)
-    return None if value is None else (metric, written, value)
 
 
 def _ends_with_newline(file: Path) -> bool:

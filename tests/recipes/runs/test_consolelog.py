@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ..samples import REWARD, Log, console_line, expected, log, read, values, write_console
@@ -103,6 +104,64 @@ def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
     file = write_console(tmp_path / "run.log", log(range(1, 4)))
     file.write_bytes(b"\xff\xfe\x00 garbage\n" + file.read_bytes())
     assert values(read(file)) == expected(log(range(1, 4)))
+
+
+@pytest.mark.parametrize("strip", [False, True])
+@pytest.mark.parametrize("width", [*range(35, 75), 100, 120])
+def test_of_lines_that_a_terminal_has_wrapped_nothing_wrong_is_read(tmp_path: Path, width: int, strip: bool) -> None:
+    records: Log = [
+        (step, {"a_b/lr": 1.25e-05 * step, REWARD: 0.75 * step, "train/loss": 12.5, "perf/mfu": 0.5 * step, "z": 0.25})
+        for step in range(8, 12)
+    ]
+    records = [(step, {**data, "val/b": np.float64(step / 8)}) for step, data in records]
+    whole = [f"\x1b[36m(TaskRunner pid=1)\x1b[0m {console_line(step, data)}" for step, data in records]
+    plain = [line.replace("\x1b[36m", "").replace("\x1b[0m", "") for line in whole]
+    wrapped = [line[start : start + width] for line in plain for start in range(0, len(line), width)]
+    file = tmp_path / "run.log"
+    file.write_text("".join(f"{line.rstrip() if strip else line}\n" for line in wrapped), "utf-8")
+    run = read(file)
+    assert list(run.metrics) == list(records[0][1])
+    for metric in run.metrics:
+        assert values(run, metric).items() <= expected(records, metric).items()
+        lost = len(records) - len(values(run, metric))
+        # Of the last value alone it cannot be told whether the number on the next line goes on with it.
+        assert lost == 0 or (metric, metric in run.unread) == ("val/b", True)
+
+
+@pytest.mark.parametrize(("rest", "value"), [("", 0.3), ("42", None), ("42 - z:1", 0.342), ("42 - a b", None)])
+def test_a_number_behind_a_line_spoils_its_last_value_unless_metrics_follow(
+    tmp_path: Path, rest: str, value: float | None
+) -> None:
+    file = tmp_path / "run.log"
+    file.write_text(f"step:1 - {REWARD}:0.5\nstep:2 - {REWARD}:0.3\n{rest}\n", "utf-8")
+    run = read(file)
+    assert values(run) == {1: 0.5, **({2: value} if value else {})}
+    assert run.unread == (
+        {} if value else {REWARD: "1 of its values are no numbers and are left out, the first `0.3 42` in line 2"}
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "validation generation end",
+        "validation:0.5 - lr:0.1",
+        "Training Progress:  20%|##  | 2/9 [00:03<00:09,  3.0s/it]",
+        "0%|          | 0/9 [00:00<?, ?it/s]",
+        "2026-11-24 10:00:00,123 - root - INFO - lr:0.1 - x:2",
+        "[score] 0.0",
+        "- list: 1",
+    ],
+)
+def test_another_line_behind_one_with_metrics_changes_nothing(tmp_path: Path, line: str) -> None:
+    records = log(range(1, 4))
+    file = tmp_path / "run.log"
+    file.write_text("".join(f"{console_line(step, data)}\n{line}\n" for step, data in records), "utf-8")
+    run = read(file)
+    assert {metric: values(run, metric) for metric in run.metrics} == {
+        metric: expected(records, metric) for metric in (REWARD, "train/loss")
+    }
+    assert (run.notes, run.unread) == ((), {})
 
 
 GLUED = {
