@@ -15,8 +15,10 @@ from npu_recipes.runs.returns import Returns, Samples
 from npu_recipes.runs.series import Series, Steps
 
 _WIDTH = 40
-# Of so many records that each go back, the file is sorted the other way round; a run that was resumed goes on between.
-_FALLING = 3
+# Where records go back so often, and never on, the file is sorted the other way round; a run that was resumed goes on.
+_FALLING = 2
+# A run that goes back more often than that, and with every fourth record, was not resumed: its records are in no order.
+_RETURNS, _OFTEN = 5, 4
 # Steps with several values: fewer come from runs that begin again, or log a step's end twice.
 _CONTESTED = 3
 
@@ -48,20 +50,23 @@ class Collector:
         self._passed: dict[str, tuple[int, str]] = {}
         self._order = 0
         self._step = 0
-        # How far the run has come since it went back, and how many records are for an earlier step than the one before.
+        # How far the run has come since it went back, and how many records are for an earlier, or a later, step than
+        # the one before.
         self._reached = 0
-        self._fallen = 0
+        self._fallen = self._risen = 0
         self._begun: int | None = None
         self._first: int | None = None
         self._returns = Returns()
-        # How files were understood whose records are in no order of time.
+        # How files were understood whose records are in no order of time, and which values nobody can choose from there.
         self._sorted: dict[str, None] = {}
+        self._unlike: dict[str, str] = {}
 
     def record(self, step: int) -> None:
         """Begin a record: what is added from now on was logged for this step."""
         self._order += 1
-        if self._order > 1 and step < self._step:
-            self._fallen += 1
+        if self._order > 1:
+            self._fallen += step < self._step
+            self._risen += step > self._step
         self._step = step
         self._reached = max(self._reached, step) if self._order > 1 else step
         self._records.add(self._order, step, 0.0)
@@ -89,17 +94,27 @@ class Collector:
         Args:
             in_time: whether records stand in the order they were logged in, as in a log; a table may be sorted.
         """
-        if self._order >= _FALLING and self._fallen == self._order - 1:
-            self._sorted[
-                "its steps fall from the first line to the last: it is sorted the other way round, and read so"
-            ] = None
-        elif not in_time and self._returns and not any(map(_repeats, self._samples.values())):
-            self._sorted["its steps are in no order, and each is there once: it is read by step"] = None
-        else:
-            return
-        self._returns.clear()
-        self._begun, self._step = self._first, max(self._records.steps)
-        self._reached = self._step
+        if understood := self._understood(in_time=in_time):
+            self._sorted[understood] = None
+            self._returns.clear()
+            for metric, samples in self._samples.items():
+                several, of = self._several(samples)
+                if several:
+                    self._unlike[metric] = f"{several} of its {of} steps have several values, in no order of time"
+            self._begun, self._step = self._first, max(self._records.steps)
+            self._reached = self._step
+
+    def _understood(self, *, in_time: bool) -> str:
+        """Return in words how a file is read whose records are in no order of time; empty where they are in one."""
+        if self._fallen >= _FALLING and not self._risen:
+            return "its steps fall from the first line to the last: it is sorted the other way round, and read so"
+        if in_time or not self._returns:
+            return ""
+        if not any(map(_repeats, self._samples.values())):
+            return "its steps are in no order, and each is there once: it is read by step"
+        if len(self._returns) > max(_RETURNS, self._order // _OFTEN):
+            return "its steps are in no order: it is read by step"
+        return ""
 
     def follow(self, later: Collector) -> None:
         """Add what a later file of the same run holds."""
@@ -110,6 +125,7 @@ class Collector:
             self._returns.add(offset + 1, later._begun, self._reached)
         self._returns.extend(later._returns, offset)
         self._sorted |= later._sorted
+        self._unlike |= later._unlike
         self._order, self._step, self._reached = offset + later._order, later._step, later._reached
         self._first = min(self._first, later._first)
         self._records.extend(later._records, offset)
@@ -135,7 +151,7 @@ class Collector:
 
     def _unread(self) -> dict[str, str]:
         contested = {name: self._contested(samples) for name, samples in self._samples.items()}
-        found = {name: [what] for name, what in contested.items() if what}
+        found = {name: [what] for name, what in (contested | self._unlike).items() if what}
         for name, (count, first) in self._passed.items():
             found.setdefault(name, []).append(
                 f"{count} of its values are no numbers and are left out, the first {first}"
@@ -144,16 +160,19 @@ class Collector:
 
     def _contested(self, samples: Samples) -> str:
         """Return in words that a metric has other values, too, at most of its steps; empty where it has not."""
+        several, of = self._several(samples)
+        if several < _CONTESTED or several * 2 <= of:
+            return ""
+        return f"{several} of its {of} steps have several values, as where two runs log at once: the last ones count"
+
+    def _several(self, samples: Samples) -> tuple[int, int]:
+        """Return how many steps of a metric have several values that are not the same, and how many it has."""
         steps, values = self._returns.kept(samples)
         if len(np.unique(steps)) == len(steps):  # as in most logs, whose values are many
-            return ""
+            return 0, len(steps)
         unlike = np.unique(np.column_stack([steps, values.view(np.int64)]), axis=0)
         _, counts = np.unique(unlike[:, 0], return_counts=True)
-        several = int((counts > 1).sum())
-        if several < _CONTESTED or several * 2 <= len(counts):
-            return ""
-        what = f"{several} of its {len(counts)} steps have several values, as where two runs log at once"
-        return f"{what}: the last ones count"
+        return int((counts > 1).sum()), len(counts)
 
     def _is_text(self, metric: str) -> bool:
         """Return whether there is no number of it: between words, `None` is a word, too."""

@@ -42,8 +42,8 @@ class Returns:
     def __init__(self) -> None:
         self._all: list[tuple[int, int, int]] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._all)
+    def __len__(self) -> int:
+        return len(self._all)
 
     def add(self, order: int, back: int, last: int) -> None:
         """Add a return from step `last` to step `back` with the record of that number."""

@@ -95,6 +95,27 @@ def test_what_is_sorted_in_no_order_is_no_run_that_was_resumed(steps: list[int])
         assert "read by step" not in " ".join(resumed.logged().notes)
 
 
+@pytest.mark.parametrize("steps", [[*range(40, 0, -1)], [step * 17 % 41 for step in range(1, 41)]])
+@pytest.mark.parametrize(("again", "unlike"), [(0.0, True), (None, False)])
+def test_a_table_in_no_order_of_time_may_have_a_step_twice(steps: list[int], again: float | None, unlike: bool) -> None:
+    """Nobody can tell which of its values came later, where they are not the same."""
+    records = [(step, {"a": float(step)}) for step in steps]
+    at = steps.index(9)
+    twice = [*records[: at + 1], (9, {"a": 9.0 if again is None else again}), *records[at + 1 :]]
+    table = collected(twice, in_time=False)
+    assert set(by_step(table)) == set(steps)
+    assert "read" in table.logged().notes[-2]
+    said = "1 of its 40 steps have several values, in no order of time"
+    assert table.logged().unread == ({"a": said} if unlike else {})
+    table.follow(collected([(step, {"a": 1.0}) for step in range(40, 50)]))
+    assert table.logged().unread == ({"a": said} if unlike else {})
+
+
+def test_a_long_table_of_a_run_that_was_resumed_often_is_in_order() -> None:
+    steps = [step for start in range(0, 80, 10) for step in range(start, start + 14)]
+    assert len(by_step(collected([(step, {"a": 1.0}) for step in steps], in_time=False))) == 84
+
+
 def test_files_that_fall_follow_each_other_as_those_that_rise() -> None:
     run = collected([(step, {"a": 1.0}) for step in (5, 4, 3, 2, 1)])
     run.follow(collected([(step, {"a": 2.0}) for step in (8, 7, 6, 5)]))
