@@ -6,12 +6,12 @@ none of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from npu_recipes.runs.returns import Returns, Samples
+from npu_recipes.runs.returns import Returns, Samples, several_of
 from npu_recipes.runs.series import Series, Steps
 
 _WIDTH = 40
@@ -98,7 +98,7 @@ class Collector:
             self._sorted[understood] = None
             self._returns.clear()
             for metric, samples in self._samples.items():
-                several, of = self._several(samples)
+                several, of = several_of(*self._returns.kept(samples))
                 if several:
                     self._unlike[metric] = f"{several} of its {of} steps have several values, in no order of time"
             self._begun, self._step = self._first, max(self._records.steps)
@@ -110,7 +110,7 @@ class Collector:
             return "its steps fall from the first line to the last: it is sorted the other way round, and read so"
         if in_time or not self._returns:
             return ""
-        if not any(map(_repeats, self._samples.values())):
+        if not any(map(Samples.repeats, self._samples.values())):
             return "its steps are in no order, and each is there once: it is read by step"
         if len(self._returns) > max(_RETURNS, self._order // _OFTEN):
             return "its steps are in no order: it is read by step"
@@ -134,6 +134,21 @@ class Collector:
         for metric, (more, first) in later._passed.items():
             count, earlier = self._passed.get(metric, (0, first))
             self._passed[metric] = count + more, earlier
+
+    def beside(self, others: Sequence[Collector]) -> None:
+        """Add what others hold of the same time, each metrics of its own, by step and without what they left behind."""
+        records = (one._returns.kept(one._records)[0] for one in others)
+        orders = {step: order for order, step in enumerate(np.unique(np.concatenate([*records])).tolist(), start=1)}
+        for step in orders:
+            self.record(step)
+        for one in others:
+            self._sorted |= one._sorted | dict.fromkeys(one._returns.notes(one._first))
+            self._unlike |= one._unlike
+            for metric, samples in one._samples.items():
+                steps, values = one._returns.kept(samples)
+                own = self._samples[metric] = Samples()
+                for place in np.argsort(steps, kind="stable"):
+                    own.add(orders[steps[place]], steps[place], values[place])
 
     def __bool__(self) -> bool:
         return not all(map(self._is_text, self._samples))
@@ -160,19 +175,10 @@ class Collector:
 
     def _contested(self, samples: Samples) -> str:
         """Return in words that a metric has other values, too, at most of its steps; empty where it has not."""
-        several, of = self._several(samples)
+        several, of = several_of(*self._returns.kept(samples))
         if several < _CONTESTED or several * 2 <= of:
             return ""
         return f"{several} of its {of} steps have several values, as where two runs log at once: the last ones count"
-
-    def _several(self, samples: Samples) -> tuple[int, int]:
-        """Return how many steps of a metric have several values that are not the same, and how many it has."""
-        steps, values = self._returns.kept(samples)
-        if len(np.unique(steps)) == len(steps):  # as in most logs, whose values are many
-            return 0, len(steps)
-        unlike = np.unique(np.column_stack([steps, values.view(np.int64)]), axis=0)
-        _, counts = np.unique(unlike[:, 0], return_counts=True)
-        return int((counts > 1).sum()), len(counts)
 
     def _is_text(self, metric: str) -> bool:
         """Return whether there is no number of it: between words, `None` is a word, too."""
@@ -190,7 +196,3 @@ class Collector:
         # The first of each step, seen from the end, is the last that was logged.
         unique, index = np.unique(steps[::-1], return_index=True)
         return Series(steps=unique, values=values[::-1][index])
-
-
-def _repeats(samples: Samples) -> bool:
-    return len(set(samples.steps)) < len(samples.steps)

@@ -35,6 +35,19 @@ class Samples:
         self.steps.extend(later.steps)
         self.values.extend(later.values)
 
+    def repeats(self) -> bool:
+        """Return whether a step is there twice."""
+        return len(set(self.steps)) < len(self.steps)
+
+
+def several_of(steps: Steps, values: Values) -> tuple[int, int]:
+    """Return how many steps have several values that are not the same, and how many steps there are."""
+    if len(np.unique(steps)) == len(steps):  # as in most logs, whose values are many
+        return 0, len(steps)
+    unlike = np.unique(np.column_stack([steps, values.view(np.int64)]), axis=0)
+    _, counts = np.unique(unlike[:, 0], return_counts=True)
+    return int((counts > 1).sum()), len(counts)
+
 
 class Returns:
     """From which record on, to which step, and from which step a run went back."""

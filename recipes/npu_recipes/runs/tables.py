@@ -13,6 +13,7 @@ from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
+from npu_recipes.runs.longtables import Stated, take_long
 from npu_recipes.runs.records import step_name, without_step
 from npu_recipes.runs.rows import Rows
 
@@ -99,18 +100,14 @@ def _refuse_run(file: Path, run: str, runs: Sequence[str]) -> None:
 
 def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector) -> None:
     step, value = header.index(step_name(header)), [cell.lower() for cell in header].index("value")
-    stated: list[tuple[int, str, float | None]] = []
+    stated: list[Stated] = []
     for row in rows:
         at, found = rows.step(row[step]), rows.number(row[value])
         if found is None and row[value].strip():
             collector.pass_over(row[tag], row[value], f"in line {rows.line}")
         elif at is not None:
             stated.append((at, row[tag], found))
-    # Each metric may begin again where the last one ended: nothing was resumed there.
-    for at, name, found in sorted(stated, key=lambda one: one[0]):
-        collector.record(at)
-        if found is not None:
-            collector.add(name, found)
+    take_long(stated, collector)
 
 
 def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:

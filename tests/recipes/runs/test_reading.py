@@ -118,6 +118,33 @@ def test_an_export_may_be_sorted_by_anything(tmp_path: Path, write: Callable[[Pa
     assert both == {**expected(RECORDS), **{step + len(RECORDS): one for step, one in expected(RECORDS).items()}}
 
 
+@pytest.mark.parametrize("by_metric", [True, False])
+def test_a_long_table_of_a_run_that_was_resumed_leaves_behind_what_a_wide_one_does(
+    tmp_path: Path, by_metric: bool
+) -> None:
+    """Also where one of its metrics is logged seldom, and did not go back."""
+    past = [(step, {REWARD: 1.0, **({"val": 1.0} if step == 10 else {})}) for step in range(1, 16)]
+    resumed: Log = [*past, *((step, {REWARD: 2.0, **({"val": 2.0} if step == 20 else {})}) for step in range(12, 21))]
+    lines = [(step, name, value) for step, data in resumed for name, value in data.items()]
+    if by_metric:
+        lines.sort(key=lambda line: line[1])
+    file = tmp_path / "long.csv"
+    file.write_text("step,tag,value\n" + "".join(f"{step},{tag},{value}\n" for step, tag, value in lines), "utf-8")
+    run, wide = read(file), read(write_csv(tmp_path / "wide.csv", resumed))
+    assert [values(run, name) for name in (REWARD, "val")] == [values(wide, name) for name in (REWARD, "val")]
+    assert values(run, "val") == {10: 1.0, 20: 2.0}
+    assert run.notes[0] == wide.notes[0]
+    assert run.notes[0].startswith("goes back from step 15 to 12: it was resumed")
+
+
+def test_steps_that_a_long_table_has_left_behind_are_no_hole(tmp_path: Path) -> None:
+    lines = [f"{step},{name},1\n" for name in (REWARD, "lr") for step in [*range(1, 31), *range(11, 16)]]
+    (tmp_path / "long.csv").write_text("".join(["step,tag,value\n", *lines]), "utf-8")
+    run = read(tmp_path / "long.csv")
+    assert run.records is not None
+    assert run.records.tolist() == [*range(1, 16)]
+
+
 def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
     file = tmp_path / "export.csv"
     file.write_text("Step,gpu - loss,gpu - loss__MIN,npu - a - loss\n1,0.5,0.5,0.25\n", "utf-8")
