@@ -69,7 +69,7 @@ def judge(name: str, reference: Sequence[Run], run: Sequence[Run], asked: Asked)
     aligned = align(*curves, first=asked.steps[0], last=asked.steps[1])
     measured = measure(aligned, threshold)
     status = _status(measured, limit, asked.least)
-    doubts = [] if status == "not judged" else list(_holes(name, run, asked.steps))
+    doubts = [] if status == "not judged" else [*_holes(name, reference, run, asked), *_holes(name, run, reference, asked)]
     if status == "within":
         doubts += cancelling(name, reference, run, aligned.steps, threshold)
     if doubts and status == "within":
@@ -94,10 +94,10 @@ def judge(name: str, reference: Sequence[Run], run: Sequence[Run], asked: Asked)
     )
 
 
-def _holes(metric: str, runs: Sequence[Run], bounds: tuple[int | None, int | None]) -> Iterator[str]:
+def _holes(metric: str, runs: Sequence[Run], others: Sequence[Run], asked: Asked) -> Iterator[str]:
     for run in runs:
         if metric in run.metrics:
-            yield from holes(metric, run, first=bounds[0], last=bounds[1])
+            yield from holes(metric, run, others, first=asked.steps[0], last=asked.steps[1])
 
 
 def _status(measured: Measure, limit: Limit | None, least: int) -> Status:

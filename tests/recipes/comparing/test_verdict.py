@@ -178,7 +178,11 @@ def test_a_text_matters_where_a_limit_names_it(text: str, limits: list[str], ver
         (range(10, 50, 10), 1, "unusable"),
         (range(10, 50, 10), 10, "unusable"),
         (range(10, 50, 10), 20, "within"),
-        ([1], 1, "within"),
+        ([1], 1, "unusable"),
+        ([1, 2], 1, "unusable"),
+        (range(31, 101), 1, "unusable"),
+        (range(4, 101), 1, "within"),
+        ([50, 100], 50, "within"),
     ],
 )
 def test_a_run_that_goes_on_without_its_metric_is_not_within(steps: list[int], every: int, verdict: str) -> None:
@@ -187,6 +191,13 @@ def test_a_run_that_goes_on_without_its_metric_is_not_within(steps: list[int], e
     reference = run({REWARD: dict.fromkeys(range(1, 101), 1.0)})
     found = judged([reference], [run({REWARD: dict.fromkeys(steps, 1.0), "lr": records})])
     assert found.verdict == verdict
+    assert judged(found.run, found.reference).verdict == verdict
+
+
+@pytest.mark.parametrize("steps", [[100], [0, 100], range(50, 101)])
+def test_what_both_sides_log_seldom_or_late_is_no_hole(steps: list[int]) -> None:
+    one = run({REWARD: dict.fromkeys(steps, 1.0), "lr": dict.fromkeys(range(101), 1.0)})
+    assert judged([one], [one]).verdict == "within"
 
 
 def test_a_hole_is_named_and_steps_that_do_not_count_have_none() -> None:
@@ -233,7 +244,7 @@ def test_metrics_of_one_side_are_named() -> None:
 def test_a_metric_that_one_side_has_a_stroke_less_is_the_same() -> None:
     """As that of a table whose metric TensorBoard's page has put into the name of the file."""
     tables = [constant(1.0, "critic_rewards_mean"), constant(1.01, "train_loss")]
-    log = run({REWARD: dict.fromkeys(STEPS, 1.02), "train/loss": {1: 1.0}, "a/b_c": {1: 1.0}, "a_b/c": {1: 1.0}})
+    log = run({REWARD: dict.fromkeys(STEPS, 1.02), "train/loss": dict.fromkeys(STEPS, 1.0), "a/b_c": {1: 1.0}, "a_b/c": {1: 1.0}})
     for found in (judged(tables, [log]), judged([log], tables)):
         assert {one.metric for one in found.metrics if one.status == "within"} == {REWARD, "train/loss"}
         assert [one.notes for one in (*found.reference, *found.run) if one.notes] == [
