@@ -71,7 +71,7 @@ def judge(name: str, reference: Sequence[Run], run: Sequence[Run], asked: Asked)
     status = _status(measured, limit, asked.least)
     doubts = [] if status == "not judged" else [*_holes(name, reference, run, asked), *_holes(name, run, reference, asked)]
     if status == "within":
-        doubts += cancelling(name, reference, run, aligned.steps, threshold)
+        doubts += cancelling(name, reference, run, asked.steps, threshold)
     if doubts and status == "within":
         status = "not comparable"
     notes = [*doubts, *of_seeds(name, reference, curves[0], "reference"), *of_seeds(name, run, curves[1], "run")]

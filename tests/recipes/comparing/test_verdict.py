@@ -319,6 +319,26 @@ def test_errors_of_seeds_that_cancel_are_not_within(
     assert [said in problem.what for problem in found.problems[:1]] == ([True] if said else [])
 
 
+@pytest.mark.parametrize("later", [1.9, math.nan])
+@pytest.mark.parametrize("short", ["reference", "run"])
+def test_a_seed_that_ended_first_hides_no_error_of_another(short: str, later: float) -> None:
+    wrong = run({REWARD: {step: 1.0 if step <= 3 else later for step in STEPS}}, "wrong")
+    ended = run({REWARD: dict.fromkeys(STEPS[:3], 1.0)}, "ended")
+    sides = ([constant(1.0), ended], [wrong]) if short == "reference" else ([constant(1.0)], [wrong, ended])
+    found = judged(*sides)
+    assert (found.verdict, only(found).measure.steps) == ("unusable", 3)
+    assert f"wrong by {0.63 if later > 1 else math.inf:.2%}" in " ".join(only(found).notes)
+    assert compare(*sides, list(DEFAULTS), steps=(None, 3)).verdict == "within"
+
+
+def test_a_seed_of_the_reference_that_is_nan_explains_no_error() -> None:
+    broken = run({REWARD: {step: 1.0 if step <= 3 else math.nan for step in STEPS}}, "broken")
+    ended = run({REWARD: dict.fromkeys(STEPS[:3], 1.0)}, "ended")
+    found = judged([constant(1.0), broken, ended], seeds(0.5, 1.5))
+    assert (found.verdict, only(found).measure.steps) == ("unusable", 3)
+    assert "seed-0 by 50.00%, seed-1 by 50.00%; those of the reference differ by 0.00%" in only(found).notes[0]
+
+
 def test_noise_of_single_steps_is_what_a_mean_of_seeds_is_for() -> None:
     noise = np.random.default_rng(0).normal(1.0, 0.1, (16, 400))
     noisy = [run({REWARD: dict(enumerate(values.tolist()))}, f"seed-{number}") for number, values in enumerate(noise)]
