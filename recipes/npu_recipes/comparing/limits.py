@@ -111,4 +111,7 @@ def _limit(pattern: str, written: str, where: str) -> Limit:
     if not 0 <= value < float("inf"):
         fix = "write a share such as 0.04 or 4%, or none"
         raise RecipeError(Problem(where=where, what=f"`{text}` is no limit", fix=fix))
+    if value > 1 and not text.endswith("%"):
+        fix = f"write {text}%, or {value:.0%} where that is meant"
+        raise RecipeError(Problem(where=where, what=f"`{text}` is a share, of {value:.0%}", fix=fix))
     return Limit(pattern=pattern, value=value)

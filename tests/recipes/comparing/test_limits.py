@@ -35,11 +35,17 @@ def test_the_first_that_fits_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("a=b=4%", 0.04), ("a=b=0.5", 0.5), ("a=b= 2.5% ", 0.025), ("a=b=NONE", None)]
+    ("text", "value"), [("a=b=4%", 0.04), ("a=b=0.5", 0.5), ("a=b= 2.5% ", 0.025), ("a=b=NONE", None), ("a=b=1", 1.0), ("a=b=400%", 4.0)]
 )
 def test_values_are_shares_and_percents(text: str, value: float | None) -> None:
     limit = read_limit(text)
     assert (limit.pattern, limit.value) == ("a=b", value)
+
+
+@pytest.mark.parametrize(("text", "fix"), [("a=4", "write 4%, or 400% where"), ("a=1.5", "write 1.5%, or 150% where")])
+def test_a_share_that_is_meant_as_percent_is_refused(text: str, fix: str) -> None:
+    with pytest.raises(RecipeError, match=rf"is a share, of \d+%\n    fix: {fix}"):
+        read_limit(text)
 
 
 @pytest.mark.parametrize("text", ["a", "=4%", "a=", "a=-1", "a=nan", "a=inf", "a=4%%", "a=much"])
