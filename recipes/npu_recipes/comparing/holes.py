@@ -31,7 +31,9 @@ def holes(metric: str, run: Run, others: Sequence[Run], *, first: int | None, la
     """
     records = _between(run.steps if run.records is None else run.records, first, last)
     own = np.searchsorted(records, _at(records, run.metrics[metric].steps))
-    theirs = np.searchsorted(records, _at(records, *(one.metrics[metric].steps for one in others if metric in one.metrics)))
+    theirs = np.searchsorted(
+        records, _at(records, *(one.metrics[metric].steps for one in others if metric in one.metrics))
+    )
     usual = next((np.median(np.diff(places)) for places in (own, theirs) if len(places) >= _LEAST), None)
     if usual is None:
         return

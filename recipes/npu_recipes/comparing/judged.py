@@ -69,7 +69,9 @@ def judge(name: str, reference: Sequence[Run], run: Sequence[Run], asked: Asked)
     aligned = align(*curves, first=asked.steps[0], last=asked.steps[1])
     measured = measure(aligned, threshold)
     status = _status(measured, limit, asked.least)
-    doubts = [] if status == "not judged" else [*_holes(name, reference, run, asked), *_holes(name, run, reference, asked)]
+    doubts = (
+        [] if status == "not judged" else [*_holes(name, reference, run, asked), *_holes(name, run, reference, asked)]
+    )
     if status == "within":
         doubts += cancelling(name, reference, run, asked.steps, threshold)
     if doubts and status == "within":

@@ -1,8 +1,8 @@
 """Seeds: several runs on a side → whether their errors cancel in the mean that is judged, or stand where no mean is.
 
 A mean is judged since single seeds are noisy, at the steps that all seeds have: one that ended first hides what the
-others did since. How noisy they are, those of the reference say: as far as one of them is from the mean of the others, a
-seed of the run may be on top of its limit. A single reference says nothing of that.
+others did since. How noisy they are, those of the reference say: as far as one of them is from the mean of the others,
+a seed of the run may be on top of its limit. A single reference says nothing of that.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def cancelling(
         listed = ", ".join(far[:_SHOWN]) + (f", … ({len(far)} in all)" if len(far) > _SHOWN else "")
         known = f"those of the reference differ by {own:.2%}" if len(ours) > 1 else "one reference cannot explain that"
         yield (
-            "errors of seeds cancel in the mean, or are where not all seeds have steps: alone, they are beyond the limit: "
-            f"{listed}; {known}"
+            "errors of seeds cancel in the mean, or are where not all seeds have steps: "
+            f"alone, they are beyond the limit: {listed}; {known}"
         )
 
 

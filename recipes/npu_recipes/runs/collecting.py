@@ -57,7 +57,7 @@ class Collector:
         self._begun: int | None = None
         self._first: int | None = None
         self._returns = Returns()
-        # How files were understood whose records are in no order of time, and which values nobody can choose from there.
+        # How files were understood whose records are in no order of time, and of which values none is known as later.
         self._sorted: dict[str, None] = {}
         self._unlike: dict[str, str] = {}
 

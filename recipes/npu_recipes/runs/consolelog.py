@@ -22,7 +22,6 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 _REPEATED = re.compile(r" +\[repeated \d+x across .*")
 
 
-
 def read_console(file: Path, collector: Collector) -> list[str]:
     """Read a log; returns notes on what was cut off. Where it holds no metrics, the collector stays empty."""
     torn, last, where = 0, "", ""

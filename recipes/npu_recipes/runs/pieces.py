@@ -1,6 +1,6 @@
-"""Pieces: ``actor/lr:1e-06``, what a line of verl's console log is made of → metrics and values, also where it is wrapped.
+"""Pieces: ``actor/lr:1e-06``, what a line of verl's console log is made of → metrics and values, also of wrapped lines.
 
-A terminal, or an editor, that has wrapped lines cuts names and numbers anywhere: 0.342 ends as 0.3 at the end of a line.
+A terminal, or an editor, that has wrapped a line cuts names and numbers anywhere: 0.342 is 0.3 where the line ends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def joined(record: str, line: str) -> str | None:
     pieces = f"{begun}{line}".split(BETWEEN)
     if _begins_well(begun, pieces) and all(map(pair_of, pieces[1:-1])) and _ends_well(pieces[-1]):
         return record + line
-    rest = line.split(BETWEEN)[0]
+    rest = line.split(BETWEEN, maxsplit=1)[0]
     return f"{record} {rest}" if _TAIL.fullmatch(rest) else None
 
 

@@ -244,7 +244,14 @@ def test_metrics_of_one_side_are_named() -> None:
 def test_a_metric_that_one_side_has_a_stroke_less_is_the_same() -> None:
     """As that of a table whose metric TensorBoard's page has put into the name of the file."""
     tables = [constant(1.0, "critic_rewards_mean"), constant(1.01, "train_loss")]
-    log = run({REWARD: dict.fromkeys(STEPS, 1.02), "train/loss": dict.fromkeys(STEPS, 1.0), "a/b_c": {1: 1.0}, "a_b/c": {1: 1.0}})
+    log = run(
+        {
+            REWARD: dict.fromkeys(STEPS, 1.02),
+            "train/loss": dict.fromkeys(STEPS, 1.0),
+            "a/b_c": {1: 1.0},
+            "a_b/c": {1: 1.0},
+        }
+    )
     for found in (judged(tables, [log]), judged([log], tables)):
         assert {one.metric for one in found.metrics if one.status == "within"} == {REWARD, "train/loss"}
         assert [one.notes for one in (*found.reference, *found.run) if one.notes] == [
