@@ -35,7 +35,8 @@ def test_the_first_that_fits_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("a=b=4%", 0.04), ("a=b=0.5", 0.5), ("a=b= 2.5% ", 0.025), ("a=b=NONE", None), ("a=b=1", 1.0), ("a=b=400%", 4.0)]
+    ("text", "value"),
+    [("a=b=4%", 0.04), ("a=b=0.5", 0.5), ("a=b= 2.5% ", 0.025), ("a=b=NONE", None), ("a=b=1", 1.0), ("a=b=400%", 4.0)],
 )
 def test_values_are_shares_and_percents(text: str, value: float | None) -> None:
     limit = read_limit(text)
