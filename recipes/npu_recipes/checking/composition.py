@@ -74,6 +74,7 @@ def _chooses(override: str, trainer: Trainer) -> bool:
 
 def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Iterator[str]:
     """Yield what is said of keys that are not there, or are there although they are added."""
+    gained = set()
     for text in overrides:
         if _chooses(text, trainer):
             continue
@@ -85,8 +86,9 @@ def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Itera
             yield f"{key} is there already: without the +"
         if added and not there and not _takes_more(base, key):
             yield f"{key} is added to what has no such field"
-        if not added and not there:
+        if not added and not there and key not in gained:
             yield f"{key} is no key of this verl" + _near(base, key)
+        gained |= {key} if added else set()
 
 
 def _has(config: DictConfig, key: str) -> bool:

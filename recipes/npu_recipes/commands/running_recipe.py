@@ -141,7 +141,7 @@ def _require_verl(plan: Plan) -> None:
 def _require_places(plan: Plan) -> None:
     """Refuse to start where the data or the model is not there: verl finds out once all its workers stand."""
     fix = f"name its folder: --data or --model; `npu-recipes data {plan.recipe.data}` prepares the data"
-    missing = plan.places.missing(plan.overrides)
+    missing = plan.places.missing(plan.untouched.values())
     if missing:
         raise RecipeError(Problem(where=str(place), what="is not on this machine", fix=fix) for place in missing)
 

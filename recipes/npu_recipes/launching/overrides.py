@@ -11,6 +11,9 @@ from npu_recipes.errors import Problem, RecipeError
 # What needs no quotes; that some of it is a number or a word of Hydra's own, is asked apart.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%-]+")
 _OTHER = re.compile(r"(?i)(true|false|null|nan|-?inf|[-+]?[0-9._]+(e[-+]?[0-9]+)?)")
+# A mapping is merged into what is there, and a function may extend it.
+_PART = re.compile(r"=\s*(\{|\w+\()")
+_QUOTES = re.compile(r"""^(['"])(.*)\1$""", re.DOTALL)
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([^=\s]+)(=.*)?", re.DOTALL)
 
 
@@ -35,7 +38,7 @@ def _quoted(text: str) -> str:
 
 
 def merged(options: Mapping[str, Any], given: Iterable[str]) -> list[str]:
-    """Return options as overrides, with the user's own in place of those of the same key, and the rest behind.
+    """Return options as overrides, and all of the user's own behind them, as written and in their order.
 
     Args:
         options: keys, ``+`` before them where they are added, and values.
@@ -44,20 +47,45 @@ def merged(options: Mapping[str, Any], given: Iterable[str]) -> list[str]:
     Raises:
         RecipeError: something given is no override.
     """
-    users = {key: (mark, rest) for mark, key, rest in _parsed(list(given))}
-    found = []
-    for option, value in options.items():
-        key = option.lstrip("+")
-        mark = option[: len(option) - len(key)]
-        if key not in users:
-            found.append(f"{option}={value_text(value)}")
-            continue
-        own, rest = users.pop(key)
-        if own == "~" and mark:
-            continue  # what would be added, is not
-        # A key of ours that is added has to be added by the user's value too.
-        found.append(f"{own or mark}{key}{rest}")
-    return found + [f"{mark}{key}{rest}" for key, (mark, rest) in users.items()]
+    texts = list(given)
+    users = _parsed(texts)
+    ours = {option: value for option, value in options.items() if not _replaced(option, users)}
+    return [*(f"{option}={value_text(value)}" for option, value in ours.items()), *texts]
+
+
+def untouched(options: Mapping[str, Any], given: Iterable[str]) -> dict[str, Any]:
+    """Return the options that the user leaves as they are: nothing given is of their key or of what holds it."""
+    keys = [f"{key}." for _, key, _ in _parsed(list(given))]
+    return {one: value for one, value in options.items() if not any(f"{one.lstrip('+')}.".startswith(k) for k in keys)}
+
+
+def assigned(overrides: Iterable[str], key: str) -> str | None:
+    """Return what overrides give a key in the end, without the quotes around it; None where none does.
+
+    Raises:
+        RecipeError: they do so within another value, or take the key away.
+    """
+    parent, _, last = key.rpartition(".")
+    found, within = None, ""
+    for text, (mark, name, rest) in zip(texts := list(overrides), _parsed(texts), strict=True):
+        if name == key and mark != "~":
+            found, within = _QUOTES.sub(r"\2", rest.removeprefix("=")), ""
+        elif name == key or (name == parent and re.search(rf"\b{last}\b", rest)):
+            within = text
+    if within:
+        raise RecipeError(Problem(where=within, what=f"hides what {key} is", fix=f"write {key}=… behind it"))
+    return found
+
+
+def _replaced(option: str, users: Sequence[tuple[str, str, str]]) -> bool:
+    """Return whether the user's only override of an option's key states its whole value, so that ours is not needed."""
+    key = option.lstrip("+")
+    own = [(mark, rest) for mark, name, rest in users if name == key]
+    if len(own) != 1:
+        return False
+    mark, rest = own[0]
+    # What ours adds has to be there for what only changes it.
+    return mark != "~" and not _PART.match(rest) and (bool(mark) or option == key)
 
 
 def _parsed(given: Sequence[str]) -> list[tuple[str, str, str]]:

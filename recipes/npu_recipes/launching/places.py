@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,13 @@ class Places:
     output: Path
     metrics: Path
 
-    def missing(self, overrides: Sequence[str]) -> list[Path]:
-        """Return which files of the data, and which folder of a model, a command names and this machine lacks."""
-        files = [self.data / f"{split}.parquet" for split in ("train", "test")]
-        model = [Path(self.model)] if Path(self.model).is_absolute() else []  # else it may be a name on the hub
-        named = [place for place in (*files, *model) if any(str(place) in word for word in overrides)]
-        return [place for place in named if not place.exists()]
+    def missing(self, values: Iterable[Any]) -> list[Path]:
+        """Return which files of the data, and which folder of a model, some values name and this machine lacks."""
+        places = {str(file): file for split in ("train", "test") for file in [self.data / f"{split}.parquet"]}
+        if Path(self.model).is_absolute():  # else it may be a name on the hub
+            places[self.model] = Path(self.model)
+        named = [value for value in values if isinstance(value, str)]
+        return [place for text, place in places.items() if text in named and not place.exists()]
 
     def filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return options with ``{model}``, ``{data}``, ``{output}`` and ``{package}`` replaced in their texts."""

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Any
 
 from npu_recipes.catalogue import Pin, Recipe, Trainer, load_pins, pin_of_version
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.launching.environment import Variable, Wishes, variables
-from npu_recipes.launching.overrides import merged
+from npu_recipes.launching.overrides import assigned, merged, untouched
 from npu_recipes.launching.places import Places
 
 # verl's file logger writes one object a step to the file this names.
@@ -33,6 +34,7 @@ class Plan:
         command: the whole command.
         variables: what is added to the environment.
         places: where it finds things and puts them.
+        untouched: the recipe's options that the user left as they are.
     """
 
     recipe: Recipe
@@ -42,6 +44,7 @@ class Plan:
     command: tuple[str, ...]
     variables: tuple[Variable, ...]
     places: Places
+    untouched: Mapping[str, Any]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -77,9 +80,9 @@ def make_plan(
         RecipeError: the recipe is not for this verl, or something given cannot be used.
     """
     trainer = trainer_for(recipe, pin)
-    options = {**recipe.options_for(pin.name), **_seeded(wishes)}
+    options = places.filled({**recipe.options_for(pin.name), **_seeded(wishes)})
     asked = variables(recipe.environment, wishes, os.environ)
-    overrides = tuple(merged(places.filled(options), given))
+    overrides = tuple(merged(options, given))
     return Plan(
         recipe=recipe,
         pin=pin,
@@ -88,6 +91,7 @@ def make_plan(
         command=(*_launcher(recipe, trainer, overrides), *overrides),
         variables=(Variable(name=METRICS, value=str(places.metrics), why="where metrics go"), *asked),
         places=places,
+        untouched=untouched(options, given),
     )
 
 
@@ -110,9 +114,8 @@ def _launcher(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> lis
     if not trainer.torchrun:
         return [sys.executable, "-m", trainer.module, *named]
     # torchrun has to start as many processes as the trainer is told of, by whomever.
-    said = dict(one.lstrip("+").partition("=")[::2] for one in overrides)
-    machines = said.get("trainer.nnodes", str(recipe.layout.nodes))
-    each = said.get("trainer.n_gpus_per_node", str(recipe.layout.devices))
+    machines = assigned(overrides, "trainer.nnodes") or str(recipe.layout.nodes)
+    each = assigned(overrides, "trainer.n_gpus_per_node") or str(recipe.layout.devices)
     nodes = ["--standalone"] if machines == "1" else [f"--nnodes={machines}"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", *nodes, f"--nproc_per_node={each}"]
     return [*torchrun, "-m", trainer.module, *named]

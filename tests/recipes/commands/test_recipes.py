@@ -81,16 +81,17 @@ def test_a_verl_is_not_run_with_the_settings_of_another(
     assert "# grpo-qwen2.5-7b for verl@d62da49" in said(capsys, *arguments, "--dry-run")
 
 
+@pytest.mark.parametrize("folder", ["d", "it's"])
 def test_nothing_is_started_without_its_data_or_its_model(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     install_verl(tmp_path / "installed", monkeypatch, "0.9.1+npu.1")
-    arguments = ("run", "grpo-qwen3-8b", "--data", "d", "--model", f"{tmp_path}/m")
+    arguments = ("run", "grpo-qwen3-8b", "--data", folder, "--model", f"{tmp_path}/m")
 
     problems = said(capsys, *arguments, f"data.val_files={tmp_path}/installed", code=2)
 
-    assert f"{tmp_path}/d/train.parquet: is not on this machine" in problems
+    assert f"{tmp_path}/{folder}/train.parquet: is not on this machine" in problems
     assert f"{tmp_path}/m: is not on this machine" in problems
     assert "test.parquet" not in problems
     assert "prepares the data" in problems

@@ -24,6 +24,8 @@ def launched(name: str, *given: str) -> list[str]:
     [
         ("smoke-sft", (), ["--standalone", "--nproc_per_node=2"]),
         ("smoke-sft", ("trainer.n_gpus_per_node=4",), ["--standalone", "--nproc_per_node=4"]),
+        ("smoke-sft", ("trainer.n_gpus_per_node='4'",), ["--standalone", "--nproc_per_node=4"]),
+        ("smoke-sft", ("trainer={nnodes:8}", "trainer.nnodes=4"), ["--nnodes=4", "--nproc_per_node=2"]),
         ("sft-qwen3-30b-a3b", (), ["--standalone", "--nproc_per_node=16"]),
         (
             "sft-qwen3-30b-a3b",
