@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from npu_recipes.launching.environment import AUTO, Wishes
 
@@ -32,7 +33,9 @@ def read_wishes(parsed: argparse.Namespace) -> Wishes:
 
 
 def _library(text: str) -> str:
-    if "=" in text or not ("/" in text or ".so" in text or text == AUTO):
+    # What looks like an override may be a file all the same.
+    override = "=" in text and not Path(text).expanduser().is_file()
+    if override or not ("/" in text or ".so" in text or text == AUTO):
         raise argparse.ArgumentTypeError(f"`{text}` is no file of a library: {_BEHIND.format('jemalloc', 'FILE')}")
     return text
 

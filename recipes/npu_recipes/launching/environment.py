@@ -69,7 +69,7 @@ def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, s
         environ: the environment of the command.
 
     Raises:
-        RecipeError: there is no jemalloc.
+        RecipeError: there is no jemalloc, or none that can be preloaded.
     """
     found = [Variable(name=name, value=value, why="recipe") for name, value in recipe.items() if name not in environ]
     if wishes.expandable:
@@ -85,10 +85,14 @@ def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, s
 
 
 def _jemalloc(wish: str) -> str:
-    candidates = JEMALLOC if wish == AUTO else (wish,)
-    for one in candidates:
-        if Path(one).is_file():
-            return one
-    what = f"there is no jemalloc at {', '.join(candidates)}"
-    fix = "install it (Ubuntu: apt install libjemalloc2; openEuler: dnf install jemalloc), or name it: --jemalloc=FILE"
-    raise RecipeError(Problem(where="--jemalloc", what=what, fix=fix))
+    """Return the library's whole path: every process of a run loads it, from whatever folder."""
+    candidates = JEMALLOC if wish == AUTO else (str(Path(wish).expanduser().absolute()),)
+    found = next((one for one in candidates if Path(one).is_file()), "")
+    if not found:
+        what = f"there is no jemalloc at {', '.join(candidates)}"
+        how = "install it (Ubuntu: apt install libjemalloc2; openEuler: dnf install jemalloc)"
+        raise RecipeError(Problem(where="--jemalloc", what=what, fix=f"{how}, or name it: --jemalloc=FILE"))
+    if " " in found or ":" in found:
+        what = f"{found} cannot be preloaded: in LD_PRELOAD blanks and colons end a name"
+        raise RecipeError(Problem(where="--jemalloc", what=what, fix="name a link to it whose path has neither: ln -s"))
+    return found

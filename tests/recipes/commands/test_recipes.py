@@ -126,6 +126,14 @@ def test_what_an_option_took_for_its_value_is_named(
     assert (left.value.code, complaint in capsys.readouterr().err) == (2, True)
 
 
+def test_the_path_of_a_library_may_look_like_an_override(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    library = tmp_path / "a=b" / "lib.so"
+    library.parent.mkdir()
+    library.touch()
+
+    assert f"LD_PRELOAD={library}" in said(capsys, "run", "smoke-sft", "--dry-run", f"--jemalloc={library}")
+
+
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,28 @@ def test_jemalloc_is_loaded_before_all_else(tmp_path: Path) -> None:
     assert found == {"LD_PRELOAD": f"{library}:a.so"}
 
 
+@pytest.mark.parametrize("name", ["lib.so", "./lib.so", "~/lib.so", "link.so"])
+def test_jemalloc_is_loaded_from_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / "lib.so").touch()
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "lib.so").touch()
+    (tmp_path / "link.so").symlink_to(tmp_path / "a b" / "lib.so")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert asked({}, Wishes(jemalloc=name)) == {"LD_PRELOAD": str(tmp_path / Path(name).name)}
+
+
+@pytest.mark.parametrize("folder", ["a b", "a:b"])
+def test_a_library_that_cannot_be_preloaded_is_refused(tmp_path: Path, folder: str) -> None:
+    library = tmp_path / folder / "lib.so"
+    library.parent.mkdir()
+    library.touch()
+
+    with pytest.raises(RecipeError, match=r"lib\.so cannot be preloaded"):
+        asked({}, Wishes(jemalloc=str(library)))
+
+
 def test_jemalloc_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = tmp_path / "there"
     monkeypatch.setattr(environment, "JEMALLOC", (str(tmp_path / "not"), str(there)))
