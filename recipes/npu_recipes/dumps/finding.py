@@ -69,7 +69,7 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
     return Finding(
         matching=matching,
         first=None if first is None else _first(matching, first, run, summaries),
-        notes=tuple(_notes(reference, run, summaries)),
+        notes=(*_notes(reference, run, summaries), *_one_sided(matching)),
         wheels=summaries.known,
     )
 
@@ -136,3 +136,9 @@ def _notes(reference: Manifest, run: Manifest, summaries: Summaries) -> list[str
         if (asked := summaries.known.get(name)) and asked != version:
             notes.append(f"the run had {name} {version}, and what changed is told of {asked}: --wheel names another")
     return notes
+
+
+def _one_sided(matching: Matching) -> list[str]:
+    """Return what is said of inputs that one side alone gave its model: whatever reads them may part by that."""
+    given = (name for one in matching.matched if not one.passage.module for name in one.unpaired)
+    return [f"input of the model: {name}; give it to both, or to neither" for name in dict.fromkeys(given)]

@@ -55,10 +55,21 @@ class Matched:
         return all(one.kind == "within" for one in both) and bool(both or not self.outputs)
 
     @property
+    def unpaired(self) -> tuple[str, ...]:
+        """The inputs that it was given on one side alone, with the side."""
+        return tuple(f"{one.name} ({one.said})" for one in self.inputs if one.kind == "missing")
+
+    @property
+    def told(self) -> bool:
+        """Whether there is an input of the same name on both sides, or none at all: else nothing is known of them."""
+        return len(self.unpaired) < len(self.inputs) or not self.inputs
+
+    @property
     def fed_alike(self) -> bool | None:
-        """Whether all that it was given on both sides is within its tolerance; None where that is nothing at all."""
-        both = [one for one in self.inputs if one.kind != "missing"]
-        return all(one.kind == "within" for one in both) if both or not self.inputs else None
+        """Whether all that it was given is within its tolerance; None where all is that both sides have."""
+        if any(one.kind not in {"within", "missing"} for one in self.inputs):
+            return False
+        return None if self.unpaired else True
 
     @property
     def error(self) -> float | None:
@@ -93,7 +104,7 @@ class Matching:
     @property
     def unknown(self) -> bool:
         """Whether there is a forward of whose inputs both sides name none the same; what wraps a model has none."""
-        told = {one.passage.call for one in self.matched if not one.passage.module and one.fed_alike is not None}
+        told = {one.passage.call for one in self.matched if not one.passage.module and one.told}
         return any(one.passage.call not in told for one in self.matched)
 
 

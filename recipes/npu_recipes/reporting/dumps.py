@@ -47,7 +47,7 @@ def _row(one: Matched) -> Sequence[str]:
         "agree" if one.agrees else "diverge",
         error,
         f"{tolerance:.3g}",
-        {True: "agree", False: "diverge", None: "-"}[one.fed_alike],
+        {True: "agree", False: "diverge", None: "differ in names"}[one.fed_alike],
     )
 
 
@@ -65,8 +65,10 @@ def _first(first: First, console: Console) -> None:
 
 
 def _suspected(first: First) -> str:
-    if first.matched.fed_alike is None:
+    if not first.matched.told:
         return "its inputs have other names on each side: look at its own forward, and at what it is given"
+    if first.matched.fed_alike is None:
+        return f"look at its own forward, and at what it is given: {', '.join(first.matched.unpaired)}"
     if first.suspect == first.matched.passage.module:
         return "its inputs agree: look at its own forward and the functions that it calls"
     kind = next(iter(first.suspect_kinds), "")

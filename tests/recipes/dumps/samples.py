@@ -41,6 +41,7 @@ class Forward:
         dtype: what the numbers were in torch.
         left_out: modules that did not run.
         more: modules that give one thing more.
+        masked: modules that are given a mask besides.
         every: which elements are kept.
         calls: how many forwards there are.
         made_by: as in the manifest.
@@ -52,6 +53,7 @@ class Forward:
     dtype: str = "bfloat16"
     left_out: Sequence[str] = ()
     more: Sequence[str] = ()
+    masked: Sequence[str] = ()
     every: int = 1
     calls: int = 1
     made_by: Mapping[str, str] = field(default_factory=lambda: {"torch": "2.13.0"})
@@ -78,10 +80,13 @@ def write(file: Path, forward: Forward) -> Path:
             call=call,
             module=module,
             time=0,
-            inputs=tensor(
-                forward.inputs.get(module, _given(given)),
-                "int64" if given == "ids" else forward.dtype,
-                forward.named.get(module, "0"),
+            inputs=(
+                *tensor(
+                    forward.inputs.get(module, _given(given)),
+                    "int64" if given == "ids" else forward.dtype,
+                    forward.named.get(module, "0"),
+                ),
+                *(tensor(usual("mask"), forward.dtype, "mask") if module in forward.masked else ()),
             ),
             outputs=(
                 *tensor(forward.outputs.get(module, usual(module)), forward.dtype),

@@ -222,6 +222,20 @@ def test_where_no_input_has_the_same_name_nothing_is_said_of_inputs(
     assert "its inputs have other names on each side: look at its own forward" in capsys.readouterr().out
 
 
+def test_an_input_that_one_side_alone_was_given_is_told_of_and_does_not_agree(
+    gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    masked = Forward(masked=["", "layers.0.attn"], outputs={"layers.0.attn": usual("else")})
+    npu = write(tmp_path / "npu.npz", masked)
+    assert compare(gpu, npu, "--all") == 1
+    text = capsys.readouterr().out
+    assert "input of the model: mask (only the run has it); give it to both, or to neither\n" in text
+    assert "look at its own forward, and at what it is given: mask (only the run has it)" in text
+    told = {line.split()[0]: line.endswith("differ in names") for line in text.splitlines() if " 0.0 " in line}
+    assert told == {module or "(the": module in masked.masked for module, _ in ORDER}
+    assert found(capsys, gpu, npu)["first"]["inputs_agree"] is None
+
+
 def test_forwards_that_the_model_itself_is_not_through_with_cannot_be_compared(
     gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
