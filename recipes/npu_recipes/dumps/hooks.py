@@ -71,6 +71,15 @@ def dump_forward(model: nn.Module, file: str | Path, **wanted: Any) -> Iterator[
         raise RecipeError(Problem(where=str(file), what=what, fix=fix))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Running:
+    """A module that runs: what it was given, and after how many passages."""
+
+    module: nn.Module
+    inputs: tuple[Tensor, ...]
+    after: int
+
+
 class Recorder:
     """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded all that was asked for.
 
@@ -84,10 +93,11 @@ class Recorder:
         self.file, self.written = file, False
         self._store: Store | None = Store(file)
         self._wanted, self._model, self._call = wanted, model, -1
-        self._running: list[tuple[nn.Module, tuple[Tensor, ...]]] = []
+        self._running: list[_Running] = []
         self._times: dict[str, int] = {}
         self._passages: list[Passage] = []
         self._paths = {module: _path(name) for name, module in model.named_modules()}
+        self._innermost = {path: module for module, path in self._paths.items()}
         self.missed = not any(re.search(wanted.only, path) for path in self._paths.values())
         chosen = [module for module, path in self._paths.items() if module is model or re.search(wanted.only, path)]
         self._handles = [
@@ -129,7 +139,7 @@ class Recorder:
 
     @only_observes
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if module is self._model and (not self._running or self._running[0][0] is module):
+        if module is self._model and (not self._running or self._running[0].module is module):
             # A forward that failed has left its modules behind.
             self._running, self._times = [], {}
             self._call += 1
@@ -139,30 +149,34 @@ class Recorder:
         if store and (self._running or module is self._model):
             # What is given may be changed in place: it is written at once.
             given = {**dict(zip(_names(module), args, strict=False)), **kwargs}
-            self._running.append((module, tuple(_written(given, store, self._wanted.elements))))
+            inputs = tuple(_written(given, store, self._wanted.elements))
+            self._running.append(_Running(module=module, inputs=inputs, after=len(self._passages)))
 
     @only_observes
     def _after(self, module: nn.Module, _args: tuple[Any, ...], output: object) -> None:
         # A layer whose activations are computed again for the gradient runs outside of any forward of the model.
         store = self._recording
-        if not store or all(one is not module for one, _ in self._running):
+        if not store or all(one.module is not module for one in self._running):
             return
-        running, inputs = self._running.pop()
-        while running is not module:  # those above it failed, and somebody caught that
-            running, inputs = self._running.pop()
-        path = self._paths[module]
-        self._passages.append(
-            Passage(
-                call=self._call - self._wanted.skip,
-                module=path,
-                time=self._times.get(path, 0),
-                inputs=inputs,
-                outputs=tuple(_written(output, store, self._wanted.elements)),
-            )
-        )
-        self._times[path] = self._times.get(path, 0) + 1
+        running = self._running.pop()
+        while running.module is not module:  # those above it failed, and somebody caught that
+            running = self._running.pop()
+        if not self._wraps(running):
+            self._record(running, tuple(_written(output, store, self._wanted.elements)))
         if module is self._model and self._call + 1 == self._wanted.skip + self._wanted.calls:
             self.finish()
+
+    def _wraps(self, running: _Running) -> bool:
+        """Return whether a module is around one of the same path that is recorded: what is compiled runs unseen."""
+        path = self._paths[running.module]
+        inside = (one.module for one in self._passages[running.after :])
+        return self._innermost[path] is not running.module and path in inside
+
+    def _record(self, running: _Running, outputs: tuple[Tensor, ...]) -> None:
+        path = self._paths[running.module]
+        time, call = self._times.get(path, 0), self._call - self._wanted.skip
+        self._passages.append(Passage(call=call, module=path, time=time, inputs=running.inputs, outputs=outputs))
+        self._times[path] = time + 1
 
 
 def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:

@@ -238,6 +238,39 @@ with dump_forward(model, "npu.npz"):
     assert main(["compare-dumps", *(str(tmp_path / f"{name}.npz") for name in ("gpu", "npu"))]) == code
 
 
+@pytest.mark.parametrize("inner", [True, False], ids=["a part", "the model"])
+def test_what_is_wrapped_compares_with_what_is_not(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, inner: bool
+) -> None:
+    program = f"""
+import torch
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from npu_recipes.dumps.hooks import dump_forward
+class Twice(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.line = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8)
+    def forward(self, x):
+        return self.line(self.norm(self.line(self.norm(x)) + 1))
+torch.manual_seed(0)
+model, x = Twice(), torch.randn(3, 8)
+with dump_forward(model, "gpu.npz"):
+    model(x)
+if {inner}:
+    model.norm = checkpoint_wrapper(model.norm)
+else:
+    model = checkpoint_wrapper(model)
+with dump_forward(model, "npu.npz"):
+    model(x)
+"""
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
+    gpu, npu = (tmp_path / f"{name}.npz" for name in ("gpu", "npu"))
+    assert [one.key for one in manifest(npu).passages] == [one.key for one in manifest(gpu).passages]
+    assert main(["compare-dumps", str(gpu), str(npu)]) == 0
+    assert "all 5 passages agree" in capsys.readouterr().out
+
+
 def test_where_too_many_forwards_are_skipped_that_is_said_and_no_file_is_left(run: Run, tmp_path: Path) -> None:
     done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--skip", "3", "--", FORWARD)
     assert done.returncode == 2, done.stderr
