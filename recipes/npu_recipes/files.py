@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -13,12 +13,13 @@ from npu_recipes.errors import Problem, RecipeError
 
 
 @contextmanager
-def replacing(file: Path, *, option: str) -> Iterator[IO[bytes]]:
+def replacing(file: Path, *, option: str, last: Callable[[Path], Path] = Path) -> Iterator[IO[bytes]]:
     """Yield a new file that takes the place of `file` when the block ends well, and is gone when it does not.
 
     Args:
         file: what to write; its folder has to exist.
         option: what named it, for the message.
+        last: asked at the end, with `file`, for the file to take the place of instead.
 
     Raises:
         RecipeError: it cannot be written.
@@ -31,7 +32,7 @@ def replacing(file: Path, *, option: str) -> Iterator[IO[bytes]]:
         with os.fdopen(descriptor, "w+b") as stream:
             yield stream
         Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(file)
+        Path(name).replace(last(file))
     except OSError as error:
         raise _unwritable(file, error, option) from error
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,15 +84,21 @@ class _Running:
 class Recorder:
     """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded all that was asked for.
 
+    Args:
+        model: whose.
+        file: to write.
+        wanted: what of the model.
+        began: as in `Store`; None for now.
+
     Attributes:
         file: what is written.
         written: whether it was.
         missed: whether `only` is found in the path of no module: the model by itself is recorded.
     """
 
-    def __init__(self, model: nn.Module, file: Path, wanted: Wanted) -> None:
+    def __init__(self, model: nn.Module, file: Path, wanted: Wanted, began: float | None = None) -> None:
         self.file, self.written = file, False
-        self._store: Store | None = Store(file)
+        self._store: Store | None = Store(file, time.time() if began is None else began)
         self._wanted, self._model, self._call = wanted, model, -1
         self._running: list[_Running] = []
         self._times: dict[str, int] = {}
@@ -124,7 +131,7 @@ class Recorder:
             store.abandon()
         elif store:
             store.finish(self._manifest(begun))
-            self.written = True
+            self.file, self.written = store.file, True
 
     def _manifest(self, begun: int) -> Manifest:
         recorded = {one.module for one in self._passages}
@@ -174,9 +181,9 @@ class Recorder:
 
     def _record(self, running: _Running, outputs: tuple[Tensor, ...]) -> None:
         path = self._paths[running.module]
-        time, call = self._times.get(path, 0), self._call - self._wanted.skip
-        self._passages.append(Passage(call=call, module=path, time=time, inputs=running.inputs, outputs=outputs))
-        self._times[path] = time + 1
+        times, call = self._times.get(path, 0), self._call - self._wanted.skip
+        self._passages.append(Passage(call=call, module=path, time=times, inputs=running.inputs, outputs=outputs))
+        self._times[path] = times + 1
 
 
 def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -16,4 +17,15 @@ def file_of(name: str, rank: str, world: str) -> Path:
         raise RecipeError(
             Problem(where=f"--out {name}", what=what, fix=f"name one for each: {Path(name).stem}-{_RANK}.npz")
         )
-    return Path(name.replace(_RANK, rank or "0"))
+    return Path(name.replace(_RANK, rank or _own()))
+
+
+def spared(file: Path, began: float) -> Path:
+    """Return a file, or one of this process alone where another process has written it since this one `began`."""
+    written = file.exists() and file.stat().st_mtime >= began
+    return file.with_stem(f"{file.stem}-{_own()}") if written else file
+
+
+def _own() -> str:
+    """Return what tells processes apart that nobody has numbered."""
+    return f"pid{os.getpid()}"

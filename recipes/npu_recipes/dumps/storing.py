@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu_recipes.dumps.layout import MANIFEST, Manifest, as_json, of_json
+from npu_recipes.dumps.naming import spared
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import replacing
 
@@ -20,11 +21,21 @@ Array = npt.NDArray[Any]
 
 
 class Store:
-    """Writes a dump; its file appears when the manifest is there, and not at all where that never comes."""
+    """Writes a dump; its file appears when the manifest is there, and not at all where that never comes.
 
-    def __init__(self, file: Path) -> None:
+    Args:
+        file: to write.
+        began: when what writes it began, in seconds as `time.time` counts: a file written since then is of another
+            process, and stays.
+
+    Attributes:
+        file: what is written, in the end.
+    """
+
+    def __init__(self, file: Path, began: float) -> None:
+        self.file, self._began = file, began
         self._stack = ExitStack()
-        stream = self._stack.enter_context(replacing(file, option="--out"))
+        stream = self._stack.enter_context(replacing(file, option="--out", last=self._last))
         # Not deflated: numbers of a model hardly get smaller by it.
         self._zip = self._stack.enter_context(zipfile.ZipFile(stream, "w"))
         self._number = 0
@@ -40,6 +51,10 @@ class Store:
         """Write the manifest and let the file appear."""
         self._zip.writestr(MANIFEST, json.dumps(as_json(manifest)))
         self._stack.close()
+
+    def _last(self, file: Path) -> Path:
+        self.file = spared(file, self._began)
+        return self.file
 
     def abandon(self) -> None:
         """Leave nothing behind."""

@@ -7,6 +7,7 @@ the second into one with ``-2`` in its name, and so on.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class Watch:
     """
 
     def __init__(self, file: str, wanted: Wanted) -> None:
-        self._wanted = wanted
+        self._wanted, self._began = wanted, time.time()
         self._file = file_of(file, os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "1"))
         self._recorders: list[Recorder] = []
         self._known: set[nn.Module] = set()
@@ -59,7 +60,7 @@ class Watch:
             return
         number = len(self._recorders) + 1
         file = self._file if number == 1 else self._file.with_stem(f"{self._file.stem}-{number}")
-        recorder = Recorder(module, file, self._wanted)
+        recorder = Recorder(module, file, self._wanted, self._began)
         self._recorders.append(recorder)
         self._known.update(recorder.modules)
 

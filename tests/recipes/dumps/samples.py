@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,7 @@ def usual(name: str, shape: tuple[int, ...] = (4, 8)) -> Array:
 
 def write(file: Path, forward: Forward) -> Path:
     """Write a dump."""
-    store = Store(file)
+    store = Store(file, began=math.inf)
 
     def tensor(array: Array, dtype: str, name: str = "0") -> tuple[Tensor, ...]:
         broken = int((~np.isfinite(array)).sum()) if array.dtype.kind == "f" else 0

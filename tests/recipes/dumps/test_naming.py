@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from npu_recipes.dumps.layout import Manifest
 from npu_recipes.dumps.naming import file_of
+from npu_recipes.dumps.storing import Store
 from npu_recipes.errors import RecipeError
 
 
@@ -17,7 +20,7 @@ from npu_recipes.errors import RecipeError
     [
         ("a.npz", "", "", "a.npz"),
         ("a.npz", "0", "1", "a.npz"),
-        ("a-{rank}.npz", "", "", "a-0.npz"),
+        ("a-{rank}.npz", "", "", f"a-pid{os.getpid()}.npz"),
         ("b/a-{rank}.npz", "3", "4", "b/a-3.npz"),
     ],
 )
@@ -28,6 +31,22 @@ def test_each_process_has_its_file(name: str, rank: str, world: str, file: str) 
 def test_several_processes_do_not_write_one_file() -> None:
     with pytest.raises(RecipeError, match=r"fix: name one for each: a-\{rank\}\.npz"):
         file_of("a.npz", "0", "2")
+
+
+def test_what_another_process_has_written_meanwhile_stays(tmp_path: Path) -> None:
+    file, own = tmp_path / "a-0.npz", tmp_path / f"a-0-pid{os.getpid()}.npz"
+    file.write_text("of an earlier run", "utf-8")
+    os.utime(file, (100, 100))
+
+    def write(began: float) -> Path:
+        store = Store(file, began)
+        store.finish(Manifest(passages=(), begun=0, classes={}, made_by={}))
+        return store.file
+
+    assert (write(101.0), own.exists()) == (file, False)
+    kept = file.read_bytes()
+    assert write(101.0) == own
+    assert (file.read_bytes(), own.exists()) == (kept, True)
 
 
 def test_a_process_that_is_not_to_be_watched_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
