@@ -56,7 +56,9 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="FILE", help="the .npz to write; {rank} stands for RANK, or the process")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="the .npz to write; {rank} stands for RANK, or the process"
+    )
     parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model (default: 1)")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards before those (default: 0)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only modules whose path this is found in")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 from npu_recipes.files import replacing
 
-BARS = "▁▂▃▄▅▆▇█"
+# What has no height is shown as a cross.
+BARS, BROKEN = "▁▂▃▄▅▆▇█", "×"
 # What is looked at, by algorithm: what should rise or fall, and which of the two.
 WATCHED = {"sft": "train/loss", "grpo": "critic/rewards/mean", "dapo": "critic/rewards/mean"}
 SHORT = {"train/loss": "loss", "critic/rewards/mean": "reward"}
@@ -35,22 +37,28 @@ class Curve:
             return ""
         per = -(-len(self.values) // width)
         shown = [_mean(self.values[start : start + per]) for start in range(0, len(self.values), per)]
-        low, high = min(shown), max(shown)
+        finite = [value for value in shown if math.isfinite(value)]
+        low, high = min(finite, default=0.0), max(finite, default=0.0)
         span = (high - low) or 1.0
-        return "".join(BARS[min(int((value - low) / span * len(BARS)), len(BARS) - 1)] for value in shown)
+        return "".join(
+            BARS[min(int((value - low) / span * len(BARS)), len(BARS) - 1)] if math.isfinite(value) else BROKEN
+            for value in shown
+        )
 
     def summary(self) -> str:
         """Return the curve in a line: the last step, the metric at the first and there, and its shape."""
         if not self.values:
             return f"{self.name}: no step was logged"
         ends = f"{self.name} {self.values[0]:.3g} → {self.values[-1]:.3g}"
-        return f"step {self.steps[-1]:>3}  {ends}  {self.sparkline()}"
+        broken = [step for step, value in zip(self.steps, self.values, strict=True) if not math.isfinite(value)]
+        told = f"  NaN or infinite at {len(broken)} steps, first at {broken[0]}" if broken else ""
+        return f"step {self.steps[-1]:>3}  {ends}  {self.sparkline()}{told}"
 
 
 def read_curve(files: Iterable[Path], metric: str) -> Curve:
     """Return a metric's curve from files in the order they were begun; a later start leaves behind what it does anew.
 
-    What is no whole line yet is left for the next time.
+    What is no whole line yet is left for the next time. null is NaN: that is how verl's file logger writes it.
     """
     found: dict[int, float] = {}
     for file in files:
@@ -58,9 +66,9 @@ def read_curve(files: Iterable[Path], metric: str) -> Curve:
         # What a start before had reached beyond the checkpoint that this one began with, is left behind.
         found = {step: value for step, value in found.items() if not lines or step <= int(lines[0]["step"])}
         for line in lines:
-            value = line["data"].get(metric)
-            if value is not None:
-                found[int(line["step"])] = float(value)
+            if metric in line["data"]:
+                value = line["data"][metric]
+                found[int(line["step"])] = math.nan if value is None else float(value)
     steps = sorted(found)
     return Curve(metric=metric, steps=tuple(steps), values=tuple(found[step] for step in steps))
 

@@ -21,6 +21,18 @@ def curve(*values: float) -> Curve:
     return Curve(metric="m", steps=tuple(range(len(values))), values=values)
 
 
+def test_null_is_nan_and_told_of_with_its_step(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    values = (0.5, 1.0, None, None)
+    lines = (json.dumps({"step": step, "data": {"m": value}}) for step, value in enumerate(values, 1))
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+    found = read_curve([file], "m")
+
+    assert found.steps == (1, 2, 3, 4)
+    assert found.summary() == "step   4  m 0.5 → nan  ▁█××  NaN or infinite at 2 steps, first at 3"
+
+
 def test_a_line_that_is_being_written_waits(tmp_path: Path) -> None:
     file = write(tmp_path / "a", (1, 0.5), (2, None), (3, 1.5), tail='{"step": 4, "da')
 
@@ -41,7 +53,15 @@ def test_what_a_run_had_reached_beyond_its_checkpoint_is_left_behind(tmp_path: P
 
 @pytest.mark.parametrize(
     ("values", "line"),
-    [((), ""), ((1.0,), "▁"), ((1.0, 1.0), "▁▁"), ((0.0, 4.0, 8.0), "▁▅█"), ((3.0, 2.0, 1.0), "█▅▁")],
+    [
+        ((), ""),
+        ((1.0,), "▁"),
+        ((1.0, 1.0), "▁▁"),
+        ((0.0, 4.0, 8.0), "▁▅█"),
+        ((3.0, 2.0, 1.0), "█▅▁"),
+        ((float("nan"),), "×"),
+        ((0.0, float("inf"), 1.0), "▁×█"),
+    ],
 )
 def test_a_line_shows_the_shape(values: tuple[float, ...], line: str) -> None:
     assert curve(*values).sparkline() == line
