@@ -7,6 +7,7 @@ import torch
 from comparison import DTYPES, NPU, compare, leaf
 from torch import nn
 from torch.nn import functional
+from torch.nn.modules import module
 from transformers.integrations import npu_kernels
 
 
@@ -131,6 +132,20 @@ def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation:
     assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
     assert npu_kernels.can_use_swiglu(_npu(2, 4), _hooked(only_observes=True))
     assert not npu_kernels.can_use_swiglu(states, activation)
+
+
+@pytest.mark.parametrize("kind", ["forward_pre", "forward", "full_backward", "full_backward_pre"])
+@pytest.mark.parametrize("only_observes", [True, False])
+def test_swiglu_is_left_to_the_model_where_every_module_is_hooked(kind: str, only_observes: bool) -> None:
+    def hook(*_: object) -> None: ...
+
+    hook.__dict__["only_observes"] = only_observes
+    handle = getattr(module, f"register_module_{kind}_hook")(hook)
+    try:
+        assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU()) == only_observes
+    finally:
+        handle.remove()
+    assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
 
 
 @pytest.mark.parametrize(

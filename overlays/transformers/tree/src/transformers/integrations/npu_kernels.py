@@ -16,6 +16,7 @@ import functools
 
 import torch
 from torch import nn
+from torch.nn.modules import module as every
 
 # What the fused operators take on Atlas A2 and A3; fp64 and integers stay with PyTorch's own operators.
 FUSED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -55,11 +56,16 @@ def is_silu(activation: object) -> bool:
 def is_hooked(module: nn.Module) -> bool:
     """Return whether calling `module` may do more than its class's forward, which a fused operator would leave out.
 
-    A hook that only looks says so by an attribute, ``only_observes = True``,
-    and is passed over, also where it then is not called: what is to be
-    observed is what runs without it. Those of npu-recipes' dumps do.
+    Hooks of every module count as well. One that only looks says so by an
+    attribute, ``only_observes = True``, and is passed over, also where it then
+    is not called: what is to be observed is what runs without it. Those of
+    npu-recipes' dumps do.
     """
-    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    hooks = (
+        *(module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks),
+        *(every._global_forward_hooks, every._global_forward_pre_hooks),
+        *(every._global_backward_hooks, every._global_backward_pre_hooks),
+    )
     # accelerate and others replace `forward` on the instance instead.
     return "forward" in module.__dict__ or any(
         not getattr(hook, "only_observes", False) for some in hooks for hook in some.values()
