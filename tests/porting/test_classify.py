@@ -285,6 +285,52 @@ def test_an_edit_of_a_statement_that_may_be_elsewhere_is_for_a_person(tmp_path: 
     assert (found.kind, found.proposal) == ("find gone", "")
 
 
+MAKES = """
+    class Engine:
+        def __init__(self, cfg):
+            self.a = cfg.a
+            self.b = cfg.b
+            self.engine = make(device="cuda")
+            self.device = "cuda"
+            sync(cfg.group, self.b)
+            self.c = cfg.c
+
+        def go(self):
+            return self.device
+"""
+GOES = "def go(self):\n            return self.device\n"
+PROPERTY = f'{GOES}\n        @property\n        def device(self):\n            return "cuda"\n'
+
+
+@pytest.mark.parametrize(
+    ("find", "moved", "kind"),
+    [
+        ('self.engine = make(device="cuda")', ("", ""), "already gone"),
+        (
+            'self.engine = make(device="cuda")',
+            ("self.a = cfg.a\n", 'self.engine = make(cfg.x, device="cuda")\n            self.a = cfg.a\n'),
+            "find gone",
+        ),
+        (
+            'make(device="cuda")',
+            ("self.a = cfg.a\n", "self.engine = build()\n            self.a = cfg.a\n"),
+            "find gone",
+        ),
+        ('self.device = "cuda"', ("self.c = cfg.c\n", "self.c = cfg.c, 1\n"), "already gone"),
+        ('self.device = "cuda"', (GOES, PROPERTY), "find gone"),
+        ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            sync(group, self.b)\n"), "find gone"),
+        ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            log(self.b)\n"), "already gone"),
+    ],
+)
+def test_an_edit_of_a_statement_that_moved_and_changed_is_for_a_person(
+    tmp_path: Path, find: str, moved: tuple[str, str], kind: str
+) -> None:
+    """It binds what the other did, as a member of the class too, or says most of what the edit looks for."""
+    overlay = f"class Engine:\n    @edited(({find!r}, 'npu()'), why='x')\n    def __init__(self, cfg): ...\n"
+    after = "".join(line for line in MAKES.splitlines(keepends=True) if find not in line)
+    assert of(tmp_path, overlay, after.replace(*moved) if moved[0] else after, before=MAKES).kind == kind
+
+
 @pytest.mark.parametrize(
     ("path", "before", "after", "kind"),
     [
