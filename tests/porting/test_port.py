@@ -151,16 +151,32 @@ def test_a_substitution_beside_another_in_its_file_stays(moving: Moving) -> None
     more = (
         '\n[[edit]]\npaths = ["src/lib/data/settings.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "More."\n'
     )
-    accepted = 'accept = ["seed: none of it"]\n'
+    accepted = 'accept = ["seed: none of it"]\nsince = "1.0"\nuntil = "9"\n'
     layer.write_text(layer.read_text() + accepted + more)
     moving.sample.environment.ok("lock", moving.name)
     settings = LIB_FILES["src/lib/data/settings.yaml"].replace(b"limit: 1", b"limit: 64")
     commit = moving.commit("limit", {"src/lib/data/settings.yaml": settings})
     assert moving.ported("--to", commit, "--accept", "absorbed")["finished"]
     values = tomllib.loads((moving.root / f"lib@{commit[:7]}" / "pyproject.toml").read_text())
-    assert [one["accept"] for one in values["tool"]["overlay"]["edit"]] == [["seed: none of it"]]
+    (stated,) = values["tool"]["overlay"]["edit"]
+    assert (stated["accept"], stated["since"], stated["until"]) == (["seed: none of it"], "1.0", "9")
     diff = moving.sample.environment.ok("diff", f"lib@{commit[:7]}", "--upstream", f"lib={moving.clone}").out
     assert "+searchpath: pkg://lib.config" in diff
+
+
+def test_what_is_stated_anew_is_for_the_versions_it_was_for(moving: Moving) -> None:
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    text = overlay.read_text().replace('why="Stops at once."', 'why="Stops at once.", since="1.0", until="9"')
+    overlay.write_text(text.replace('"obsolete", why="Nobody calls it."', '"obsolete", why="Nobody.", until="8"'))
+    moving.sample.environment.ok("lock", moving.name)
+    core = CORE.replace(b"def stop", b"def halt").replace(b"def obsolete", b"def outdated")
+    commit = moving.commit("rename", {"src/lib/core.py": core})
+    assert moving.ported("--to", commit, "--accept", "all")["finished"]
+    stated = (moving.root / f"lib@{commit[:7]}/tree/src/lib/core.py").read_text()
+    assert '    drop_when="upstream stops at once",\n' in stated
+    assert '    since="1.0",\n' in stated
+    assert '    until="9",\n' in stated
+    assert 'deleted("Engine.outdated", why="Nobody.", until="8")\n' in stated
 
 
 def test_a_substitution_that_occurs_twice_now_is_told_by_what_stands_above_it(moving: Moving) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.errors import MergeError
+from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
 from npu_overlays.syntax.definitions import bound_name
@@ -179,6 +180,7 @@ def _arguments(one: Operation) -> Iterator[str]:
     # What a bound says beside itself is not a condition of its author's.
     condition = "" if one.reason.drop_when == one.bounds.drop_when else one.reason.drop_when
     texts = {"why": one.reason.why, "forwarded": one.reason.forwarded, "drop_when": condition}
+    texts |= {key: getattr(one.bounds, key) for key in SINCE_UNTIL}
     yield from (f"{key}={_literal(text)}" for key, text in texts.items() if text)
     if one.unproven:
         yield f"unproven={_literal(one.unproven)}"

@@ -10,6 +10,7 @@ import tomli_w
 import tomlkit
 from tomlkit.items import AoT
 
+from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.tables import load_toml
 from npu_overlays.reproducible import write_atomically
@@ -50,7 +51,7 @@ def _edit(path: str, edit: TextEdit) -> dict[str, Any]:
         values["count"] = edit.count
     if edit.accept:
         values["accept"] = [str(one) for one in edit.accept]
-    return values
+    return values | {key: bound for key in SINCE_UNTIL if (bound := getattr(edit.bounds, key))}
 
 
 def configuration(old: Overlay, wanted: Overlay) -> str:
