@@ -400,6 +400,10 @@ TWICE = """
         ("second", '"n.cuda()", "n.npu()"', "n = n.npu()\n        log(n)", "find gone"),
         ("second", '"n.cuda()", "n.npu()"', "n = n.npu()", "absorbed"),
         ("second", '"n = n.cuda()", "n.npu()"', "n = n.npu()", "absorbed"),
+        ("second", '"n = n.cuda()", "n.npu()"', "n = g(n.npu()) - 1", "absorbed"),
+        ("second", '"n.cuda()", "n.npu()"', "n = n.npu() - 1", "find gone"),
+        ("second", '"n.cuda()", "n.npu()"', "n = n.npu().half()", "find gone"),
+        ("second", '"n = n.cuda()", "n + 2"', "n = n + 2 * n", "find gone"),
     ],
 )
 def test_an_edit_is_absorbed_where_its_statement_became_what_it_makes_of_it(

@@ -10,8 +10,9 @@ from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.porting.alignment import is_made, statements
 from npu_overlays.porting.fitting import Modules
+from npu_overlays.porting.lines import syntax_of
 from npu_overlays.porting.revision import Revision
-from npu_overlays.syntax.fingerprint import fingerprint
+from npu_overlays.syntax.fingerprint import dump, fingerprint
 from npu_overlays.syntax.logical import layout_of
 from npu_overlays.syntax.symbols import Module
 
@@ -83,6 +84,10 @@ def _indented(defined: _Defined) -> list[_Statement]:
 
 
 def _holds(one: _Statement, other: _Statement) -> bool:
-    """Return whether a statement is another one with more before or behind it, as where a value is assigned now."""
+    """Return whether a statement has another one as a whole expression in it, as where its value is assigned now."""
     (level, words), (its, part) = one, other
-    return level == its and any(words[at : at + len(part)] == part for at in range(len(words) - len(part) + 1))
+    made = syntax_of(part)
+    if level != its or not isinstance(made, ast.Expr):
+        return False
+    sought, there = dump(made.value), syntax_of(words)
+    return there is not None and any(isinstance(node, ast.expr) and dump(node) == sought for node in ast.walk(there))
