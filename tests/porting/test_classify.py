@@ -603,6 +603,31 @@ def test_what_was_taken_back_has_not_landed_whatever_it_is_called_by(forwarded: 
     assert landed.find(["eeeeeeee"]) is landed.find(["16"]) is None
 
 
+@pytest.mark.parametrize(
+    ("subject", "body", "reverts"),
+    [
+        ("[revert] fix: start engines at once (#12) (#15)", "", True),
+        ('[engine] fix: Revert "fix: start engines at once" (#15)', "", True),
+        ('revert: "fix: start engines at once" (#15)', "", True),
+        ('Revert "fix: start engines…" (#15)', "", True),
+        ('Revert "fix: start engines..."', "", True),
+        ("[engine] fix: hangs (#15)", "It hangs.\n\nThis reverts commit cccccccccccc.\n", True),
+        ("[engine] fix: hangs (#15)", "Reverts pkg-project/pkg#12\n", True),
+        ("[engine] fix: hangs (#15)", "Reverts pkg-project/pkg#121\n", False),
+        ("[engine] fix: hangs (#15)", "Previous PR #12 is reverted due to a hang.\n", False),
+        ("[engine] fix: revert the start of engines (#15)", "", False),
+        ("revert to the start of engines (#15)", "", False),
+        ('Revert "fix: start…er" (#15)', "", False),
+        ('Revert "…" (#15)', "", False),
+    ],
+)
+def test_a_revert_in_whatever_words(subject: str, body: str, *, reverts: bool) -> None:
+    landed = Landed()
+    landed.note([Commit(id="c" * 40, date="2025-01-02", subject="fix: start engines at once (#12)")])
+    landed.note([Commit(id="d" * 40, date="2025-01-03", subject=subject, body=body)])
+    assert (landed.find(["12"]) is None) == reverts
+
+
 ADDS = """
 [[tool.overlay.edit]]
 paths = ["pkg/a.yaml"]

@@ -64,7 +64,8 @@ def test_a_short_walk_is_walked_by_one(asked: Asked) -> None:
     assert parts(asked[2], 64) == [asked[2]]
 
 
-def test_what_was_taken_back_has_not_landed_wherever_the_walk_begins(asked: Asked) -> None:
+@pytest.mark.parametrize("message", ['Revert "comments (#1)"', "Tidy\n\nReverts lib/lib#1\n"])
+def test_what_was_taken_back_has_not_landed_wherever_the_walk_begins(asked: Asked, message: str) -> None:
     """A branch that left between the two, and came back after both, leads to the first of them, too."""
     content, locked, walk = asked
     clone = walk.history.repository.parent
@@ -76,7 +77,7 @@ def test_what_was_taken_back_has_not_landed_wherever_the_walk_begins(asked: Aske
     git("commit", "--allow-empty", "--message", "beside")
     git("branch", "beside")
     git("switch", "--quiet", "--detach", walk.commits[1].id)
-    git("commit", "--allow-empty", "--message", 'Revert "comments (#1)"')
+    git("commit", "--allow-empty", "--message", message)
     git("merge", "--no-ff", "--message", "both", "beside")
     past = walk.history
     tip = past.commits(walk.base, past.resolve("HEAD"))[-1:]

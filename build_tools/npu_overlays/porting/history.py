@@ -17,7 +17,7 @@ from npu_overlays.porting.revision import Names, Revision
 from npu_overlays.proc import ProcessError
 from npu_overlays.source import objects
 
-_FORMAT = "--format=%H%x00%cs%x00%s"
+_FORMAT = "--format=%H%x00%cs%x00%s%x00%b"
 _READ = 500
 
 
@@ -84,11 +84,11 @@ class History:
 
     def graph(self, first: str, last: str) -> dict[str, tuple[Commit, tuple[str, ...]]]:
         """Return every commit that the last one has and the first one has not, by id, each before its parents."""
-        output = self._git("log", "--topo-order", "--format=%H%x00%P%x00%cs%x00%s", "-z", last, f"^{first}")
+        output = self._git("log", "--topo-order", "--format=%H%x00%P%x00%cs%x00%s%x00%b", "-z", last, f"^{first}")
         fields = iter(output.removesuffix("\0").split("\0") if output else [])
         return {
-            id_: (Commit(id=id_, date=date, subject=subject), tuple(parents.split()))
-            for id_, parents, date, subject in zip(fields, fields, fields, fields, strict=True)
+            id_: (Commit(id=id_, date=date, subject=subject, body=body), tuple(parents.split()))
+            for id_, parents, date, subject, body in zip(fields, fields, fields, fields, fields, strict=True)
         }
 
     def versions(self, first: str, last: str, path: str) -> list[tuple[Commit, str]]:
@@ -132,8 +132,8 @@ class History:
         output = self._git("log", _FORMAT, "-z", *arguments)
         fields = iter(output.removesuffix("\0").split("\0") if output else [])
         return [
-            Commit(id=id_, date=date, subject=subject)
-            for id_, date, subject in zip(fields, fields, fields, strict=True)
+            Commit(id=id_, date=date, subject=subject, body=body)
+            for id_, date, subject, body in zip(fields, fields, fields, fields, strict=True)
         ]
 
     def _git(self, *arguments: str, stdin: bytes | None = None) -> str:

@@ -8,18 +8,25 @@ from dataclasses import dataclass
 
 _PULL = re.compile(r"\(#(\d+)\)\s*$")
 _MERGED = re.compile(r"^Merge pull request #(\d+) ")
-_REVERTED = re.compile(r'^Revert "(.*)"')
+# As git writes it, wherever that stands; else what begins by saying so.
+_QUOTED = re.compile(r'\breverts?:?\s+"(.*)"', re.IGNORECASE)
+_BEGUN = re.compile(r"\W*revert\b\W*(.*)", re.IGNORECASE)
+_REVERTED_COMMIT = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b")
+_REVERTED_PULL = re.compile(r"^Reverts (?:[\w.-]+/[\w.-]+)?#(\d+)\s*$", re.MULTILINE)
+# What a forge makes of a subject that is too long for it.
+_CUT = ("…", "...")
 _URL = re.compile(r"https?://[^/\s]+/(?P<path>\S+?)(?:/-)?/(?:pull|commit|merge_requests)/(?P<what>[0-9a-f]+)")
 _BARE = re.compile(r"(?<![\w/])(?:#(?P<pull>\d+)|(?P<commit>[0-9a-f]{7,40}))\b")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """One upstream commit: its id, its date, the first line of its message."""
+    """One upstream commit: its id, its date, the first line of its message and the rest of that."""
 
     id: str
     date: str
     subject: str
+    body: str = ""
 
     @property
     def pull(self) -> str:
@@ -49,6 +56,26 @@ def _is_at(repository: str, path: str) -> bool:
     return bool(re.search(rf"[/:]{re.escape(path)}(?:\.git)?/*$", repository, re.IGNORECASE))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Reverted:
+    """What a commit says that it reverts: commits by their ids, their pull requests, or else their subject."""
+
+    ids: tuple[str, ...]
+    pulls: tuple[str, ...]
+    subject: str
+
+    def __bool__(self) -> bool:
+        return bool(self.ids or self.pulls or self.subject)
+
+    def names(self, one: Commit) -> bool:
+        """Return whether a commit is one of these; the subject may be cut off, or leave out its pull request."""
+        if one.id.startswith(self.ids) or one.pull in self.pulls:
+            return True
+        bare = _PULL.sub("", one.subject).strip()
+        cut = next((self.subject.removesuffix(mark).rstrip() for mark in _CUT if self.subject.endswith(mark)), "")
+        return bool(self.subject) and (self.subject in (one.subject, bare) or bool(cut and bare.startswith(cut)))
+
+
 class Landed:
     """The commits of upstream that came after an overlay's pin, in order, as far as they were told of."""
 
@@ -59,19 +86,13 @@ class Landed:
     def note(self, commits: Iterable[Commit]) -> None:
         """Note further commits; one that reverts another takes that one back."""
         for commit in commits:
-            if reverted := _REVERTED.match(commit.subject):
-                self._take_back(reverted[1])
+            reverted = _reverted(commit)
+            for one in [one for one in self._ids.values() if reverted.names(one)] if reverted else ():
+                del self._ids[one.id]
+                self._pulls.pop(one.pull, None)
             self._ids[commit.id] = commit
             if commit.pull:
                 self._pulls[commit.pull] = commit
-
-    def _take_back(self, subject: str) -> None:
-        """Forget the commits that a revert names: by their pull request where it says that, else by their subject."""
-        pull = Commit(id="", date="", subject=subject).pull
-        for one in list(self._ids.values()):
-            if (pull and one.pull == pull) or one.subject == subject or _PULL.sub("", one.subject).strip() == subject:
-                del self._ids[one.id]
-                self._pulls.pop(one.pull, None)
 
     def find(self, wanted: Iterable[str]) -> Commit | None:
         """Return the commit by which the first of some pull requests and commits came, or None where none did."""
@@ -83,3 +104,13 @@ class Landed:
                 if found is not None:
                     return found
         return None
+
+
+def _reverted(commit: Commit) -> _Reverted:
+    """Return what a commit says that it reverts; a subject goes by its pull request where that is said."""
+    quoted, begun = _QUOTED.search(commit.subject), _BEGUN.match(commit.subject)
+    subject = quoted[1] if quoted else _PULL.sub("", begun[1]).strip() if begun else ""
+    pull = Commit(id="", date="", subject=subject).pull
+    pulls = (*_REVERTED_PULL.findall(commit.body), *([pull] if pull else []))
+    ids = tuple(_REVERTED_COMMIT.findall(commit.body))
+    return _Reverted(ids=ids, pulls=pulls, subject="" if pull else subject)
