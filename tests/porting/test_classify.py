@@ -720,6 +720,35 @@ def test_a_substitution_that_fits_somewhere_else_says_so(
     assert evidence in found.evidence
 
 
+JOBS = "jobs:\n  - run: |\n      first\n      pip install a\n  - run: |\n      second\n"
+SECOND = "jobs:\n  - run: |\n      first\n  - run: |\n      second\n      pip install a\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        (JOBS, SECOND, "body changed"),
+        (JOBS, JOBS.replace("second", "other"), "fits"),
+        (JOBS, JOBS.replace("jobs:\n", "jobs:\n  - use: x\n    run: y\n"), "body changed"),
+        (
+            JOBS.replace("- run: |", "- name: x\n    run: |", 1),
+            SECOND.replace("- run", "- name: x\n    run"),
+            "body changed",
+        ),
+        (
+            JOBS.replace("- run: |", "- name: x\n    run: |", 1),
+            JOBS.replace("- run: |", "- use: y\n  - name: x\n    run: |", 1),
+            "fits",
+        ),
+    ],
+)
+def test_a_substitution_in_one_of_several_items_that_begin_alike(
+    tmp_path: Path, before: str, after: str, kind: str
+) -> None:
+    found = substituted(tmp_path, "pkg/a.yaml", ("pip install a", "pip install b"), before, after)
+    assert (found.kind, found.applies) == (kind, True)
+
+
 @pytest.mark.parametrize(
     ("path", "change", "after", "kind"),
     [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from npu_overlays.merging.settings_text import ENDINGS, keyed_lines
+from npu_overlays.merging.settings_text import ENDINGS, ITEM, Line, keyed_lines
 
 _DIGEST = 16
 _LINES = 2
@@ -15,8 +15,8 @@ _LINES = 2
 def surroundings(path: str, content: bytes, find: str) -> dict[str, str]:
     """Return what a substitution depends on, by the name of the contract's field; nothing where it finds nothing.
 
-    In YAML those are the keys each occurrence stands under, an item of a list by its first line, elsewhere the lines
-    nearest to it; and in both the rest of the lines it stands in.
+    In YAML those are the keys each occurrence stands under, an item of a list by its first line, and by its number too
+    where others of the list begin alike; elsewhere the lines nearest to it; and in both the rest of its own lines.
     """
     text = content.decode(errors="replace").replace("\r\n", "\n")
     places = list(_occurrences(text, find.replace("\r\n", "\n")))
@@ -43,13 +43,33 @@ def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
 def _under(text: str, start: int, end: int) -> str:
     """Return the keys an occurrence stands under, and where it is a part of its lines, what those say."""
     begins, ends = text.count("\n", 0, start), text.count("\n", 0, end)
-    lines = [one for one in keyed_lines(text) if one.number <= ends]
+    known = list(keyed_lines(text))
+    lines = [one for one in known if one.number <= ends]
     inside = [one for one in lines if one.number >= begins]
-    keys = ".".join(one.under) if (one := next(iter(inside or lines[-1:]), None)) else ""
+    keys = ".".join(_names(one, _firsts(text, known))) if (one := next(iter(inside or lines[-1:]), None)) else ""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     behind = text[end : None if last < 0 else last].partition(" #")[0]
     said = f"{text[first:end]}{behind}".strip()
     return keys if said == text[start:end] else f"{keys} {said}"
+
+
+def _firsts(text: str, known: Iterable[Line]) -> dict[tuple[str, ...], str]:
+    """Return the first line of each key and item, by its place."""
+    lines = text.split("\n")
+    found: dict[tuple[str, ...], str] = {}
+    for one in known:
+        for depth in range(1, len(one.place) + 1):
+            found.setdefault(one.place[:depth], lines[one.number].partition(" #")[0].strip())
+    return found
+
+
+def _names(line: Line, firsts: Mapping[tuple[str, ...], str]) -> Iterator[str]:
+    """Yield what the keys and items are called that a line stands under."""
+    above = len(line.place) - len(line.under)
+    for depth, (key, name) in enumerate(zip(line.keys, line.under, strict=True), above + 1):
+        place = line.place[:depth]
+        beside = (one for one, first in firsts.items() if one[:-1] == place[:-1] and first == firsts[place])
+        yield f"{name}{place[-1]}" if key == ITEM and len(list(beside)) > 1 else name
 
 
 def _near(text: str, start: int, end: int) -> Iterator[str]:

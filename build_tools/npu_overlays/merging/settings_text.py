@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 ENDINGS = (".yaml", ".yml")
-_ITEM = "[]"
+ITEM = "[]"
 _DASHES = re.compile(r"(?:-(?:\s+|$))*")
 _KEY = re.compile(r"""(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s#&*!|>%@`{\[,"'][^#]*?))\s*:(?:\s+(?P<value>.*))?$""")
 # What stands further in below such a value is one text.
@@ -63,16 +63,14 @@ class _Around:
 
     def item(self, column: int) -> None:
         # The dashes of a list may stand below the first letter of its key.
-        self.levels = [
-            one for one in self.levels if one.column < column or (one.column == column and one.name != _ITEM)
-        ]
+        self.levels = [one for one in self.levels if one.column < column or (one.column == column and one.name != ITEM)]
         self.items[self.place()] += 1
-        self.levels.append(_Level(column=column, name=_ITEM, said=_ITEM, counted=f"[{self.items[self.place()]}]"))
+        self.levels.append(_Level(column=column, name=ITEM, said=ITEM, counted=f"[{self.items[self.place()]}]"))
 
     def say(self, text: str) -> None:
         """Take a line for what the items that nothing is known of are called by further down."""
         said = f"[{text.partition(' #')[0].strip()}]"
-        self.levels = [replace(one, said=said) if one.said == _ITEM else one for one in self.levels]
+        self.levels = [replace(one, said=said) if one.said == ITEM else one for one in self.levels]
 
 
 def keyed_lines(text: str) -> Iterator[Line]:
