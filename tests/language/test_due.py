@@ -14,6 +14,8 @@ from .pairs import refused, source_tree
 
 UPSTREAM = (
     b"def run(value, *, fast=False):\n    return value\n\n\nclass Engine:\n    def start(self):\n        return 1\n"
+    b"\n\nclass Loop(Engine):\n    steps: int\n\n    def __init__(self, config):\n        self.steps = config\n"
+    b"\n\nclass Options:\n    steps: int = 1\n    names = ()\n"
 )
 
 
@@ -65,6 +67,10 @@ def test_what_begins_as_one_and_is_none_is_refused(text: str) -> None:
         ("symbol pkg/a.py:run", True),
         ("symbol pkg/a.py:run(fast)", True),
         ("symbol pkg/a.py:run(slow)", False),
+        ("symbol pkg/a.py:Loop(config)", True),
+        ("symbol pkg/a.py:Loop(steps)", False),
+        ("symbol pkg/a.py:Options(steps)", True),
+        ("symbol pkg/a.py:Options(names)", False),
         ("symbol pkg/a.py:Engine.stop", False),
         ("symbol pkg/b.py:run", False),
         ("no symbol pkg/a.py:Engine.stop", True),

@@ -70,5 +70,12 @@ def _nodes(wanted: Condition, tree: SourceTree) -> list[ast.stmt]:
 
 
 def _takes(node: ast.stmt, name: str) -> bool:
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return isinstance(node, functions) and any(one.name == name for one in parameters(node.args))
+    """Return whether a function has a parameter; of a class its own ``__init__`` counts, or else its fields."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return any(one.name == name for one in parameters(node.args))
+    if not isinstance(node, ast.ClassDef):
+        return False
+    made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    fields = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
+    known = any(isinstance(one, ast.Name) and one.id == name for one in fields)
+    return any(_takes(one, name) for one in made) if made else known
