@@ -228,6 +228,46 @@ def test_an_operation_on_a_member_goes_with_its_class() -> None:
     assert (found.before, found.given_up) == (None, ())
 
 
+MEMBERS = """\
+from npu_overlays.markers import added, deleted, upstream, wrapped
+
+
+class Plain:
+    @wrapped(why="Go.")
+    def go(self):
+        return upstream(self) + 1
+
+    @added(why="Stop.")
+    def stop(self):
+        return 2
+
+
+deleted("Plain.speed", why="Speed.")
+deleted("LIMIT", why="None.")
+"""
+STOP = "    def stop(self):\n        return 2\n"
+
+
+def test_operations_on_members_do_not_go_unsaid_with_a_class_that_stands_under_another_name() -> None:
+    found = _derived("class Plain:\n", "class Simple(Enum):\n", MEMBERS)
+    assert [one.symbol for one in found.given_up] == ["Plain.go", "Plain.stop", "Plain.speed"]
+    assert [(one.symbol, one.wanted) for one in found.changes] == [(one.symbol, None) for one in found.given_up]
+    assert found.before is not None
+    assert b"class Simple(Enum):\n\n    def go(self):\n        return __class__._upstream_go(self) + 1" in found.before
+    assert b"LIMIT = 1" in found.before
+
+
+def test_an_operation_on_a_member_goes_not_unsaid_where_its_text_stands_elsewhere() -> None:
+    gone = "class Plain:\n\n    def go(self):\n        return __class__._upstream_go(self) + 1\n\n"
+    gone += f"    def _upstream_go(self):\n        return 1\n\n{STOP}"
+    other = (
+        "class Other:\n    a = 1\n    b = 2\n\n    def c(self): ...\n\n    def d(self): ...\n\n    def e(self): ...\n\n"
+    )
+    found = _derived(gone, f"{other}{STOP}", MEMBERS)
+    assert [one.symbol for one in found.given_up] == ["Plain.stop"]
+    assert {one.symbol for one in found.changes if one.known} == {"Plain.go", "Plain.stop", "Plain.speed"}
+
+
 def test_an_original_that_is_changed_beside_its_wrapper_is_a_function_of_its_own() -> None:
     found = _derived("def _upstream_f(a):\n    return a\n", "def _upstream_f(a):\n    return a + 1\n")
     said = {one.symbol: one.wanted.action for one in found.changes if one.wanted}

@@ -37,6 +37,23 @@ def test_a_patch_takes_the_place_of_operations_only_where_that_is_asked_for(tmp_
     assert [one.reason.why for patch in found.patches for one in patch.instead] == ["Ours."]
 
 
+MEMBER = 'class C:\n    @added(why="Ours.")\n    def ours(self): ...\n\n\nNAME = replaced(2, why="Two.")\n'
+CLASS = "class {}:\n    def theirs(self): ...\n\n    def ours(self): ...\n"
+
+
+def test_a_class_that_gets_another_name_does_not_take_the_operations_on_its_members_along_unasked(
+    tmp_path: Path,
+) -> None:
+    upstream = b"NAME = 1\n\n\nclass C:\n    def theirs(self): ...\n"
+    wanted = f"NAME = 2\n\n\n{CLASS.format('D')}".encode()
+    with pytest.raises(MergeError, match=r"for `C\.ours` \(\S*tree/pkg/m.py:\d+: Ours\.\)\n.*--as-patch") as refused:
+        plan(tmp_path / "one", upstream, wanted, MEMBER)
+    assert "Two." not in str(refused.value)
+    found = plan(tmp_path / "two", upstream, wanted, MEMBER, as_patch=True)
+    assert [(one.symbol, one.wanted) for one in found.operations] == [("C.ours", None)]
+    assert [one.reason.why for patch in found.patches for one in patch.instead] == ["Ours."]
+
+
 def test_a_module_in_another_encoding_is_patched(tmp_path: Path) -> None:
     wanted = LATIN.replace("é", "è").encode("latin-1")
     found = plan(tmp_path, LATIN.encode("latin-1"), wanted)

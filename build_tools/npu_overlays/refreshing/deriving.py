@@ -13,6 +13,7 @@ from npu_overlays.refreshing.differing import differing, says, text
 from npu_overlays.refreshing.meaning import plain_imports, same_program
 from npu_overlays.refreshing.proposing import Place, new_operation, only
 from npu_overlays.refreshing.rebinding import exchanged_imports
+from npu_overlays.refreshing.renaming import outliving
 from npu_overlays.syntax.symbols import Module
 
 
@@ -29,27 +30,47 @@ def derive(subject: Subject) -> Derived:
     if found := _emptied(subject, modules[0], modules[2]):
         return found
     exchanged = exchanged_imports(modules[1].tree, modules[2].tree)
+    changes = _changes(subject, exchanged, *modules)
+    outlived = _outlived(changes, subject.operations, *modules[1:])
     attempts = [
-        Attempt(subject=subject, changes=changes, exchanged=exchanged)
-        for changes in _fewer(_changes(subject, exchanged, *modules))
+        Attempt(subject=subject, changes=fewer, exchanged=exchanged) for fewer in _fewer(_in_place(changes, outlived))
     ]
     known = modules[0].definitions.keys()
-    return next(filter(None, (one.found(known) for one in attempts)), None) or _giving_up(attempts, known)
+    tried = (one.found(known) for one in attempts if not outlived)
+    return next(filter(None, tried), None) or _giving_up(attempts, known, outlived)
 
 
-def _giving_up(attempts: Sequence[Attempt], known: Set[str]) -> Derived:
+def _outlived(
+    changes: Sequence[Change], operations: Sequence[Operation], now: Module, wanted: Module
+) -> Mapping[str, tuple[Operation, ...]]:
+    """Return what would take operations on its members along although they are still wanted, with these operations."""
+    whole = [one.symbol for one in changes if any(_inside(one.wanted, operations))]
+    found = {symbol: outliving(symbol, operations, now, wanted) for symbol in whole}
+    return {symbol: listed for symbol, listed in found.items() if listed}
+
+
+def _in_place(changes: Sequence[Change], outlived: Mapping[str, tuple[Operation, ...]]) -> list[Change]:
+    """Return changes of which those are left to a patch that would say apart what is one definition renamed."""
+    if not outlived:
+        return list(changes)
+    apart = [one for one in changes if one.wanted and one.wanted.action == "added" and not one.known]
+    return [one for one in changes if one.symbol not in outlived and one not in apart]
+
+
+def _giving_up(attempts: Sequence[Attempt], known: Set[str], outlived: Mapping[str, tuple[Operation, ...]]) -> Derived:
     """Return what gives a module where operations have to go: a patch in the place of all, less those that can stay."""
     subject = attempts[0].subject
+    wanted = {one.symbol for listed in outlived.values() for one in listed}
     gone = {one.symbol: one for one in subject.operations}
     changes = tuple(Change(symbol=symbol, known=one, wanted=None) for symbol, one in gone.items())
     found = Derived(changes=changes, before=subject.wanted, result=subject.wanted)
-    for symbol in [*gone]:
+    for symbol in [one for one in gone if one not in wanted]:
         fewer = {other: one for other, one in gone.items() if other != symbol}
         tried = (_without(attempt, fewer).found(known) for attempt in attempts)
         if better := next(filter(None, tried), None):
             gone, found = fewer, better
     # What the work tree has no more is not given up.
-    left = {one.symbol for one in attempts[0].changes if one.wanted is None}
+    left = {one.symbol for one in attempts[0].changes if one.wanted is None} - wanted
     return dataclasses.replace(found, given_up=tuple(one for symbol, one in gone.items() if symbol not in left))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from npu_overlays.overlay.project import FileSettings, Layer
 from npu_overlays.refreshing.planning import FileChange
-
-# So much of its lines a file shares with what it was under another name, as git has it.
-_ALIKE = 0.5
+from npu_overlays.refreshing.renaming import ALIKE, likeness
 
 
 def said_of(layer: Layer, path: str) -> FileSettings | None:
@@ -28,12 +25,8 @@ def carried_over(files: Sequence[FileChange], layers: Mapping[str, Layer]) -> di
     said = {path: settings for path, one in left.items() if (settings := said_of(layers[one.layer], path))}
     found: dict[str, FileSettings] = {}
     for one in files:
-        likeness = {path: _likeness(left[path].content, one.wanted.content or b"") for path in said}
-        best = max(likeness, key=lambda path: likeness[path], default="") if one.known is None else ""
-        if best and likeness[best] >= _ALIKE:
+        alike = {path: likeness(left[path].content, one.wanted.content or b"") for path in said}
+        best = max(alike, key=lambda path: alike[path], default="") if one.known is None else ""
+        if best and alike[best] >= ALIKE:
             found[one.wanted.path] = said[best]
     return found
-
-
-def _likeness(one: bytes, other: bytes) -> float:
-    return difflib.SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()
