@@ -268,6 +268,35 @@ def test_an_operation_on_a_member_goes_not_unsaid_where_its_text_stands_elsewher
     assert {one.symbol for one in found.changes if one.known} == {"Plain.go", "Plain.stop", "Plain.speed"}
 
 
+ADDED = f"""\
+from npu_overlays.markers import added
+
+
+class Plain:
+    @added(why="Stop.")
+{STOP}
+
+@added(why="New.")
+def fresh(a):
+    return a
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "symbols"),
+    [
+        ("def fresh(a):\n    return a\n", "", [("fresh", None)]),
+        ("def fresh(a):\n", "def other(a):\n", [("other", "added"), ("fresh", None)]),
+        (STOP, "", [("Plain.stop", None)]),
+        (STOP, STOP.replace("stop", "halt"), [("Plain.halt", "added"), ("Plain.stop", None)]),
+    ],
+)
+def test_an_addition_goes_and_gets_another_name(old: str, new: str, symbols: list[tuple[str, str | None]]) -> None:
+    found = _derived(old, new, ADDED)
+    assert [(one.symbol, one.wanted and one.wanted.action) for one in found.changes] == symbols
+    assert (found.before, found.given_up) == (None, ())
+
+
 def test_an_original_that_is_changed_beside_its_wrapper_is_a_function_of_its_own() -> None:
     found = _derived("def _upstream_f(a):\n    return a\n", "def _upstream_f(a):\n    return a + 1\n")
     said = {one.symbol: one.wanted.action for one in found.changes if one.wanted}

@@ -144,7 +144,8 @@ def _chosen(subject: Subject, place: Place, operations: Sequence[Operation]) -> 
     """Return the first proposal that gives the wanted text, or else one that gives the wanted program."""
     others = [one for one in operations if one.symbol != place.symbol]
     theirs, wanted = only(place.upstream, place.symbol), only(place.wanted, place.symbol)
-    if theirs and says(theirs) == says(wanted):
+    gone = place.symbol not in place.upstream.definitions and place.symbol not in place.wanted.definitions
+    if gone or (theirs and says(theirs) == says(wanted)):
         # Comments alone are no change: a build would say that the operation is without effect.
         return Change(symbol=place.symbol, known=place.known, wanted=None) if place.known else None
     fallback: Change | None = None
