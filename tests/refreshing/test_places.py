@@ -121,6 +121,18 @@ def test_what_is_said_of_an_added_file_is_said_of_it_under_its_new_name(
     assert settings.get("file", []) == (said if carried else [])
 
 
+def test_an_added_file_of_a_layer_stays_in_it_under_its_new_name(tmp_path: Path) -> None:
+    """Else its other pins, which the layer's own imports of it are changed for too, would lack it."""
+    subject = overlay_with_files(tmp_path)
+    gone, came = Edited(path="pkg/theirs.txt", content=None), Edited(path="pkg/new.txt", content=b"a\nb\n3\n")
+    files = written(subject, gone, came)
+    name = subject.content.overlay.chain[0].name
+    assert {path for path in files if not path.startswith(f"{name}/")} == set()
+    assert (files[f"{name}/tree/pkg/theirs.txt"], files[f"{name}/tree/pkg/new.txt"]) == (None, "a\nb\n3\n")
+    said = tomllib.loads(files[f"{name}/layer.toml"] or "")["file"]
+    assert said == [{"path": "pkg/new.txt", "accept": ["print: it is meant"]}]
+
+
 def test_what_is_wrong_in_the_copy_is_said_of_the_layer(tmp_path: Path) -> None:
     subject = overlay_with_files(tmp_path)
     files = [LayerFile(layer=one, path="tree/pkg/theirs.txt", content=None) for one in subject.content.overlay.chain]

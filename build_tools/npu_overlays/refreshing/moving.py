@@ -1,10 +1,11 @@
-"""Moving: added files that come and go → what layers say of those that go, for those that they became."""
+"""Moving: added files that come and go → which of those that go the new ones were, under another name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from npu_overlays.overlay.project import FileSettings, Layer
+from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.refreshing.planning import FileChange
 from npu_overlays.refreshing.renaming import ALIKE, likeness
 
@@ -14,19 +15,17 @@ def said_of(layer: Layer, path: str) -> FileSettings | None:
     return next((one for one in layer.files if one.path == path), None)
 
 
-def carried_over(files: Sequence[FileChange], layers: Mapping[str, Layer]) -> dict[str, FileSettings]:
-    """Return what is said of added files that go, by the paths of the new ones that are most like them.
+def moved_from(files: Sequence[FileChange]) -> dict[str, OverlayFile]:
+    """Return the added files that go, by the paths of the new ones that are most like them.
 
     Args:
         files: what becomes of added files.
-        layers: the overlay's, by name.
     """
-    left = {one.known.path: one.known for one in files if one.known and one.wanted.content is None}
-    said = {path: settings for path, one in left.items() if (settings := said_of(layers[one.layer], path))}
-    found: dict[str, FileSettings] = {}
-    for one in files:
-        alike = {path: likeness(left[path].content, one.wanted.content or b"") for path in said}
-        best = max(alike, key=lambda path: alike[path], default="") if one.known is None else ""
-        if best and alike[best] >= ALIKE:
-            found[one.wanted.path] = said[best]
+    left = [one.known for one in files if one.known and one.wanted.content is None]
+    found: dict[str, OverlayFile] = {}
+    for one in files if left else ():
+        alike = {file.path: likeness(file.content, one.wanted.content or b"") for file in left}
+        best = max(left, key=lambda file: alike[file.path])
+        if one.known is None and alike[best.path] >= ALIKE:
+            found[one.wanted.path] = best
     return found

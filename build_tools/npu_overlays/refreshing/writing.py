@@ -10,11 +10,12 @@ from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
+from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.attempting import Change
 from npu_overlays.refreshing.files import LayerFile, LayerFiles
 from npu_overlays.refreshing.grounds import handed_on
-from npu_overlays.refreshing.moving import carried_over, said_of
+from npu_overlays.refreshing.moving import moved_from, said_of
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
 from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
@@ -45,7 +46,7 @@ class Writer:
     def write(self, plan: Plan, patched: PatchedTree) -> tuple[LayerFile, ...]:
         """Return the files to write; `patched` is upstream with the overlay's patches alone."""
         self._operations(plan)
-        moved = carried_over(plan.files, self._layers)
+        moved = moved_from(plan.files)
         for file in plan.files:
             self._added(file, moved.get(file.wanted.path))
         for patch in plan.patches:
@@ -116,15 +117,17 @@ class Writer:
             dataclasses.replace(one, shared="") for one in moved if one
         ]
 
-    def _added(self, file: FileChange, moved: FileSettings | None) -> None:
-        """Write an added file; `moved` is what is said of the one that it was before it got another name, if any."""
-        layer = self._layers[file.known.layer] if file.known else self._into
+    def _added(self, file: FileChange, moved: OverlayFile | None) -> None:
+        """Write an added file; `moved` is the one it was before it got another name, if any, whose layer keeps it."""
+        known = file.known or moved
+        layer = self._layers[known.layer] if known else self._into
         path = file.wanted.path
         self._files.write(layer, f"tree/{path}", file.wanted.content, executable=file.wanted.executable)
         if file.known is None:
             said = self._explain("file", path)
-            new = FileSettings(path=path, bounds=said.bounds, accept=said.accept)
-            settings = dataclasses.replace(moved, path=path) if moved else new
+            earlier = said_of(layer, moved.path) if moved else None
+            settings = earlier or FileSettings(path=path, bounds=said.bounds, accept=said.accept)
+            settings = dataclasses.replace(settings, path=path)
             if settings.bounds or settings.accept:
                 self._settings(layer, lambda name, text: with_file(name, text, settings))
         elif file.wanted.content is None and said_of(layer, path):
