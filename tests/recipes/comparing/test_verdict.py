@@ -191,7 +191,7 @@ def test_a_run_that_goes_on_without_its_metric_is_not_within(steps: list[int], e
     reference = run({REWARD: dict.fromkeys(range(1, 101), 1.0)})
     found = judged([reference], [run({REWARD: dict.fromkeys(steps, 1.0), "lr": records})])
     assert found.verdict == verdict
-    assert judged(found.run, found.reference).verdict == verdict
+    assert judged(list(found.run), list(found.reference)).verdict == verdict
 
 
 @pytest.mark.parametrize("steps", [[100], [0, 100], range(50, 101)])
