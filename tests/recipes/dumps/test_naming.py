@@ -20,12 +20,12 @@ from npu_recipes.errors import RecipeError
     [
         ("a.npz", "", "", "a.npz"),
         ("a.npz", "0", "1", "a.npz"),
-        ("a-{rank}.npz", "", "", f"a-pid{os.getpid()}.npz"),
+        ("a-{rank}.npz", "", "", "a-pid{pid}.npz"),
         ("b/a-{rank}.npz", "3", "4", "b/a-3.npz"),
     ],
 )
 def test_each_process_has_its_file(name: str, rank: str, world: str, file: str) -> None:
-    assert file_of(name, rank, world) == Path(file)
+    assert file_of(name, rank, world) == Path(file.format(pid=os.getpid()))
 
 
 def test_several_processes_do_not_write_one_file() -> None:
