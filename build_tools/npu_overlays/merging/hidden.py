@@ -42,4 +42,7 @@ def _hiding(module: Module, operation: Operation) -> Iterator[ast.expr | ast.stm
 def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:
     """Return the line of upstream's on which something stands, or that an edit wrote it."""
     origin = authorship.origin(after.span(node)[0])
-    return "as edited" if origin is None else f"line {before.content[:origin].count(bytes([10])) + 1}"
+    if origin is None:
+        return "as edited"
+    number = before.content[:origin].count(b"\n") + 1
+    return f"line {number}"

@@ -88,10 +88,10 @@ def _fitting(path: str, find: str, before: bytes, now: bytes) -> Verdict:
     old, new = (surroundings(path, content, find) for content in (before, now))
     if not old or old == new:
         return Verdict(kind="fits", applies=True)
-    evidence = (
-        f"what it looks for stands under `{new['keys']}`, and stood under `{old['keys']}`" if "keys" in new else ""
-    )
-    return Verdict(kind="body changed", applies=True, evidence=evidence or "the lines around what it looks for changed")
+    evidence = "the lines around what it looks for changed"
+    if "keys" in new:
+        evidence = f"what it looks for stands under `{new['keys']}`, and stood under `{old['keys']}`"
+    return Verdict(kind="body changed", applies=True, evidence=evidence)
 
 
 def _repeated(path: str, before: bytes, after: bytes) -> list[str]:

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from npu_overlays.syntax.definitions import FUNCTIONS
-
 Chain: TypeAlias = tuple[str, ...]
 
 # What begins the chain of ``super().a``.
@@ -65,13 +63,6 @@ def _root(node: ast.AST) -> str:
         case ast.Call(func=ast.Name(id="super")):
             return SUPER
     return ""
-
-
-def first_parameter(node: ast.AST) -> str:
-    """Return the name of a method's first parameter, by which it gets at its object; empty where it has none."""
-    if not isinstance(node, FUNCTIONS) or any(getattr(one, "id", "") == "staticmethod" for one in node.decorator_list):
-        return ""
-    return next((one.arg for one in (*node.args.posonlyargs, *node.args.args)), "")
 
 
 def attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:

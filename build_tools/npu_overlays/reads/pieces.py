@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.reads.chains import SUPER, Chain, chains, first_parameter, root_of
+from npu_overlays.reads.chains import SUPER, Chain, chains, root_of
 from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.enums import looked_up, members
 from npu_overlays.reads.upstream import Found, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.syntax.functions import first_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class Piece:
     @cached_property
     def own(self) -> tuple[ast.AST, str]:
         """The method that it is, and the name of its first parameter; empty where it is none."""
-        body = self.code.tree.body if self.owner else []
+        body = [node for node in self.code.tree.body if isinstance(node, FUNCTIONS)] if self.owner else []
         return next(((node, first) for node in body if (first := first_parameter(node))), (self.code.tree, ""))
 
     def root(self, names: Chain, node: ast.AST, found: Iterable[Found]) -> Root:

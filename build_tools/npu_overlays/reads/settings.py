@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.merging.upstream.signatures import parameters
-from npu_overlays.reads.chains import Chain, chains, first_parameter, root_of
+from npu_overlays.reads.chains import Chain, chains, root_of
 from npu_overlays.reads.names import Names
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode, blocks
 from npu_overlays.syntax.fingerprint import brief
-from npu_overlays.syntax.functions import own_nodes
+from npu_overlays.syntax.functions import first_parameter, own_nodes
 
 # What gives an object an attribute by its name: of Python, and of torch.nn.Module.
 _SETTING = frozenset({"setattr", "__setattr__"})

@@ -101,17 +101,14 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:
             elif isinstance(target, ast.Subscript) and _is_structure(target.value) and node.value:
                 yield target.slice, node.value
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        within = node.func.value
-        if _is_structure(within) and node.func.attr == "update":
-            yield from (pair for one in node.args for pair in _items(one))
-        elif isinstance(within, ast.Subscript) and _is_structure(within.value):
-            yield from ((within.slice, one) for one in node.args)
-        elif (
-            isinstance(within, ast.Call) and isinstance(within.func, ast.Attribute) and _is_structure(within.func.value)
-        ):
-            yield from (
-                (key, one) for key in within.args[:1] for one in node.args
-            )  # `.setdefault(module, []).append(…)`
+        match node.func.value:
+            case within if _is_structure(within) and node.func.attr == "update":
+                yield from (pair for one in node.args for pair in _items(one))
+            case ast.Subscript(value=within, slice=key) if _is_structure(within):
+                yield from ((key, one) for one in node.args)
+            # `.setdefault(module, []).append(…)`
+            case ast.Call(func=ast.Attribute(value=within), args=[key, *_]) if _is_structure(within):
+                yield from ((key, one) for one in node.args)
 
 
 def _items(value: ast.expr) -> Iterator[tuple[ast.expr | None, ast.expr]]:

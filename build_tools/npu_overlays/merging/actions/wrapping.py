@@ -131,17 +131,17 @@ def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
     theirs, mine = ({one.name for one in getattr(node, "type_params", [])} for node in (wrapper.original, wrapper.node))
     named = ", ".join(sorted(theirs))
     inside = {id(one) for node in wrapper.node.body for one in ast.walk(node)}
-    reads = [one for name in theirs for one in own.scopes.global_loads.get(name, [])]
-    if not mine and any(id(load.at) in inside for load in reads):
-        return f"reads `{named}`, which is a type parameter of upstream's", "give what is meant another name"
+    loads = (load for name in theirs for load in own.scopes.global_loads.get(name, []))
+    reads = {load.name for load in loads if id(load.at) in inside}
+    if not mine and reads:
+        return f"reads `{min(reads)}`, which is a type parameter of upstream's", "give what is meant another name"
     known = {one.name: one.node.annotation for one in parameters(wrapper.original.args)}
     taken = [known.get(one.name) for one in parameters(wrapper.node.args) if not one.node.annotation]
     taken += [] if wrapper.node.returns else [wrapper.original.returns]
-    lacking = {one.id for node in taken if node for one in ast.walk(node) if isinstance(one, ast.Name)} & (
-        theirs - mine
-    )
+    named_there = {one.id for node in taken if node for one in ast.walk(node) if isinstance(one, ast.Name)}
+    lacking = named_there & (theirs - mine)
     if mine and lacking:
-        return f"leaves out annotations that name `{lacking.pop()}`", f"write upstream's type parameters, `[{named}]`"
+        return f"leaves out annotations that name `{min(lacking)}`", f"write upstream's type parameters, `[{named}]`"
     return None
 
 

@@ -80,11 +80,7 @@ def _asks_whether(test: ast.expr, name: str) -> bool:
 def is_local(name: str, outer: Iterable[ast.stmt]) -> bool:
     """Return whether a function around binds a name, by a parameter or otherwise than by an import."""
     every = (node for one in outer if isinstance(one, FUNCTIONS) for node in ast.walk(one))
-    return any(
-        (isinstance(node, ast.arg) and node.arg == name)
-        or (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
-        for node in every
-    )
+    return any((isinstance(node, ast.arg) and node.arg == name) or _is_bound(node, name) for node in every)
 
 
 def is_self(asked: ast.Name, outer: Iterable[ast.stmt]) -> bool:
@@ -115,8 +111,8 @@ def made_by(name: str, outer: tuple[ast.stmt, ...]) -> ast.expr | None:
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and any(getattr(one, "id", "") == name for one in node.targets):
             given.append(node.value.func if isinstance(node.value, ast.Call) else None)
-        elif isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            given.append(None) if not _is_target(node, function) else None
+        elif _is_bound(node, name) and not _is_target(node, function):
+            given.append(None)
     return given[0] if len(given) == 1 else None
 
 
@@ -130,7 +126,7 @@ def _is_bound(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
 
 
-def _is_target(name: ast.Name, function: ast.AST) -> bool:
+def _is_target(name: ast.AST, function: ast.AST) -> bool:
     assignments = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
     return any(name in node.targets for node in assignments)
 
