@@ -601,6 +601,33 @@ def test_what_a_package_collects_of_its_folder_is_missed(gate: Gate) -> None:
     assert gate(upstream, {"tree/pkg/p/a.py": overlay}) == []
 
 
+@pytest.mark.parametrize(
+    "lists",
+    [
+        "__all__ = ['gone']\n",
+        '__all__ = (\n    "f",\n    "gone",\n)\n',
+        "__all__ = [\n    'f',  # and\n    'gone',\n]\n",
+        "__all__: list[str] = ['gone']\n",
+        "__all__ = ['f'] + ['gone']\n",
+        "__all__ = ['f']\n__all__ += ['gone']\n",
+        "__all__ = ['f']\n__all__.append('gone')\n",
+        "__all__ = [*names]  # gone\n",
+    ],
+)
+def test_what_a_package_collects_elsewhere_is_not_missed_however_it_is_listed(gate: Gate, lists: str) -> None:
+    upstream = {
+        "p/__init__.py": COLLECTING,
+        "p/a.py": "__all__ = ['gone']\ndef gone(): pass\n",
+        "p/other.py": f"names = ['f']\nf = 1\ngone = 2\n{lists}",
+        "user.py": "from .p import gone\n",
+    }
+    overlay = {"tree/pkg/p/a.py": "deleted('gone', why='w')\n__all__ = replaced([], why='w')\n"}
+    assert gate(upstream, overlay) == []
+    for mentions in ("__all__ = ['f']\n", "", "__all__ = ['f', 'gone_too']\n", "if f:\n    __all__ = ['f']\n"):
+        upstream["p/other.py"] = f"f = 1  # gone\n{mentions}"
+        assert len(gate(upstream, overlay)) == 1
+
+
 def test_what_a_package_collects_of_a_folder_below_it_is_missed(gate: Gate) -> None:
     above = """
     from typing import TYPE_CHECKING

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from npu_overlays.merging.gate.references import guarded_parts
 from npu_overlays.merging.gate.shipped import absolute
 from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
+from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.surface import unevaluated
 
 # What asks whether something is there; `getattr` mostly asks a configuration.
@@ -19,13 +20,13 @@ _FAR = 3
 
 def unsure_nodes(tree: ast.Module) -> set[ast.AST]:
     """Return every node that counts with what it needs not being there, is for certain versions, or does not run."""
-    nodes = list(ast.walk(tree))
+    nodes = nodes_of(tree)
     # Each may call another one a condition: `NEW = version > 5`, `BOTH = NEW and OTHER`.
     conditions: set[str] = set()
     for _ in range(_FAR):
         conditions |= {name for node in nodes for name in _conditions(node, conditions)}
     parts = (part for node in nodes for part in (*guarded_parts(node), *_unsure_parts(node, conditions)))
-    return {inner for part in parts for inner in ast.walk(part)} | unevaluated(tree)
+    return {inner for part in parts for inner in nodes_of(part)} | unevaluated(tree)
 
 
 def imported_names(

@@ -15,6 +15,7 @@ from npu_overlays.merging.gate.references import references
 from npu_overlays.merging.gate.shipped import Shipped, module_name
 from npu_overlays.reads import Upstream
 from npu_overlays.reads.upstream import Found
+from npu_overlays.syntax.nodes import nodes_of
 
 _BY_NAME = "import_module"
 # They pass keywords on to what they are given first.
@@ -99,7 +100,7 @@ class _Reader:
 
     def __init__(self, shipped: Shipped, path: str, tree: ast.Module, is_foreign: Callable[[str], bool]) -> None:
         self._is_foreign = is_foreign
-        self.nodes = list(ast.walk(tree))
+        self.nodes = nodes_of(tree)
         self.unsure = unsure_nodes(tree)
         own = module_name(path)
         self._imported = imported_names(self.nodes, self.unsure, own, package=shipped.is_package(own))

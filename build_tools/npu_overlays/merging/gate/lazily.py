@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from npu_overlays.merging.gate.references import Reference
 from npu_overlays.merging.gate.shipped import Shipped, absolute
 from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.lazy import looks_lazy
-from npu_overlays.syntax.surface import may_import_all
+from npu_overlays.syntax.surface import Surface, may_import_all
 
 # Scripts, and what modules are generated from.
 _NEVER_COLLECTED = ("convert_", "modular_")
 # What transformers' decorators that list something are called, as in `@requires(backends=…)`.
 _LISTING = ("requires", "export")
+_LISTED = b"__all__"
+# A list of nothing but plain texts, and each of these.
+_LIST = re.compile(rb"""^__all__ = [\[(]\s*((?:["']\w+["'],?\s*)*)[\])]\s*$""", re.MULTILINE)
+_TEXT = re.compile(rb"\w+")
 
 
 def handed_on(shipped: Shipped, module: str) -> Iterator[Reference]:
@@ -86,15 +91,28 @@ def _gives(shipped: Shipped, module: str, name: str) -> bool | None:
     apart = shipped.is_package(module) or module.rpartition(".")[2].startswith(_NEVER_COLLECTED)
     if apart or not path.endswith(".py") or name.encode() not in (content := shipped.read(path)):
         return False
-    surface = shipped.surface(module)
-    if name in (surface.listed or ()):
+    listed = _listed(content)
+    surface = shipped.surface(module) if listed is None else Surface()
+    if name in (listed or surface.listed or ()):
         return True
     unsure = surface.listed is not None and surface.dynamic
-    return None if unsure or _is_listed_by_decorator(shipped.sources.tree(content), name) else False
+    return None if unsure else _is_listed_by_decorator(shipped, content, name)
 
 
-def _is_listed_by_decorator(tree: ast.Module | None, name: str) -> bool:
-    """Return whether a decorator may list a definition that `__all__` does not."""
+def _listed(content: bytes) -> frozenset[str] | None:
+    """Return what a module's `__all__` lists, where its text alone tells: reading scopes takes long; else None."""
+    if _LISTED not in content:
+        return frozenset()
+    found = _LIST.findall(content) if content.count(_LISTED) == 1 else []
+    return frozenset(text.decode() for text in _TEXT.findall(found[0])) if found else None
+
+
+def _is_listed_by_decorator(shipped: Shipped, content: bytes, name: str) -> bool | None:
+    """Return whether a decorator may list a definition that `__all__` does not: None where one may, else False."""
+    if not re.search(rb"^(?:class|def|async\s+def)\s+%s\b" % name.encode(), content, re.MULTILINE):
+        return False
+    tree = shipped.sources.tree(content)
     definitions = (one for one in tree.body if isinstance(one, (*FUNCTIONS, ast.ClassDef))) if tree else ()
     decorators = (ast.unparse(called) for one in definitions if one.name == name for called in one.decorator_list)
-    return tree is None or any(text.partition("(")[0].rpartition(".")[2].startswith(_LISTING) for text in decorators)
+    lists = (text.partition("(")[0].rpartition(".")[2].startswith(_LISTING) for text in decorators)
+    return None if tree is None or any(lists) else False
