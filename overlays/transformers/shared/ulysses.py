@@ -2,15 +2,10 @@
 
 from transformers.integrations.packed_linear_attention import packed_lengths
 from transformers.integrations.ulysses import (
-    refuse_slices,
     split_text_positions,
     ulysses_slice,
-    ulysses_slice_marked,
-)
-from transformers.integrations.ulysses_masks import (
-    ulysses_mask_arguments,
     ulysses_slice_inputs,
-    ulysses_unpadded,
+    ulysses_slice_marked,
 )
 
 from npu_overlays.markers import edited, upstream, wrapped
@@ -40,7 +35,7 @@ def forward(
 ):
     if inputs_embeds is not None:
         # Token ids come sliced already; embeddings with images in them can only be sliced here.
-        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
     return upstream(
         self,
         input_ids=input_ids,
@@ -78,7 +73,7 @@ def forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
     return upstream(
         self,
         input_ids=input_ids,
@@ -98,9 +93,7 @@ def forward(
             "if inputs_embeds is None:\n"
             "    inputs_embeds = self.embed_tokens(input_ids)\n"
             "else:\n"
-            "    inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(\n"
-            "        inputs_embeds, position_ids, attention_mask\n"
-            "    )\n"
+            "    inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)\n"
             "text_position_ids, position_ids = split_text_positions(position_ids)"
         ),
     ),
@@ -158,7 +151,7 @@ def deepstack_forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
         if deepstack_visual_embeds is not None:
             deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
         visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
@@ -200,7 +193,7 @@ def deepstack_forward(
     **kwargs,
 ):
     if inputs_embeds is not None:
-        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
         if deepstack_visual_embeds is not None:
             deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
         visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
@@ -238,12 +231,11 @@ def hybrid_forward(
     use_cache=None,
     **kwargs,
 ):
-    attention_mask = ulysses_unpadded(attention_mask, sliced=inputs_embeds is None)
     lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)
     if lengths is not None:
         kwargs["packed_lengths"] = lengths
     if inputs_embeds is not None:
-        inputs_embeds, position_ids, attention_mask = ulysses_slice_inputs(inputs_embeds, position_ids, attention_mask)
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
     return upstream(
         self,
         input_ids=input_ids,
@@ -254,35 +246,3 @@ def hybrid_forward(
         use_cache=use_cache,
         **kwargs,
     )
-
-
-@edited(
-    (
-        "apply_mask_to_padding_states(hidden_states, attention_mask)",
-        (
-            "apply_mask_to_padding_states(\n"
-            "    refuse_slices(hidden_states, 'the linear attention of Qwen3-Next'), attention_mask\n"
-            ")"
-        ),
-    ),
-    targets=["src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextGatedDeltaNet.forward"],
-    uses=[refuse_slices],
-    why="With a Ulysses group registered it is an error, where upstream begins anew in each rank's slice of a sequence "
-    "and computes something else; otherwise unchanged.",
-    since="4.57",
-)
-def refuse_to_begin_anew(): ...
-
-
-@edited(
-    ("_preprocess_mask_arguments(", "ulysses_mask_arguments(\n    _preprocess_mask_arguments,"),
-    targets=[
-        "src/transformers/masking_utils.py:create_causal_mask",
-        "src/transformers/masking_utils.py:create_chunked_causal_mask",
-        "src/transformers/masking_utils.py:create_sliding_window_causal_mask",
-    ],
-    uses=[ulysses_mask_arguments],
-    why="With a Ulysses group registered attention that does not exchange slices is an error, where each rank would "
-    "attend within its own, and so is padding, on which ranks would not agree; otherwise unchanged.",
-)
-def ask_what_can_be_exchanged(): ...

@@ -47,16 +47,12 @@ def test_without_a_group_attention_is_called_with_what_came_in() -> None:
         return states
 
     positions = torch.arange(3)
-    assert (
-        ulysses.ulysses_attention(
-            attention, states, states, states, None, 3, is_causal=True, position_ids=positions, dropout=0.5
-        )
-        is states
-    )
+    told = {"is_causal": True, "position_ids": positions, "dropout": 0.5}
+    assert ulysses.ulysses_attention(attention, torch.nn.Module(), states, states, states, None, 3, **told) is states
     ((args, options),) = seen
     assert [argument is states for argument in args] == [True, True, True, False, False]
     assert args[3:] == (None, 3)
-    assert options == {"is_causal": True, "position_ids": positions, "dropout": 0.5}
+    assert options == told
     assert ulysses.ulysses_slice(states, 1) is states
 
 

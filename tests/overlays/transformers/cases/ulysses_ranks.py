@@ -18,7 +18,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import transformers
 from comparison import assert_close
+from packaging import version
 from torch import multiprocessing, nn
 
 from emulation.attention import Options, attend
@@ -146,13 +148,25 @@ def _hybrid() -> nn.Module:
     return model
 
 
-def _next() -> nn.Module:
-    """Return linear attention that is not split over ranks."""
-    from transformers.models.qwen3_next.configuration_qwen3_next import Qwen3NextConfig  # noqa: PLC0415
-    from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextGatedDeltaNet  # noqa: PLC0415
+def _of_type(name: str, **chosen: Any) -> nn.Module:
+    """Return the model under transformers' heads, made from a type of model."""
+    from transformers import AutoConfig, AutoModel  # noqa: PLC0415
 
-    net: nn.Module = Qwen3NextGatedDeltaNet(Qwen3NextConfig(**_sizes()), 0)
-    return net
+    config = AutoConfig.for_model(name, **_sizes(), pad_token_id=0, **chosen)
+    model: nn.Module = AutoModel.from_config(config, attn_implementation="eager")
+    return model
+
+
+def _tower() -> SimpleNamespace:
+    """Return what stands for a layer of a vision tower."""
+    from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLVisionConfig  # noqa: PLC0415
+
+    return SimpleNamespace(config=Qwen2_5_VLVisionConfig())
+
+
+def _layer() -> SimpleNamespace:
+    """Return what stands for a layer of a text model."""
+    return SimpleNamespace(config=_text_model().config)
 
 
 Build = Callable[[], nn.Module]
@@ -165,6 +179,15 @@ def _built(build: Build) -> nn.Module:
         nn.init.normal_(parameter, std=0.2)
     # Loading refuses flash attention on CPU; here it has functions to run.
     model.config._attn_implementation = "flash_attention_2"
+    return model
+
+
+def _shared(build: Build) -> nn.Module:
+    """Return a model whose sequences all ranks share."""
+    from transformers.integrations.ulysses_models import share_sequences  # noqa: PLC0415
+
+    model = _built(build)
+    share_sequences(model, lambda: dist.group.WORLD)
     return model
 
 
@@ -183,8 +206,7 @@ def _check_model(  # noqa: PLR0913, PLR0917  # what there is to compare
     alone = _built(build)
     register_ulysses_group(None)
     expected = _train(alone, whole, weight)
-    shared = _built(build)
-    register_ulysses_group(lambda: dist.group.WORLD)
+    shared = _shared(build)
     actual = _train(shared, slices, weight.chunk(ranks, dim=1)[rank])
     register_ulysses_group(None)
     assert_close(actual, expected.chunk(ranks, dim=1)[rank])
@@ -290,7 +312,7 @@ def _check_heads(rank: int, ranks: int) -> None:
         expected = _cpu_flash(q, k, k, causal=True, softmax_scale=None)
         mine = [tensor.chunk(ranks, dim=1)[rank] for tensor in (q, k, k, mask)]
         actual = ulysses_attention(
-            attention, *mine, 8 // ranks, is_causal=True, position_ids=torch.zeros(2, 8 // ranks)
+            attention, _layer(), *mine, 8 // ranks, is_causal=True, position_ids=torch.zeros(2, 8 // ranks)
         )
         assert_close(actual, expected.chunk(ranks, dim=1)[rank])
     register_ulysses_group(None)
@@ -307,28 +329,21 @@ def _check_refusals(ranks: int) -> None:
     q, odd = torch.randn(1, 4, 8, 4), torch.randn(1, 4, 3, 4)
     register_ulysses_group(lambda: dist.group.WORLD)
     # A vision tower: no positions, every rank has everything.
-    assert ulysses_attention(attention, q, q, q, None, 4, is_causal=False) is q
-    positions = torch.arange(4).unsqueeze(0)
-    calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
-        (ValueError, "position_ids", lambda: ulysses_attention(attention, q, q, q, None, 4, is_causal=True)),
-        (
-            ValueError,
-            "heads",
-            lambda: ulysses_attention(attention, q, odd, odd, None, 4, is_causal=True, position_ids=positions),
-        ),
-        (
-            NotImplementedError,
-            "sinks",
-            lambda: ulysses_attention(attention, q, q, q, None, 4, is_causal=True, position_ids=positions, s_aux=q),
-        ),
-        (ValueError, "pad it", lambda: ulysses.ulysses_slice(torch.zeros(1, ranks + 1), 1)),
-        (ValueError, "position_ids", lambda: _vision_language_model()(inputs_embeds=torch.zeros(1, ranks, 32))),
-    ]
-    if find_spec("transformers.models.qwen3_next"):
-        calls.append((NotImplementedError, "linear attention of Qwen3-Next", lambda: _next()(torch.zeros(1, 2, 32))))
-    _expect(calls)
+    assert ulysses_attention(attention, _tower(), q, q, q, None, 4, is_causal=False) is q
+    attend = partial(ulysses_attention, attention, _layer())
+    told = partial(attend, is_causal=True, position_ids=torch.arange(4).unsqueeze(0))
+    cached = torch.randn(1, 5, 8, 4)
+    _expect(
+        [
+            (ValueError, "position_ids", partial(attend, q, q, q, None, 4, is_causal=True)),
+            (NotImplementedError, "encoders", partial(attend, q, q, q, None, 4, is_causal=False)),
+            (ValueError, "heads", partial(told, q, odd, odd, None, 4)),
+            (NotImplementedError, "5 keys for 4 queries", partial(told, q, cached, cached, None, 4)),
+            (NotImplementedError, "sinks", partial(told, q, q, q, None, 4, s_aux=q)),
+            (ValueError, "pad it", lambda: ulysses.ulysses_slice(torch.zeros(1, ranks + 1), 1)),
+        ]
+    )
     register_ulysses_group(None)
-    assert ulysses.ulysses_slice_positions(None) is None
 
 
 def _expect(calls: list[tuple[type[Exception], str, Callable[[], Any]]]) -> None:
@@ -342,8 +357,8 @@ def _expect(calls: list[tuple[type[Exception], str, Callable[[], Any]]]) -> None
 
 
 def _attending_with(build: Build, implementation: str) -> nn.Module:
-    """Return a model whose attention is another one than it was when it was made."""
-    model = _built(build)
+    """Return a model whose attention is another one than it was when ranks began to share its sequences."""
+    model = _shared(build)
     model.config._attn_implementation = implementation
     return model
 
@@ -367,35 +382,110 @@ def _check_what_is_not_exchanged(rank: int, ranks: int) -> None:
         mask = torch.ones(1, TOTAL, dtype=torch.long)
         mask[0, place] = 0
         for build in (_vision_language_model, _glm, *slicing):
-            calls.append((NotImplementedError, "padding", partial(_built(build), **whole, attention_mask=mask)))
+            calls.append((NotImplementedError, "padding", partial(_shared(build), **whole, attention_mask=mask)))
         for build in (_text_model, *({_hybrid} & {*slicing})):
             part = mask.chunk(ranks, dim=-1)[rank]
-            calls.append((NotImplementedError, "padding", partial(_built(build), **slices, attention_mask=part)))
+            calls.append((NotImplementedError, "padding", partial(_shared(build), **slices, attention_mask=part)))
     ones = torch.ones(1, 1, TOTAL)
-    calls.append((NotImplementedError, "padding", partial(_built(_text_model), **slices, attention_mask=ones)))
+    calls.append((NotImplementedError, "padding", partial(_shared(_text_model), **slices, attention_mask=ones)))
+    calls.append((NotImplementedError, "padding", partial(_shared(_text_model), slices["input_ids"], ones, positions)))
+    # What no layer is told, each rank would count from 0.
+    embeddings = whole["inputs_embeds"]
+    calls.append((ValueError, "position_ids", partial(_shared(_text_model), slices["input_ids"])))
+    calls.append((ValueError, "position_ids", partial(_shared(_vision_language_model), inputs_embeds=embeddings)))
     register_ulysses_group(lambda: dist.group.WORLD)
     _expect(calls)
     register_ulysses_group(None)
 
 
-def _check_registered() -> None:
+def _check_other_models(rank: int, ranks: int) -> None:
+    """What is no decoder that attends as all models do: refused on every rank, or right."""
+    from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
+
+    ids, positions = torch.ones(1, TOTAL, dtype=torch.long), torch.arange(TOTAL).unsqueeze(0)
+    tokens = {"input_ids": ids, "position_ids": positions}
+    slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in tokens.items()}
+    padded = {**slices, "attention_mask": torch.ones_like(slices["input_ids"])}
+    padded["attention_mask"][0, 0] = int(rank > 0)
+    refused = {"nemotron": "NemotronModel does not say", "falcon_h1": "FalconH1Model"}
+    if find_spec("transformers.models.lfm2"):
+        refused["lfm2"] = "conv"
+    if find_spec("transformers.models.qwen3_next"):
+        refused["qwen3_next"] = "linear_attention"
+    chosen: dict[str, dict[str, Any]] = {
+        "lfm2": {"layer_types": ["conv", "full_attention"]},
+        "qwen3_next": {"num_experts": 4},
+    }
+    attending = ["bert", "qwen2_moe"]
+    if version.parse(transformers.__version__).major < 5:  # from then on they attend as all do
+        refused |= dict.fromkeys((*attending, "olmoe"), "does not say")
+        attending = []
+    calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (NotImplementedError, message, partial(_shared, partial(_of_type, name, **chosen.get(name, {}))))
+        for name, message in refused.items()
+    ]
+    for other in ("sdpa", "eager"):
+        builds = [_bidirectional, *(partial(_of_type, name) for name in attending)]
+        calls += [
+            (NotImplementedError, f"'{other}'", partial(_attending_with(build, other), **slices)) for build in builds
+        ]
+    calls.append((NotImplementedError, "padding", partial(_shared(_bidirectional), **padded)))
+    register_ulysses_group(lambda: dist.group.WORLD)
+    _expect(calls)
+    register_ulysses_group(None)
+    _check_model(rank, ranks, _bidirectional, tokens, slices, 32)
+
+
+def _bidirectional() -> nn.Module:
+    return _of_type("qwen2", is_causal=False)
+
+
+def _check_attention() -> None:
     """Kernels from the Hub go through transformers' own function, and exchange; another function does not."""
-    from transformers.integrations import ulysses_masks  # noqa: PLC0415
     from transformers.integrations.flash_attention import flash_attention_forward  # noqa: PLC0415
     from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
+    from transformers.integrations.ulysses_models import share_sequences, ulysses_arguments  # noqa: PLC0415
     from transformers.modeling_utils import AttentionInterface  # noqa: PLC0415
 
     AttentionInterface.register("hub/kernel", partial(flash_attention_forward, implementation=None))
     AttentionInterface.register("hub/other", _cpu_flash)
 
-    def ask(implementation: str | None) -> Any:
-        config = SimpleNamespace(_attn_implementation=implementation)
-        return ulysses_masks.ulysses_mask_arguments(lambda *given: given[2:], config, torch.zeros(1), None, "others")
+    def share(implementation: str | None) -> nn.Module:
+        model = _text_model()
+        model.config._attn_implementation = implementation
+        share_sequences(model, lambda: dist.group.WORLD)
+        return model
 
-    assert ask("hub/other") == (None, "others")
-    register_ulysses_group(lambda: dist.group.WORLD)
-    assert ask("hub/kernel") == ask("flash_attention_3") == (None, "others")
-    _expect([(NotImplementedError, repr(name), partial(ask, name)) for name in ("hub/other", "paged|hub/kernel", None)])
+    given = ("ids",), {"position_ids": "positions"}
+    assert [ulysses_arguments(share(name), *given) for name in ("hub/kernel", "flash_attention_3")] == [given] * 2
+    others = ("hub/other", "paged|hub/kernel", "sdpa", "eager", None)
+    _expect([(NotImplementedError, repr(name), partial(share, name)) for name in others])
+    register_ulysses_group(None)
+    model = _attending_with(_text_model, "hub/other")
+    register_ulysses_group(None)
+    assert ulysses_arguments(model, *given) == given
+
+
+def _check_who_is_asked() -> None:
+    """Every model of text once, whatever is around it; no vision tower, and none at all where one is refused."""
+    from transformers.integrations.ulysses import register_ulysses_group, ulysses_group  # noqa: PLC0415
+    from transformers.integrations.ulysses_models import share_sequences  # noqa: PLC0415
+    from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as vision  # noqa: PLC0415
+    from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLVisionConfig  # noqa: PLC0415
+
+    small = {"depth": 1, "hidden_size": 8, "intermediate_size": 8, "num_heads": 2, "out_hidden_size": 8}
+    tower = vision.Qwen2_5_VisionTransformerPretrainedModel(Qwen2_5_VLVisionConfig(**small))
+    text, other = _built(_text_model), _built(partial(_of_type, "nemotron"))
+
+    def share(*models: nn.Module) -> None:
+        share_sequences(nn.ModuleList(models), lambda: dist.group.WORLD)
+
+    _expect([(NotImplementedError, "NemotronModel", partial(share, text, other))])
+    assert ulysses_group() is None
+    assert [len(one._forward_pre_hooks) for one in (text, text.model)] == [0, 0]
+    share(tower, text)
+    share(text)
+    assert [len(one._forward_pre_hooks) for one in (tower, text, text.model)] == [0, 1, 1]
     register_ulysses_group(None)
 
 
@@ -406,7 +496,9 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
     _check_heads(rank, ranks)
     _check_refusals(ranks)
     _check_what_is_not_exchanged(rank, ranks)
-    _check_registered()
+    _check_other_models(rank, ranks)
+    _check_attention()
+    _check_who_is_asked()
     _check_text(rank, ranks)
     _check_vision_language(rank, ranks)
     _check_glm(rank, ranks)

@@ -23,6 +23,8 @@ import verl
 from changed import changed
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
+    NemotronConfig,
+    NemotronForCausalLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
@@ -259,6 +261,14 @@ def test_attention_that_exchanges_nothing_shares_no_sequences(attention: str) ->
     model = Qwen2ForCausalLM(Qwen2Config(**SIZES, attn_implementation=attention))
 
     with pytest.raises(ValueError, match=f"'{attention}'.*attn_implementation"):
+        monkey_patch.apply_monkey_patch(model, ulysses_sp_size=2)
+
+
+def test_a_model_with_attention_of_its_own_shares_no_sequences() -> None:
+    model = NemotronForCausalLM(NemotronConfig(**SIZES, attn_implementation="eager"))
+    model.config._attn_implementation = "flash_attention_2"
+
+    with pytest.raises(NotImplementedError, match="NemotronForCausalLM does not say"):
         monkey_patch.apply_monkey_patch(model, ulysses_sp_size=2)
 
 

@@ -21,7 +21,10 @@ def _with_current_names(kwargs):
 
 
 @edited(
-    ("attn_output = _flash_attention_forward(", "attn_output = ulysses_attention(\n    _flash_attention_forward,"),
+    (
+        "attn_output = _flash_attention_forward(",
+        "attn_output = ulysses_attention(\n    _flash_attention_forward, module,",
+    ),
     (
         "attn_implementation=module.config._attn_implementation",
         'implementation=kwargs.pop("implementation", module.config._attn_implementation)',
@@ -43,7 +46,10 @@ def flash_attention_forward(): ...
 
 
 @edited(
-    ("attn_output = _flash_attention_forward(", "attn_output = ulysses_attention(\n    _flash_attention_forward,"),
+    (
+        "attn_output = _flash_attention_forward(",
+        "attn_output = ulysses_attention(\n    _flash_attention_forward, module,",
+    ),
     uses=[ulysses_attention],
     why="Sequence parallelism without a runtime patch (passes through unless a group is registered).",
     drop_when="verl no longer needs its Ulysses patch",

@@ -4,10 +4,9 @@ Each rank holds a slice of every sequence. Around attention the slices are
 exchanged (all-to-all) so that each rank sees whole sequences for some of the
 heads, and back. With no group registered every function here passes through.
 
-A training framework registers once how its current group is found::
-
-    from transformers.integrations.ulysses import register_ulysses_group
-    register_ulysses_group(get_my_sequence_parallel_group)
+A training framework says of each model that ranks share its sequences, and how
+their current group is found: see :mod:`.ulysses_models`, which refuses what
+they could not share.
 """
 
 from __future__ import annotations
@@ -35,9 +34,17 @@ SLICED_MODELS = (
 
 # Of models that read images: (rows, batch, length), the first row of the text, the others of time, height and width.
 _ROWS, _DIMENSIONS = 4, 3
-_POSITIONS_MISSING = (
+POSITIONS_MISSING = (
     "Ulysses sequence parallelism needs the text's position_ids: pass them to the model's forward, (batch, length); to "
     "a model that reads images four rows of them, (4, batch, length), the text's first."
+)
+_NO_ENCODER = (
+    "Ulysses sequence parallelism shares no attention of a text model that is neither causal nor told positions: "
+    "encoders, and attention to another sequence. Split no sequences."
+)
+_NO_CACHE = (
+    "Ulysses sequence parallelism shares no attention to a cache, {keys} keys for {queries} queries: generate with "
+    "whole sequences and no group of ranks."
 )
 # What attention gets in Ulysses: (batch, length, heads, head dim).
 _LENGTH = 1
@@ -48,7 +55,8 @@ def register_ulysses_group(getter: GroupGetter | None) -> None:
     """Register the function that returns the current sequence-parallel process group, or None.
 
     It is called at every attention, so a framework may switch groups between
-    models. Registering None switches sequence parallelism off.
+    models. Registering None switches sequence parallelism off. No model is asked
+    whether ranks can share it: `share_sequences` does both.
     """
     global _group_getter  # noqa: PLW0603  # one process, one way to find the group
     _group_getter = getter
@@ -60,8 +68,14 @@ def ulysses_group() -> Any:
     return group if group is not None and dist.get_world_size(group) > 1 else None
 
 
+def reads_text(config: Any) -> bool:
+    """Return whether a model, or a layer of one, is of text: vision towers, which no one slices, have no vocabulary."""
+    return hasattr(config.get_text_config(), "vocab_size")
+
+
 def ulysses_attention(
     attention: Callable[..., torch.Tensor],
+    module: Any,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
@@ -75,32 +89,34 @@ def ulysses_attention(
     """Call `attention` on whole sequences while this rank holds a slice of them.
 
     Args:
-        attention: what computes attention, called with these arguments.
+        attention: what computes attention, called with these arguments but the next.
+        module: the layer that attends, with its `config`.
         query: (batch, length / ranks, heads, head dim).
         key: (batch, length / ranks, key-value heads, head dim).
         value: as key.
         attention_mask: None, or (batch, length / ranks) with 0 for padding; on every rank the same of both, since all
-            of them gather it. No causal mask of transformers' comes here: see :mod:`.ulysses_masks`.
+            of them gather it. No mask of a model's comes here: see :mod:`.ulysses_models`.
         query_length: length of the slice; recomputed for the whole sequence.
         is_causal: whether attention is causal.
         position_ids: (…, length / ranks); required for causal attention, as
             they tell where packed sequences begin. Bidirectional attention
-            without them (vision towers, which no one slices) passes through.
+            of vision towers, which no one slices, has none and passes through.
         kwargs: handed on as they are; `cu_seq_lens_q` and the like must
             describe whole sequences.
 
     Returns:
         (batch, length / ranks, heads, head dim).
+
+    Raises:
+        NotImplementedError: with a group registered, for what cannot be shared: an encoder of text, a cache, sinks.
+        ValueError: with a group registered, if there are no positions, or the ranks cannot share the heads.
     """
     group = ulysses_group()
-    if group is None or (position_ids is None and not is_causal):
+    if group is None or (position_ids is None and not is_causal and not reads_text(module.config)):
         return attention(
             query, key, value, attention_mask, query_length, is_causal=is_causal, position_ids=position_ids, **kwargs
         )
-    if position_ids is None:
-        raise ValueError(_POSITIONS_MISSING)
-    if kwargs.get("s_aux") is not None:
-        raise NotImplementedError("Ulysses sequence parallelism does not split attention sinks (s_aux) over ranks.")
+    _refuse_unshared(query, key, position_ids, kwargs.get("s_aux"), is_causal=is_causal)
     ranks = dist.get_world_size(group)
     key, value = (_spread_heads(states, query, ranks) for states in (key, value))
     query, key, value = (_AllToAll.apply(group, states, _HEADS, _LENGTH) for states in (query, key, value))
@@ -130,11 +146,19 @@ def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
     return tensor.chunk(ranks, dim=dim)[dist.get_rank(group)].contiguous()
 
 
-def ulysses_slice_positions(position_ids: torch.Tensor | None) -> torch.Tensor | None:
-    """Return this rank's slice of positions, or these themselves with no group registered, which need not be there."""
-    if position_ids is None and ulysses_group() is not None:
-        raise ValueError(_POSITIONS_MISSING)
-    return ulysses_slice(position_ids, -1)
+def ulysses_slice_inputs(
+    embeddings: torch.Tensor, position_ids: torch.Tensor | None
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Return this rank's slices of a text model's embeddings and positions, or these themselves with no group.
+
+    Args:
+        embeddings: (batch, length, hidden).
+        position_ids: (…, length).
+
+    Raises:
+        ValueError: with a group registered, if the ranks cannot share the length.
+    """
+    return ulysses_slice(embeddings, 1), ulysses_slice(position_ids, -1)
 
 
 def split_text_positions(position_ids: torch.Tensor | None) -> tuple[torch.Tensor | None, torch.Tensor | None]:
@@ -159,13 +183,6 @@ def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tenso
     return rows[mine[marks]]
 
 
-def refuse_slices(states: torch.Tensor, what: str) -> torch.Tensor:
-    """Return the states with no group registered; with one, say that a computation is not split over ranks."""
-    if ulysses_group() is not None:
-        raise NotImplementedError(f"Ulysses sequence parallelism does not split {what} over ranks.")
-    return states
-
-
 def ulysses_share(parameter: torch.Tensor) -> torch.Tensor:
     """Return this rank's share of a parameter that has an entry, or several, for each head, or all with no group."""
     group = ulysses_group()
@@ -188,6 +205,19 @@ def ulysses_gather_length(tensor: torch.Tensor) -> torch.Tensor:
     """Return the slices of all ranks joined along the last dimension, or `tensor` with no group; no gradients."""
     group = ulysses_group()
     return tensor if group is None else _gather_length(tensor, group)
+
+
+def _refuse_unshared(
+    query: torch.Tensor, key: torch.Tensor, position_ids: torch.Tensor | None, sinks: Any, *, is_causal: bool
+) -> None:
+    if position_ids is None and not is_causal:
+        raise NotImplementedError(_NO_ENCODER)
+    if position_ids is None:
+        raise ValueError(POSITIONS_MISSING)
+    if query.shape[_LENGTH] != key.shape[_LENGTH]:
+        raise NotImplementedError(_NO_CACHE.format(keys=key.shape[_LENGTH], queries=query.shape[_LENGTH]))
+    if sinks is not None:
+        raise NotImplementedError("Ulysses sequence parallelism does not split attention sinks (s_aux) over ranks.")
 
 
 def _spread_heads(states: torch.Tensor, query: torch.Tensor, ranks: int) -> torch.Tensor:

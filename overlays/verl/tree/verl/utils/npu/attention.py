@@ -16,8 +16,9 @@ from typing import Any
 from verl.utils.device import get_device_name
 from verl.utils.ulysses import get_ulysses_sequence_parallel_group
 
-# transformers-npu's module for sequence parallelism.
+# transformers-npu's modules for sequence parallelism.
 _HOOK = "transformers.integrations.ulysses"
+_MODELS = "transformers.integrations.ulysses_models"
 _NOT_EXCHANGED = (
     "ulysses_sequence_parallel_size={ranks} needs FlashAttention, and this model attends by {attention!r}: each rank "
     "would attend within its own part of a sequence. Set attn_implementation to flash_attention_2 where there is a GPU "
@@ -52,14 +53,17 @@ def use_ulysses_attention(integration: ModuleType, ulysses_forward: Callable[...
     Raises:
         ValueError: several ranks share one, and the model does not attend by FlashAttention, in which alone they
             exchange what they hold.
+        NotImplementedError: several ranks share one, and transformers-npu cannot share what the model computes.
     """
     attention = model.config.get_text_config()._attn_implementation
     if ranks > 1 and "flash" not in str(attention):
         raise ValueError(_NOT_EXCHANGED.format(ranks=ranks, attention=attention))
-    if transformers_splits_sequences():
-        importlib.import_module(_HOOK).register_ulysses_group(get_ulysses_sequence_parallel_group)
-    else:
+    if not transformers_splits_sequences():
         integration._flash_attention_forward = ulysses_forward
+    elif ranks > 1:
+        importlib.import_module(_MODELS).share_sequences(model, get_ulysses_sequence_parallel_group)
+    else:
+        importlib.import_module(_HOOK).register_ulysses_group(get_ulysses_sequence_parallel_group)
 
 
 def use_multimodal_attention(attention_class: type, forward: Callable[..., Any]) -> None:
