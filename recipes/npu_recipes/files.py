@@ -1,4 +1,4 @@
-"""Files: what is written appears whole or not at all."""
+"""Files: what a user calls them, and what is written appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import IO
 
 from npu_recipes.errors import Problem, RecipeError
+
+
+def at_home(text: str) -> Path:
+    """Return the path that a text names, with the home that `~` stands for: shells leave `--output=~/runs` as it is."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111  # pathlib's own fails where there is no such user
 
 
 @contextmanager

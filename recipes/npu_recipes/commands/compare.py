@@ -13,7 +13,7 @@ from npu_recipes.commands.parser import add_json
 from npu_recipes.comparing import DEFAULTS, Comparison, Limit, compare, read_limit, read_limits
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.files import write_whole
+from npu_recipes.files import at_home, write_whole
 from npu_recipes.reporting.data import as_data
 from npu_recipes.reporting.text import report
 from npu_recipes.runs import Run, read_groups
@@ -80,11 +80,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("more", nargs="*", help=argparse.SUPPRESS)
     text = "the mean error a metric may have: 4%%, 0.04 or none; * in NAME stands for anything (may be repeated)"
     parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
-    parser.add_argument("--limits", type=Path, metavar="FILE", help="the same as YAML, a line `NAME: 4%%` for each")
+    parser.add_argument("--limits", type=at_home, metavar="FILE", help="the same as YAML, a line `NAME: 4%%` for each")
     parser.add_argument("--steps", default=":", metavar="FROM:TO", help="only these steps; either may be left out")
     text = "a metric with a limit that is compared at fewer steps cannot be told (default: 1)"
     parser.add_argument("--min-steps", type=int, default=1, metavar="N", help=text)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page with curves, too")
+    parser.add_argument("--html", type=at_home, metavar="FILE", help="write one page with curves, too")
     parser.add_argument("--all", action="store_true", help="list metrics without a limit, too")
     add_json(parser)
 

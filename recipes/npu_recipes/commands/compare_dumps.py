@@ -14,6 +14,7 @@ from npu_recipes.dumps.finding import find
 from npu_recipes.dumps.matching import match
 from npu_recipes.dumps.storing import opened
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import at_home
 from npu_recipes.reporting.dumps import as_data, report
 
 _DESCRIPTION = """\
@@ -51,10 +52,10 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("reference", type=Path, metavar="A", help="the dump to trust, of GPUs say")
-    parser.add_argument("run", type=Path, metavar="B", help="the dump to judge, of NPUs say")
+    parser.add_argument("reference", type=at_home, metavar="A", help="the dump to trust, of GPUs say")
+    parser.add_argument("run", type=at_home, metavar="B", help="the dump to judge, of NPUs say")
     text = "patched wheels to ask what they changed (default: those that are installed)"
-    parser.add_argument("--wheel", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    parser.add_argument("--wheel", type=at_home, nargs="+", default=[], metavar="FILE", help=text)
     parser.add_argument("--tolerance", type=float, default=1.0, metavar="N", help="multiply every tolerance by this")
     parser.add_argument("--all", action="store_true", help="list every module, not only those that diverge")
     add_json(parser)

@@ -13,8 +13,9 @@ from npu_recipes.commands.showing import add_pin
 from npu_recipes.commands.wishes import add_wishes, read_wishes
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import at_home
 from npu_recipes.launching.environment import Wishes
-from npu_recipes.launching.places import Places
+from npu_recipes.launching.places import Places, model_of
 from npu_recipes.launching.plan import Plan, chosen_pin, installed_verl, make_plan
 from npu_recipes.launching.runs import Run, begin
 from npu_recipes.launching.verdict import ask_doctor
@@ -70,8 +71,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("overrides", metavar="OVERRIDE", nargs="*", help="of Hydra, such as trainer.total_epochs=1")
     parser.add_argument("--dry-run", action="store_true", help="show command, environment and machine; run nothing")
     parser.add_argument("--model", default="", help="folder of the model, or its name on the hub")
-    parser.add_argument("--data", type=Path, help="folder with train.parquet and test.parquet (see `npu-recipes data`)")
-    parser.add_argument("--output", type=Path, help="folder of the run (default: runs/NAME)")
+    parser.add_argument("--data", type=at_home, help="folder with train.parquet and test.parquet: `npu-recipes data`")
+    parser.add_argument("--output", type=at_home, help="folder of the run (default: runs/NAME)")
     add_wishes(parser)
     add_pin(parser)
     add_json(parser)
@@ -113,10 +114,10 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _plan(options: Options, recipe: Recipe, run: Run) -> Plan:
-    data = options.data or (run.folder / "data" if recipe.smoke else Path("data") / recipe.data)
-    model = options.model or (str(data / "model") if recipe.smoke else recipe.layout.model)
-    place = data.expanduser().resolve()
-    places = Places(model=model, data=place, output=run.folder, metrics=run.metrics)
+    data = (options.data or (run.folder / "data" if recipe.smoke else Path("data") / recipe.data)).resolve()
+    own = str(data / "model") if recipe.smoke else recipe.layout.model
+    model = model_of(options.model) if options.model else own
+    places = Places(model=model, data=data, output=run.folder, metrics=run.metrics)
     return make_plan(
         recipe,
         pin=chosen_pin(options.pin),

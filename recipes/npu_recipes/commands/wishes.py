@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from npu_recipes.files import at_home
 from npu_recipes.launching.environment import AUTO, Wishes
 
 # A value that may be left out: argparse takes what follows for it, as the name of a recipe is.
@@ -34,7 +34,7 @@ def read_wishes(parsed: argparse.Namespace) -> Wishes:
 
 def _library(text: str) -> str:
     # What looks like an override may be a file all the same.
-    override = "=" in text and not Path(text).expanduser().is_file()
+    override = "=" in text and not at_home(text).is_file()
     if override or not ("/" in text or ".so" in text or text == AUTO):
         raise argparse.ArgumentTypeError(f"`{text}` is no file of a library: {_BEHIND.format('jemalloc', 'FILE')}")
     return text

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import at_home
 
 _RANK = "{rank}"
 
@@ -17,7 +18,7 @@ def file_of(name: str, rank: str, world: str) -> Path:
         raise RecipeError(
             Problem(where=f"--out {name}", what=what, fix=f"name one for each: {Path(name).stem}-{_RANK}.npz")
         )
-    return Path(name.replace(_RANK, rank or _own()))
+    return at_home(name.replace(_RANK, rank or _own()))
 
 
 def spared(file: Path, began: float) -> Path:

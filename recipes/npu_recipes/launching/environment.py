@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import at_home
 
 # What makes operators of CANN, HCCL and ATB compute the same each time (verl's and MindSpeed-RL's documentation).
 DETERMINISTIC = {
@@ -86,7 +87,7 @@ def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, s
 
 def _jemalloc(wish: str) -> str:
     """Return the library's whole path: every process of a run loads it, from whatever folder."""
-    candidates = JEMALLOC if wish == AUTO else (str(Path(wish).expanduser().absolute()),)
+    candidates = JEMALLOC if wish == AUTO else (str(at_home(wish).absolute()),)
     found = next((one for one in candidates if Path(one).is_file()), "")
     if not found:
         what = f"there is no jemalloc at {', '.join(candidates)}"

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from npu_recipes.files import at_home
+
 PACKAGE = Path(__file__).parent.parent
+# What is no path unless there is such a folder: a name on the hub, and an address.
+_ELSEWHERE = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?|\w+://.*")
+
+
+def model_of(text: str) -> str:
+    """Return a model as every process finds it, from whatever folder: its whole path, or its name on the hub."""
+    place = at_home(text)
+    return text if _ELSEWHERE.fullmatch(text) and not place.is_dir() else str(place.absolute())
 
 
 @dataclass(frozen=True, kw_only=True)

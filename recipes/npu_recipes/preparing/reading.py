@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import at_home
 from npu_recipes.preparing.rows import arrow
 
 _FORMS = ("parquet", "jsonl", "json")
@@ -29,7 +30,7 @@ def read_rows(source: str, *, hub: str, config: str, split: str) -> Iterator[dic
     Raises:
         RecipeError: they cannot be had.
     """
-    yield from _of_file(_file(Path(source).expanduser(), split)) if source else _of_hub(hub, config, split)
+    yield from _of_file(_file(at_home(source), split)) if source else _of_hub(hub, config, split)
 
 
 def _file(place: Path, split: str) -> Path:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from npu_recipes.cli import main
+from npu_recipes.commands.parser import parser
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,3 +22,19 @@ def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -
         main(["compair"])
     assert left.value.code == 2
     assert "compair" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("run", "smoke-sft", "--output=~/a"), "output"),
+        (("data", "gsm8k", "--output=~/a"), "output"),
+        (("compare", "a", "b", "--html=~/a"), "html"),
+        (("compare", "a", "b", "--limits=~/a"), "limits"),
+    ],
+)
+def test_a_home_is_known_where_a_shell_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], option: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert getattr(parser(words).parse_args(words), option) == tmp_path / "a"

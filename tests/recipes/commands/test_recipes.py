@@ -12,6 +12,7 @@ import pytest
 from npu_recipes.catalogue import names
 from npu_recipes.cli import main
 from npu_recipes.launching.environment import DETERMINISTIC
+from npu_recipes.launching.overrides import value_text
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -96,6 +97,48 @@ def test_nothing_is_started_without_its_data_or_its_model(
     assert "test.parquet" not in problems
     assert "prepares the data" in problems
     assert [one.name for one in tmp_path.iterdir()] == ["installed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("~/m", "{home}/m"),
+        ("here", "{folder}/here"),
+        ("here/inner", "{folder}/here/inner"),
+        ("./nowhere", "{folder}/nowhere"),
+        ("a/b/c", "{folder}/a/b/c"),
+        ("~nobody-at-all/m", "{folder}/~nobody-at-all/m"),
+        ("Qwen/Qwen2.5-7B", "Qwen/Qwen2.5-7B"),
+        ("gpt2", "gpt2"),
+        ("hdfs://models/m", "hdfs://models/m"),
+    ],
+)
+def test_a_path_is_the_same_in_every_process_and_a_name_on_the_hub_stays(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, model: str
+) -> None:
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    (folder / "here" / "inner").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(folder)
+    options = (f"--model={text}", "--output=~/out", "--data=~/data", "--pin", "verl@0.9.1")
+
+    found = json.loads(said(capsys, "run", "sft-qwen3-8b", "--dry-run", "--json", *options))
+
+    assert f"model.path={value_text(model.format(home=home, folder=folder))}" in found["command"]
+    assert f"data.train_files={home}/data/train.parquet" in found["command"]
+    assert f"trainer.default_local_dir={home}/out/checkpoints" in found["command"]
+    assert found["environment"][0]["value"] == f"{home}/out/metrics.jsonl"
+
+
+def test_the_model_of_a_smoke_recipe_lies_in_its_data(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    options = ("--data=~/d", "--pin", "verl@0.9.1", "--json")
+    assert (
+        f"model.path={tmp_path}/d/model"
+        in json.loads(said(capsys, "run", "smoke-sft", "--dry-run", *options))["command"]
+    )
 
 
 def test_a_value_that_may_be_left_out_is_shown_to_be_joined_to_its_option(capsys: pytest.CaptureFixture[str]) -> None:

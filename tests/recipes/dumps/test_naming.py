@@ -28,6 +28,11 @@ def test_each_process_has_its_file(name: str, rank: str, world: str, file: str) 
     assert file_of(name, rank, world) == Path(file.format(pid=os.getpid()))
 
 
+def test_a_home_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert file_of("~/a.npz", "", "") == tmp_path / "a.npz"
+
+
 def test_several_processes_do_not_write_one_file() -> None:
     with pytest.raises(RecipeError, match=r"fix: name one for each: a-\{rank\}\.npz"):
         file_of("a.npz", "0", "2")
