@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,35 @@ JEMALLOC = (
 )
 # By which the allocator of training is switched off while an engine generates, and on again.
 SWITCHING = "EXPANDABLE_SEGMENTS"
+_PRELOADED = "LD_PRELOAD"
+# What else decides how a run computes, allocates, exchanges and generates, where its user has set it: what libraries of
+# the training look at. No pattern fits a secret, such as VLLM_API_KEY: what fits is printed.
+_DECIDING = (
+    *DETERMINISTIC,
+    SWITCHING,
+    _PRELOADED,
+    "HCCL_*",
+    "LCCL_*",
+    "PYTORCH_NPU_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_ALLOC_CONF",
+    "TASK_QUEUE_ENABLE",
+    "CPU_AFFINITY_CONF",
+    "DISABLE_L2_CACHE",
+    "OMP_NUM_THREADS",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "ASCEND_LAUNCH_BLOCKING",
+    "*_VISIBLE_DEVICES",
+    "TORCH_DEVICE_BACKEND_AUTOLOAD",
+    "VERL_*",
+    "NPU_RECIPES_*",
+    "VLLM_ASCEND_*",
+    "VLLM_ENABLE_*",
+    "VLLM_USE_*",
+    "VLLM_ATTENTION_BACKEND",
+    "VLLM_ALL2ALL_BACKEND",
+    "RAY_ADDRESS",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +111,22 @@ def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, s
         library = _jemalloc(wishes.jemalloc)
         loaded = [one for one in environ.get("LD_PRELOAD", "").split(":") if one and one != library]
         # First: what is loaded before it would allocate by another.
-        found.append(Variable(name="LD_PRELOAD", value=":".join((library, *loaded)), why="--jemalloc"))
+        why = "--jemalloc, and behind it your environment" if loaded else "--jemalloc"
+        found.append(Variable(name=_PRELOADED, value=":".join((library, *loaded)), why=why))
     return found
+
+
+def inherited(recipe: Iterable[str], stated: Iterable[Variable], environ: Mapping[str, str]) -> list[Variable]:
+    """Return what decides about a run and its user has set already, in the order of the names.
+
+    Args:
+        recipe: the names that the recipe itself would set.
+        stated: what the run adds, which wins.
+        environ: the environment of the command.
+    """
+    added, patterns = {one.name for one in stated}, (*recipe, *_DECIDING)
+    deciding = (name for name in environ if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
+    return [Variable(name=name, value=environ[name], why="your environment") for name in sorted({*deciding} - added)]
 
 
 def _jemalloc(wish: str) -> str:

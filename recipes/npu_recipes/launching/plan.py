@@ -12,7 +12,7 @@ from typing import Any
 
 from npu_recipes.catalogue import Pin, Recipe, Trainer, load_pins, pin_of_version
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.launching.environment import Variable, Wishes, variables
+from npu_recipes.launching.environment import Variable, Wishes, inherited, variables
 from npu_recipes.launching.overrides import assigned, merged, untouched
 from npu_recipes.launching.places import Places
 
@@ -32,7 +32,7 @@ class Plan:
         trainer: the trainer of that verl.
         overrides: what Hydra is given.
         command: the whole command.
-        variables: what is added to the environment.
+        variables: what is added to the environment, and what decides about the run and is there already.
         places: where it finds things and puts them.
         untouched: the recipe's options that the user left as they are.
     """
@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What is added to the environment, by name."""
+        """Its variables, by name."""
         return {one.name: one.value for one in self.variables}
 
     def shell(self) -> str:
@@ -81,7 +81,8 @@ def make_plan(
     """
     trainer = trainer_for(recipe, pin)
     options = places.filled({**recipe.options_for(pin.name), **_seeded(wishes)})
-    asked = variables(recipe.environment, wishes, os.environ)
+    metrics = Variable(name=METRICS, value=str(places.metrics), why="where metrics go")
+    added = (metrics, *variables(recipe.environment, wishes, os.environ))
     overrides = tuple(merged(options, given))
     return Plan(
         recipe=recipe,
@@ -89,7 +90,7 @@ def make_plan(
         trainer=trainer,
         overrides=overrides,
         command=(*_launcher(recipe, trainer, overrides), *overrides),
-        variables=(Variable(name=METRICS, value=str(places.metrics), why="where metrics go"), *asked),
+        variables=(*added, *inherited(recipe.environment, added, os.environ)),
         places=places,
         untouched=untouched(options, given),
     )

@@ -135,10 +135,8 @@ def test_the_model_of_a_smoke_recipe_lies_in_its_data(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     options = ("--data=~/d", "--pin", "verl@0.9.1", "--json")
-    assert (
-        f"model.path={tmp_path}/d/model"
-        in json.loads(said(capsys, "run", "smoke-sft", "--dry-run", *options))["command"]
-    )
+    found = json.loads(said(capsys, "run", "smoke-sft", "--dry-run", *options))
+    assert f"model.path={tmp_path}/d/model" in found["command"]
 
 
 def test_a_value_that_may_be_left_out_is_shown_to_be_joined_to_its_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,6 +192,18 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(
     assert found["stack"] == "vllm-0.11"
     assert found["doctor"] is not None, found["verdict"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_has_the_environment_of_the_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_CONNECT_TIMEOUT", "7200")
+    monkeypatch.setenv("EXPANDABLE_SEGMENTS", "True")
+
+    lines = said(capsys, "run", "grpo-qwen2.5-7b", "--dry-run", "--pin", "verl@d62da49").splitlines()
+
+    assert {"# HCCL_CONNECT_TIMEOUT: your environment", "# EXPANDABLE_SEGMENTS: your environment"} <= {*lines}
+    assert {"  HCCL_CONNECT_TIMEOUT=7200 \\", "  EXPANDABLE_SEGMENTS=True \\"} <= {*lines}
 
 
 def test_a_dry_run_without_a_stack_says_why(

@@ -8,7 +8,7 @@ import pytest
 
 from npu_recipes.errors import RecipeError
 from npu_recipes.launching import environment
-from npu_recipes.launching.environment import DETERMINISTIC, Wishes, variables
+from npu_recipes.launching.environment import DETERMINISTIC, Wishes, inherited, variables
 
 
 def asked(recipe: dict[str, str], wishes: Wishes, environ: dict[str, str] | None = None) -> dict[str, str]:
@@ -17,6 +17,26 @@ def asked(recipe: dict[str, str], wishes: Wishes, environ: dict[str, str] | None
 
 def test_what_the_user_has_set_stays() -> None:
     assert asked({"A": "1", "B": "2"}, Wishes(), {"A": "3"}) == {"B": "2"}
+
+
+def test_what_the_user_has_set_and_decides_about_the_run_is_told_of() -> None:
+    environ = {
+        "VLLM_API_KEY": "secret",
+        "PATH": "/bin",
+        "PYTORCH_NPU_ALLOC_CONF": "max_split_size_mb:64",
+        "MINE": "4",
+        "HCCL_BUFFSIZE": "200",
+        "HCCL_DETERMINISTIC": "false",
+        "LD_PRELOAD": "a.so",
+        "EXPANDABLE_SEGMENTS": "True",
+    }
+
+    found = inherited({"MINE": "1"}, variables({"MINE": "1"}, Wishes(deterministic=0), environ), environ)
+
+    names = ["EXPANDABLE_SEGMENTS", "HCCL_BUFFSIZE", "LD_PRELOAD", "MINE", "PYTORCH_NPU_ALLOC_CONF"]
+    assert [(one.name, one.value, one.why) for one in found] == [
+        (name, environ[name], "your environment") for name in names
+    ]
 
 
 def test_nothing_is_switched_unless_it_is_asked_for() -> None:
