@@ -32,7 +32,9 @@ class Options:
 
 def add_pin(parser: argparse.ArgumentParser) -> None:
     """Add the option that names a pin."""
-    parser.add_argument("--pin", default="", help="for which verl, such as verl@0.9.1 (default: the installed one)")
+    parser.add_argument(
+        "--pin", default="", help="for which verl, such as 0.9.1 or verl@0.9.1 (default: the installed one)"
+    )
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -123,24 +123,35 @@ def _launcher(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> lis
 
 
 def chosen_pin(name: str) -> Pin:
-    """Return the pin a user names, or that of the installed verl, or the newest where there is none.
+    """Return the pin a user names by its overlay or its version, else that of the installed verl, else the newest.
 
     Raises:
-        RecipeError: there is no such pin, or the installed verl is none of them.
+        RecipeError: there is no such pin, several are meant, or the installed verl is none of them.
     """
     pins = load_pins()
     if name:
-        if name in pins:
-            return pins[name]
-        raise RecipeError(Problem(where=name, what="there is no such pin", fix=f"name one of {', '.join(pins)}"))
+        return _pin_named(name)
     version = installed_verl()
     if version is None:
         return next(iter(pins.values()))
     found = pin_of_version(version)
     if found is None:
-        fix = f"install one of {', '.join(pins)}, or name it with --pin to see the command"
+        fix = f"install one of {_listed(pins.values())}, or name it with --pin to see the command"
         raise RecipeError(Problem(where=f"verl {version}", what="no recipe is for this version", fix=fix))
     return found
+
+
+def _pin_named(name: str) -> Pin:
+    pins = load_pins().values()
+    found = [pin for pin in pins if name in {pin.name, pin.version, f"verl@{pin.version}"}]
+    if len(found) == 1:
+        return found[0]
+    what = f"is the version of {len(found)} pins" if found else "there is no such pin"
+    raise RecipeError(Problem(where=name, what=what, fix=f"name one of {_listed(found or pins)}"))
+
+
+def _listed(pins: Iterable[Pin]) -> str:
+    return ", ".join(f"{pin.name} (verl {pin.version})" for pin in pins)
 
 
 def installed_verl() -> str | None:

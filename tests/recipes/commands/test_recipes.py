@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from npu_recipes.catalogue import names
+from npu_recipes.catalogue import load_pins, names
 from npu_recipes.cli import main
+from npu_recipes.launching import plan
 from npu_recipes.launching.environment import DETERMINISTIC
 from npu_recipes.launching.overrides import value_text
 
@@ -44,6 +46,21 @@ def test_a_name_that_is_none_is_an_error(capsys: pytest.CaptureFixture[str]) -> 
     assert "there is no such recipe" in said(capsys, "show", "grpo", code=2)
     assert "there is no such pin" in said(capsys, "show", "smoke-sft", "--pin", "verl@1", code=2)
     assert "there is no such data" in said(capsys, "data", "gsm", code=2)
+
+
+def test_a_pin_is_named_by_its_version_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("0.7.1", "verl@0.7.1", "verl@bec9ef7"):
+        assert json.loads(said(capsys, "show", "grpo-qwen3-8b", "--pin", name, "--json"))["pin"] == "verl@bec9ef7"
+    problem = said(capsys, "show", "grpo-qwen3-8b", "--pin", "0.7", code=2)
+    assert "0.7: there is no such pin" in problem
+    assert "name one of verl@0.9.1 (verl 0.9.1), verl@bec9ef7 (verl 0.7.1), verl@d62da49 (verl 0.6.1)" in problem
+
+    same = {name: replace(pin, version="0.7.1") for name, pin in load_pins().items() if name != "verl@0.9.1"}
+    monkeypatch.setattr(plan, "load_pins", lambda: same)
+
+    problem = said(capsys, "show", "grpo-qwen3-8b", "--pin", "0.7.1", code=2)
+    assert "0.7.1: is the version of 3 pins" in problem
+    assert "name one of verl@bec9ef7 (verl 0.7.1), verl@d62da49 (verl 0.7.1)" in problem
 
 
 def install_verl(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
