@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,16 +21,32 @@ def event_folder(place: Path) -> Path | None:
     """Return what holds the event files of one run: the file itself, or the one folder below that has any.
 
     Raises:
-        RecipeError: several folders have some, and each is a run of its own.
+        RecipeError: several folders have some, and each is a run of its own; or what is named as one of them is none.
     """
     if place.is_file():
-        return place if SIGN in place.name or _begins_as_events(place) else None
-    folders = sorted({file.parent for file in place.rglob(f"*{SIGN}*") if file.is_file()})
+        return place if _begins_as_events(place) else None
+    files = sorted(file for file in place.rglob(f"*{SIGN}*") if file.is_file())
+    _refuse_others(files)
+    folders = sorted({file.parent for file in files})
     if len(folders) > 1:
         listed = ", ".join(str(folder.relative_to(place)) for folder in folders[:5])
         what = f"holds event files of {len(folders)} runs: {listed}{', …' if len(folders) > 5 else ''}"  # noqa: PLR2004  # enough to know them by
-        raise RecipeError(Problem(where=str(place), what=what, fix=f"name one of them: {folders[0]}"))
+        raise RecipeError(Problem(where=str(place), what=what, fix=f"name one of them: {_called(place, folders[0])}"))
     return folders[0] if folders else None
+
+
+def _refuse_others(files: Sequence[Path]) -> None:
+    """Refuse what TensorBoard would take for event files by their names; one that is empty was only begun."""
+    others = [file for file in files if file.stat().st_size and not _begins_as_events(file)]
+    what, fix = "is named as an event file of TensorBoard, and is none", "move it elsewhere; one that is packed, unpack"
+    if others:
+        raise RecipeError(Problem(where=str(file), what=what, fix=fix) for file in others)
+
+
+def _called(place: Path, folder: Path) -> str:
+    """Return by which name one of several folders is read: of the place that holds the others, its own files are."""
+    own = sorted(map(str, place.glob(f"*{SIGN}*"))) if folder == place else []
+    return "+".join(own) or str(folder)
 
 
 def _begins_as_events(file: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import sys
 from pathlib import Path
@@ -110,6 +111,33 @@ def test_folders_of_several_runs_have_to_be_told_apart(tmp_path: Path) -> None:
     for name in ("gpu", "npu"):
         write_events(tmp_path / name, RECORDS)
     with pytest.raises(RecipeError, match=r"holds event files of 2 runs: gpu, npu\n    fix: name one of them: .*gpu"):
+        read(tmp_path)
+
+
+def test_the_files_beside_the_folder_of_another_run_are_named_by_themselves(tmp_path: Path) -> None:
+    for name, records in (("npu", RECORDS), ("1", RECORDS), ("2", log(range(6, 8)))):
+        (file,) = write_events(tmp_path / name, records).iterdir()
+        if name != "npu":
+            file.rename(tmp_path / f"events.out.tfevents.{name}")
+    with pytest.raises(RecipeError, match=r"holds event files of 2 runs: \., npu\n") as refused:
+        read(tmp_path)
+    named = str(refused.value).rpartition("name one of them: ")[2]
+    assert list(values(read(Path(named)))) == list(range(1, 8))
+
+
+def test_what_an_event_file_is_its_content_says(tmp_path: Path) -> None:
+    file = tmp_path / "gpu.tfevents.log"
+    file.write_text("step:1 - train/loss:0.5\n", "utf-8")
+    assert values(read(file), "train/loss") == {1: 0.5}
+
+
+def test_what_is_named_as_an_event_file_and_is_none_is_refused(tmp_path: Path) -> None:
+    (file,) = write_events(tmp_path, RECORDS).iterdir()
+    (tmp_path / "events.out.tfevents.0").touch()
+    assert values(read(tmp_path)) == pytest.approx(expected(RECORDS), rel=1e-6)
+    packed = tmp_path / f"{file.name}.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    with pytest.raises(RecipeError, match=rf"^{packed}: is named as an event file of TensorBoard, and is none\n"):
         read(tmp_path)
 
 
