@@ -27,7 +27,7 @@ A and B are what verl writes: a console log, the file logger's jsonl, a folder
 of TensorBoard event files (with `pip install 'npu-recipes[tensorboard]'`), CSV,
 or a wandb history. The form is found out. Several runs with different seeds
 are separated by commas, or a pattern in quotes: their mean is compared, and
-their spread is shown beside it. FILE.csv#RUN names one run of a wandb export,
+their spread is shown beside it. FILE#RUN names one run of a wandb export,
 FIRST.log+SECOND.log one run that was resumed, in the order of its files; the
 folder of a run of `npu-recipes run` holds all of it.
 

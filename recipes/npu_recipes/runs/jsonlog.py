@@ -3,49 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
+from npu_recipes.runs.owners import Owners, owner_name
 from npu_recipes.runs.records import step_name, step_of, take, without_step
 
 FILE_LOG = "file logger (jsonl)"
 HISTORY = "history (JSON)"
 
 
-def read_json(file: Path, collector: Collector) -> tuple[str, list[str]]:
+def read_json(file: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
     """Read a file that begins as JSON does; returns its form and notes, or an empty form where it is something else.
 
+    Args:
+        file: the file.
+        collector: what takes its values.
+        run: which run of those that its records name, or empty.
+
     Raises:
-        RecipeError: it holds metrics, and a record whose step is none.
+        RecipeError: it holds metrics, and a record whose step is none; or several runs of which none was named, or not
+            that one.
     """
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         first = next((line for line in lines if line.strip()), "")
     record = _loaded(first)
     if isinstance(record, dict) and step_of(record.get(step_name(record))) is not None:
-        return read_lines(file, collector)
+        return read_lines(file, collector, run)
     whole = _loaded(file.read_text("utf-8-sig", "replace"))
-    records, steps = list(_rows(whole)), _Steps(file)
+    records, steps, owners = list(_rows(whole)), _Steps(file), Owners(run)
     name = next(filter(None, (step_name(record) for record in records)), "")
     for number, record in enumerate(records, start=1):
-        _take_history(record, name, steps.of(record.get(name), f"record {number}"), collector)
+        if owners.wants(_owner(record)):
+            _take_history(record, name, steps.of(record.get(name), f"record {number}"), collector)
+    if collector or owners.passed:
+        owners.settle(file, HISTORY)
     return (HISTORY, steps.notes()) if collector else ("", [])
 
 
-def read_lines(file: Path, collector: Collector) -> tuple[str, list[str]]:
+def read_lines(file: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
     """Read a file with a record on each line; returns its form and notes, on lines that are none among them.
 
+    Args:
+        file: the file.
+        collector: what takes its values.
+        run: as in `read_json`.
+
     Raises:
-        RecipeError: it holds metrics, and a record whose step is none.
+        RecipeError: as in `read_json`.
     """
-    lost, nulls, form, steps = 0, False, HISTORY, _Steps(file)
+    lost, nulls, form, steps, owners = 0, False, HISTORY, _Steps(file), Owners(run)
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
             record = _loaded(line)
             if not isinstance(record, dict):
                 lost += bool(line.strip())
+            elif not owners.wants(_owner(record)):
+                continue
             elif isinstance(record.get("data"), dict):
                 form = FILE_LOG
                 step = steps.of(record.get("step"), f"line {number}")
@@ -53,6 +70,8 @@ def read_lines(file: Path, collector: Collector) -> tuple[str, list[str]]:
             else:
                 name = step_name(record)
                 _take_history(record, name, steps.of(record.get(name), f"line {number}"), collector)
+    if collector or owners.passed:
+        owners.settle(file, form)
     notes = [f"{lost} lines are no whole JSON and are left out: something was cut off"] if lost else []
     if nulls:
         notes.append("holds nulls: the file logger writes NaN and infinity so, and they are taken for NaN")
@@ -86,7 +105,14 @@ class _Steps:
 
 def _take_history(record: dict[str, Any], name: str, step: int | None, collector: Collector) -> None:
     if step is not None:
-        take({key: value for key, value in record.items() if key != name}, step, collector, null_is_nan=False)
+        others = {name, owner_name(record)}
+        take({key: value for key, value in record.items() if key not in others}, step, collector, null_is_nan=False)
+
+
+def _owner(record: Mapping[str, Any]) -> str:
+    """Return the name of the run that a record is of; empty where it has none."""
+    value = record.get(owner_name(record))
+    return "" if value is None else str(value).strip()
 
 
 def _rows(whole: object) -> Iterator[dict[str, Any]]:

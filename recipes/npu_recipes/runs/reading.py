@@ -12,7 +12,7 @@ from pathlib import Path
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs import consolelog, events, tables
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.jsonlog import HISTORY, read_json, read_lines
+from npu_recipes.runs.jsonlog import FILE_LOG, HISTORY, read_json, read_lines
 from npu_recipes.runs.names import is_there, members, parts_of, place_of
 from npu_recipes.runs.series import Run
 
@@ -100,7 +100,7 @@ def _read_part(name: str) -> tuple[str, list[str], Collector]:
     with _again_and_again(place) as file:
         form, notes = _read(file, collector, run)
     collector.settle(in_time=form not in {tables.FORM, HISTORY})
-    if run and form != tables.FORM:
+    if run and form not in {tables.FORM, HISTORY, FILE_LOG}:
         what = f"a {form} holds one run, which has no name"
         raise RecipeError(Problem(where=name, what=what, fix=f"name it as {path}"))
     if not collector:
@@ -117,14 +117,14 @@ def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
         what = "is a folder without event files of TensorBoard"
         raise RecipeError(Problem(where=str(place), what=what, fix="name a file in it"))
     if _begins_as_json(place):
-        form, notes = read_json(place, collector)
+        form, notes = read_json(place, collector, run)
         if form:
             return form, notes
     elif (odd := tables.read_table(place, collector, run)) is not None:
         return tables.FORM, odd
     notes = consolelog.read_console(place, collector)
     # Of a file logger's lines the first may be cut off, or be something that another program said.
-    return (consolelog.FORM, notes) if collector else read_lines(place, collector)
+    return (consolelog.FORM, notes) if collector else read_lines(place, collector, run)
 
 
 @contextmanager

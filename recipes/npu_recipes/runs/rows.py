@@ -13,6 +13,7 @@ from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.numbers import number, whole
+from npu_recipes.runs.owners import Owners, owner_name
 
 # As spreadsheets write numbers in some languages: who takes 0,5 for no number loses it, who reads 1,234 has to guess.
 _COMMA = re.compile(r"[-+]?\d+(?:\.\d+)*,\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
@@ -20,7 +21,6 @@ _PLAIN = "export it with points for decimals, and nothing between thousands"
 # What pandas, R, spreadsheets and Microsoft's C library write for what is no number; `float` knows the others.
 _NAN = re.compile(r"#?n/a|#?na|<na>|null|none|[-+]?1\.#(?:qnan|snan|ind)0*", re.IGNORECASE)
 _INFINITE = re.compile(r"[-+]?1\.#inf0*", re.IGNORECASE)
-_OWNERS = ("run", "run_name", "run name", "run_id")
 
 
 class Rows:
@@ -35,14 +35,13 @@ class Rows:
     """
 
     def __init__(self, file: Path, lines: Iterable[str], *, header: Sequence[str], delimiter: str, run: str) -> None:
-        self._file, self._width, self._run = file, len(header), run
+        self._file, self._width = file, len(header)
         self._rows = csv.reader(lines, delimiter=delimiter)
-        lower = [cell.lower() for cell in header]
-        self.owner = next((lower.index(name) for name in _OWNERS if name in lower), None)
+        self.owner = header.index(name) if (name := owner_name(header)) else None
         # How many rows lacked cells so far, which had no step, and the runs that rows were of.
         self.short = 0
         self.without_step: list[str] = []
-        self.owners: dict[str, None] = {}
+        self.owners = Owners(run)
 
     def __iter__(self) -> Iterator[list[str]]:
         """Yield the run's rows that hold something, each as wide as the header; raises `RecipeError` at a wider one."""
@@ -59,11 +58,7 @@ class Rows:
             raise self._refused(f"no CSV: {error}", "export it again") from error
 
     def _is_own(self, cells: list[str]) -> bool:
-        if self.owner is None:
-            return True
-        owner = cells[self.owner].strip()
-        self.owners[owner] = None
-        return self._run in {"", owner}
+        return self.owner is None or self.owners.wants(cells[self.owner].strip())
 
     @property
     def line(self) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
 from npu_recipes.runs.longtables import Stated, take_long
+from npu_recipes.runs.owners import refuse_others
 from npu_recipes.runs.records import step_name, without_step
 from npu_recipes.runs.rows import Rows
 
@@ -58,11 +59,11 @@ def read_table(file: Path, collector: Collector, run: str) -> list[str] | None:
         rows = Rows(file, lines, header=header, delimiter=delimiter, run=run)
         if (tag := _tag(header)) >= 0:
             _read_long(header, tag, rows, collector)
-            _refuse_run(file, run, list(rows.owners))
+            rows.owners.settle(file, FORM)
         else:
             table = _wide(file, header, rows.owner, run)
             _read_wide(table, rows, collector)
-            _refuse_run(file, run, list(rows.owners) or table.runs)
+            refuse_others(file, FORM, run, list(rows.owners.known) or table.runs)
     short = [f"{rows.short} rows have fewer cells than the header: these were not logged"] if rows.short else []
     return [*short, *without_step(rows.without_step)]
 
@@ -86,16 +87,6 @@ def _tag(header: Sequence[str]) -> int:
     lower = [cell.lower() for cell in header]
     named = [lower.index(name) for name in _TAGS if name in lower]
     return named[0] if named and "value" in lower else -1
-
-
-def _refuse_run(file: Path, run: str, runs: Sequence[str]) -> None:
-    """Refuse a table of several runs of which none was named, and a run that it does not have."""
-    if run and not runs:
-        what = f"a {FORM} without names of runs holds one run, which has none"
-        raise RecipeError(Problem(where=f"{file}#{run}", what=what, fix=f"name it as {file}"))
-    if run not in runs and (run or len(runs) > 1):
-        what = f"holds {'no run of that name; it has' if run else 'several runs:'} {', '.join(runs)}"
-        raise RecipeError(Problem(where=f"{file}{run and f'#{run}'}", what=what, fix=f"name one: '{file}#{runs[0]}'"))
 
 
 def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector) -> None:
@@ -156,7 +147,7 @@ def _of_run(file: Path, columns: dict[int, str], run: str) -> tuple[dict[int, st
     owners = list(dict.fromkeys(name.rpartition(_RUN)[0] for name in columns.values()))
     runs = [one for one in owners if not any(_is_part(one, other, set(columns.values())) for other in owners)]
     if run not in owners:
-        _refuse_run(file, run, runs)
+        refuse_others(file, FORM, run, runs)
     own = run or runs[0]
     others = tuple(one + _RUN for one in runs if one.startswith(own + _RUN))
     named = {

@@ -175,6 +175,53 @@ def test_a_table_may_name_the_run_of_each_line(tmp_path: Path, table: str) -> No
         read_groups(f"{file}#tpu")
 
 
+HISTORIES: dict[str, Callable[[list[str]], str]] = {
+    "lines": "\n".join,
+    "one whole": lambda records: f"[{', '.join(records)}]",
+    "columns": lambda records: json.dumps(
+        {
+            name: {str(place): json.loads(one)[name] for place, one in enumerate(records)}
+            for name in json.loads(records[0])
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("form", HISTORIES)
+def test_a_history_of_several_runs_has_to_be_told_which(tmp_path: Path, form: str) -> None:
+    file = tmp_path / "runs.json"
+    records = [
+        json.dumps({"_step": step, "loss": step + shift, "run_name": run})
+        for run, shift in (("gpu", 0.5), ("npu", 0.25))
+        for step in (1, 2)
+    ]
+    file.write_text(HISTORIES[form](records), "utf-8")
+    ((one,), (other,)) = read_groups(f"{file}#gpu", f"{file}#npu")
+    assert (values(one, "loss"), values(other, "loss")) == ({1: 1.5, 2: 2.5}, {1: 1.25, 2: 2.25})
+    assert (list(one.metrics), one.notes) == (["loss"], ())
+    with pytest.raises(RecipeError, match=r"several runs: gpu, npu\n    fix: name one: '.*runs.json#gpu'"):
+        read(file)
+    with pytest.raises(RecipeError, match="no run of that name; it has gpu, npu"):
+        read_groups(f"{file}#tpu")
+
+
+def test_a_history_of_one_run_needs_no_name(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text('{"step": 1, "loss": 0.5, "run_name": "gpu"}\n{"step": 2, "loss": 0.25}\n', "utf-8")
+    run = read(file)
+    assert (values(run, "loss"), run.unread) == ({1: 0.5, 2: 0.25}, {})
+
+
+@pytest.mark.parametrize(
+    "content", ['{"step": 1, "loss": 2}', '[{"step": 1, "loss": 2}]', '{"step": 1, "data": {"loss": 2}}']
+)
+def test_a_run_that_a_history_does_not_name_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(content, "utf-8")
+    with pytest.raises(RecipeError, match=r"run\.json#gpu: .* holds one run, which has none\n    fix: name it as"):
+        read(Path(f"{file}#gpu"))
+
+
 def test_a_table_of_one_run_needs_no_name(tmp_path: Path) -> None:
     file = tmp_path / "run.csv"
     file.write_text("step,run,loss\n1,gpu,0.5\n", "utf-8")
