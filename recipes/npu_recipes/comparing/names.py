@@ -1,13 +1,14 @@
-"""Names: metrics of two groups of runs → the same, where one side alone has ``_`` for ``/``.
+"""Names: metrics of two groups of runs → the same, and those of limits, where they have ``_`` for ``/``.
 
 So does who puts a metric's name into that of a file, as TensorBoard's page does with what it exports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from npu_recipes.comparing.limits import Limit
 from npu_recipes.runs.series import Run
 
 
@@ -19,12 +20,25 @@ def names_of(runs: Sequence[Run]) -> dict[str, None]:
 def named_alike(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     """Return runs under the names that the others have for their metrics, with a note where these are not their own."""
     ours, theirs = names_of(runs), names_of(others)
-    plain: dict[str, list[str]] = {}
-    for name in theirs:
-        if name not in ours:
-            plain.setdefault(name.replace("/", "_"), []).append(name)
-    known = {flat: names[0] for flat, names in plain.items() if len(names) == 1 and flat in ours and flat not in theirs}
+    flat = _flat(name for name in theirs if name not in ours)
+    known = {name: other for name, other in flat.items() if name in ours and name not in theirs}
     return [_renamed(run, known) for run in runs]
+
+
+def named_as_limits(runs: Sequence[Run], others: Sequence[Run], limits: Sequence[Limit]) -> list[Run]:
+    """Return runs under the names of limits that would fit none of their metrics, nor of the others', with a note."""
+    names = names_of((*runs, *others))
+    flat = _flat(dict.fromkeys(limit.pattern for limit in limits if limit.pattern not in names))
+    known = {name: other for name, other in flat.items() if not any(limit.fits(name) for limit in limits)}
+    return [_renamed(run, known) for run in runs]
+
+
+def _flat(names: Iterable[str]) -> dict[str, str]:
+    """Return names by what they are with ``_`` for ``/``, where that is another one and of no two the same."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.replace("/", "_"), []).append(name)
+    return {flat: same[0] for flat, same in found.items() if len(same) == 1 and flat != same[0]}
 
 
 def _renamed(run: Run, known: Mapping[str, str]) -> Run:

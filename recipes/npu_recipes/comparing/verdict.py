@@ -8,7 +8,7 @@ from typing import Literal
 
 from npu_recipes.comparing.judged import Asked, Judged, Status, judge
 from npu_recipes.comparing.limits import Limit, limit_of
-from npu_recipes.comparing.names import named_alike, names_of
+from npu_recipes.comparing.names import named_alike, named_as_limits, names_of
 from npu_recipes.comparing.problems import problems_of, unread
 from npu_recipes.errors import Problem
 from npu_recipes.runs.series import Run
@@ -62,6 +62,7 @@ def compare(
         least: how many steps a metric has to be compared at, to be judged.
     """
     reference, run = named_alike(reference, run), named_alike(run, reference)
+    reference, run = named_as_limits(reference, run, limits), named_as_limits(run, reference, limits)
     ours, theirs = names_of(reference), names_of(run)
     both = [name for name in ours if name in theirs]
     asked = Asked(limits=limits, steps=steps, least=least)

@@ -241,6 +241,23 @@ def test_metrics_of_one_side_are_named() -> None:
     assert (found.only_reference, found.only_run, found.verdict) == (("a",), ("b",), "within")
 
 
+def test_a_limit_is_one_of_a_metric_that_both_sides_have_a_stroke_less() -> None:
+    tables = [constant(1.0, "critic_rewards_mean")], [constant(1.05, "critic_rewards_mean")]
+    found = judged(*tables)
+    assert (only(found).metric, found.verdict) == (REWARD, "beyond")
+    assert [one.notes for one in (*found.reference, *found.run)] == [
+        (f"its critic_rewards_mean is taken for {REWARD}",)
+    ] * 2
+    assert judged(*tables, "critic/rewards/mean=6%").verdict == "within"
+    assert only(judged(*tables, "critic_rewards_mean=6%")).metric == "critic_rewards_mean"
+    assert only(judged(*tables, "critic_*=6%")).status == "within"
+    several = [run({name: {1: 1.0} for name in ("train_loss", "train/loss")})]
+    assert {one.metric: one.limit for one in judged(several, several).metrics} == {
+        "train/loss": 0.02,
+        "train_loss": None,
+    }
+
+
 def test_a_metric_that_one_side_has_a_stroke_less_is_the_same() -> None:
     """As that of a table whose metric TensorBoard's page has put into the name of the file."""
     tables = [constant(1.0, "critic_rewards_mean"), constant(1.01, "train_loss")]
