@@ -10,14 +10,11 @@ import traceback
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from npu_recipes.commands.command import Command
 from npu_recipes.console import Console
+from npu_recipes.dumps.wanted import Wanted
 from npu_recipes.errors import Problem, RecipeError
-
-if TYPE_CHECKING:
-    from npu_recipes.dumps.hooks import Wanted
 
 _DESCRIPTION = """\
 Run a Python program and record what every module of its model was given and
@@ -48,10 +45,7 @@ class Options:
     """What was asked for: what to record, and the program with its arguments."""
 
     file: str
-    calls: int
-    skip: int
-    only: str
-    elements: int | None
+    wanted: Wanted
     program: tuple[str, ...]
 
 
@@ -63,7 +57,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards before those (default: 0)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only modules whose path this is found in")
     text = "of a tensor, evenly spread, that are kept at most; 0 for all (default: 65536)"
-    parser.add_argument("--elements", type=int, metavar="N", help=text)
+    parser.add_argument("--elements", type=int, default=Wanted.elements, metavar="N", help=text)
     parser.add_argument("program", nargs="+", metavar="PROGRAM", help="after --: a script, or -m and a module")
 
 
@@ -75,7 +69,7 @@ def _read(parsed: argparse.Namespace) -> Options:
             ("skip", parsed.skip, 0),
             ("elements", parsed.elements, 0),
         )
-        if value is not None and value < least
+        if value < least
     ]
     try:
         re.compile(parsed.only)
@@ -87,10 +81,7 @@ def _read(parsed: argparse.Namespace) -> Options:
         raise RecipeError(problems)
     return Options(
         file=parsed.out,
-        calls=parsed.calls,
-        skip=parsed.skip,
-        only=parsed.only,
-        elements=parsed.elements,
+        wanted=Wanted(calls=parsed.calls, skip=parsed.skip, only=parsed.only, elements=parsed.elements),
         program=tuple(parsed.program),
     )
 
@@ -101,13 +92,17 @@ def _run(options: Options, console: Console) -> int:
     except ImportError as error:
         what, fix = f"torch cannot be imported: {error}", "run it where the program runs"
         raise RecipeError(Problem(where="npu-recipes dump", what=what, fix=fix)) from error
-    watch = Watch(options.file, _wanted(options))
+    watch = Watch(options.file, options.wanted)
     try:
         code = _program(options.program)
     finally:
         files = watch.finish()
         for file in files:
-            alone = f", the model by itself: no path of a module has `{options.only}`" if file in watch.missed else ""
+            alone = (
+                f", the model by itself: no path of a module has `{options.wanted.only}`"
+                if file in watch.missed
+                else ""
+            )
             console.notice(f"recorded: {file}{alone}")
     if not (files or code):  # a program that failed has said why itself
         raise RecipeError(_nothing(options, watch.models))
@@ -117,15 +112,8 @@ def _run(options: Options, console: Console) -> int:
 def _nothing(options: Options, models: int) -> Problem:
     what, fix = "called no torch module that has parameters", "name the program that runs the model"
     if models:
-        what, fix = f"ran no model more than {options.skip} times: no forward was recorded", "skip fewer: --skip"
+        what, fix = f"ran no model more than {options.wanted.skip} times: no forward was recorded", "skip fewer: --skip"
     return Problem(where=" ".join(options.program), what=what, fix=fix)
-
-
-def _wanted(options: Options) -> Wanted:
-    from npu_recipes.dumps.hooks import Wanted  # noqa: PLC0415  # needs torch
-
-    elements = Wanted.elements if options.elements is None else options.elements
-    return Wanted(calls=options.calls, skip=options.skip, only=options.only, elements=elements)
 
 
 def _program(program: tuple[str, ...]) -> int:

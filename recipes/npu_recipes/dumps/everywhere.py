@@ -14,6 +14,8 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
+from npu_recipes.dumps.wanted import Wanted
+
 if TYPE_CHECKING:
     from npu_recipes.dumps.watching import Watch
 
@@ -25,8 +27,7 @@ def start() -> Watch | None:
     file = os.environ.get(VARIABLE, "")
     if not file:
         return None
-    from npu_recipes.dumps.hooks import Wanted  # noqa: PLC0415  # where nothing is asked for, torch is not imported
-    from npu_recipes.dumps.watching import Watch  # noqa: PLC0415
+    from npu_recipes.dumps.watching import Watch  # noqa: PLC0415  # where nothing is asked for, torch is not imported
 
     defaults = {"calls": Wanted.calls, "skip": Wanted.skip, "elements": Wanted.elements}
     numbers = {name: int(os.environ.get(f"{VARIABLE}_{name.upper()}", default)) for name, default in defaults.items()}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +16,12 @@ from torch import nn
 
 from npu_recipes.dumps.layout import Manifest, Passage, Tensor
 from npu_recipes.dumps.storing import Store
+from npu_recipes.dumps.tensors import names_of, written
+from npu_recipes.dumps.wanted import Wanted
 from npu_recipes.errors import Problem, RecipeError
 
 # What wraps modules: a model that is sharded or compiled is compared with one that is not.
 _WRAPPERS = re.compile(r"(?:^|\.)(?:_fsdp_wrapped_module|_checkpoint_wrapped_module|_orig_mod|module)(?=\.|$)")
-# Types that numpy does not have, and some that are as exact in 32 bits.
-_AS_THEY_ARE = {torch.float32, torch.float64, torch.bool}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What of a model is recorded.
-
-    Args:
-        calls: how many of its forwards.
-        skip: how many before them are not.
-        only: a regular expression: only modules whose path this is found in, and the model itself.
-        elements: how many elements of a tensor at most, evenly spread over each of its dimensions; 0 for all.
-    """
-
-    calls: int = 1
-    skip: int = 0
-    only: str = ""
-    elements: int = 65536
 
 
 def only_observes(hook: Callable[..., None]) -> Callable[..., None]:
@@ -155,8 +135,8 @@ class Recorder:
         store = self._recording
         if store and (self._running or module is self._model):
             # What is given may be changed in place: it is written at once.
-            given = {**dict(zip(_names(module), args, strict=False)), **kwargs}
-            inputs = tuple(_written(given, store, self._wanted.elements))
+            given = {**dict(zip(names_of(module), args, strict=False)), **kwargs}
+            inputs = tuple(written(given, store, self._wanted.elements))
             self._running.append(_Running(module=module, inputs=inputs, after=len(self._passages)))
 
     @only_observes
@@ -169,7 +149,7 @@ class Recorder:
         while running.module is not module:  # those above it failed, and somebody caught that
             running = self._running.pop()
         if not self._wraps(running):
-            self._record(running, tuple(_written(output, store, self._wanted.elements)))
+            self._record(running, tuple(written(output, store, self._wanted.elements)))
         if module is self._model and self._call + 1 == self._wanted.skip + self._wanted.calls:
             self.finish()
 
@@ -184,59 +164,6 @@ class Recorder:
         times, call = self._times.get(path, 0), self._call - self._wanted.skip
         self._passages.append(Passage(call=call, module=path, time=times, inputs=running.inputs, outputs=outputs))
         self._times[path] = times + 1
-
-
-def _written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
-    """Write every tensor among some values, and yield what is said of it."""
-    for name, tensor in _tensors(values, ""):
-        flat = tensor.detach().reshape(-1)
-        every = _stride(flat.numel(), elements)
-        yield Tensor(
-            name=name,
-            dtype=str(tensor.dtype).removeprefix("torch."),
-            shape=tuple(tensor.shape),
-            array=store.add(_portable(flat[::every])),
-            every=every,
-            not_finite=int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0,
-        )
-
-
-def _names(module: nn.Module) -> Iterator[str]:
-    """Yield what a forward calls the values that it is given by their places, and numbers where it has no names."""
-    by_place = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    try:
-        parameters = inspect.signature(module.forward).parameters.values()
-        names = [one.name for one in parameters if one.kind in by_place]
-    except (TypeError, ValueError):  # what is compiled has none
-        names = []
-    return chain(names, map(str, count(len(names))))
-
-
-def _stride(size: int, elements: int) -> int:
-    """Return every how-manieth of `size` elements is kept, so that at most `elements` are."""
-    least = max(1, math.ceil(size / elements)) if elements else 1
-    # Dimensions are multiples of powers of two: a stride that shares a factor with one sees the same few columns only.
-    return next(one for one in count(least) if math.gcd(one, size) == 1)
-
-
-def _portable(flat: torch.Tensor) -> Any:  # an array of numpy's
-    if flat.is_floating_point() and flat.dtype not in _AS_THEY_ARE:
-        flat = flat.to(torch.float32)
-    return flat.contiguous().cpu().numpy()
-
-
-def _tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors in a value: of lists, dictionaries and transformers' outputs, not of caches and the like."""
-    if isinstance(value, torch.Tensor):
-        local = value.to_local() if hasattr(value, "to_local") else value
-        if not (local.is_meta or local.is_sparse or local.is_complex()):
-            yield name or "0", local
-    elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _tensors(one, f"{name}.{key}".lstrip("."))
-    elif isinstance(value, (list, tuple)):
-        for number, one in enumerate(value):
-            yield from _tensors(one, f"{name}.{number}".lstrip("."))
 
 
 def _path(name: str) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 
 from torch import nn
 
-from npu_recipes.dumps.hooks import Recorder, Wanted
+from npu_recipes.dumps.hooks import Recorder
 from npu_recipes.dumps.naming import file_of
+from npu_recipes.dumps.wanted import Wanted
 
 
 class Watch:
