@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import runpy
 import sys
 import traceback
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from npu_recipes.commands.command import Command
 from npu_recipes.console import Console
-from npu_recipes.dumps.wanted import Wanted
+from npu_recipes.dumps.wanted import Wanted, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
 _DESCRIPTION = """\
@@ -62,26 +61,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    problems = [
-        Problem(where=f"--{name} {value}", what="is too small", fix=f"give {least} or more")
-        for name, value, least in (
-            ("calls", parsed.calls, 1),
-            ("skip", parsed.skip, 0),
-            ("elements", parsed.elements, 0),
-        )
-        if value < least
-    ]
-    try:
-        re.compile(parsed.only)
-    except re.error as error:
-        problems.append(Problem(where=f"--only {parsed.only}", what=f"is no regular expression: {error}"))
+    wanted = Wanted(calls=parsed.calls, skip=parsed.skip, only=parsed.only, elements=parsed.elements)
+    problems = list(problems_of(wanted, lambda name, value: f"--{name} {value}"))
     if parsed.program[0] == "-m" and len(parsed.program) == 1:
         problems.append(Problem(where="-m", what="names no module", fix="-- -m package.module"))
     if problems:
         raise RecipeError(problems)
     return Options(
         file=parsed.out,
-        wanted=Wanted(calls=parsed.calls, skip=parsed.skip, only=parsed.only, elements=parsed.elements),
+        wanted=wanted,
         program=tuple(parsed.program),
     )
 

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from npu_recipes.dumps.wanted import Wanted
+from npu_recipes.console import Console
+from npu_recipes.dumps.wanted import Wanted, problems_of
+from npu_recipes.errors import Problem, RecipeError
 
 if TYPE_CHECKING:
     from npu_recipes.dumps.watching import Watch
@@ -23,17 +26,55 @@ VARIABLE = "NPU_RECIPES_DUMP"
 
 
 def start() -> Watch | None:
-    """Begin to watch where the environment asks for it; a file is written once all its forwards are through."""
+    """Begin to watch where the environment asks for it; a file is written once all its forwards are through.
+
+    Raises:
+        SystemExit: with 2, after saying why, where a variable asks for what cannot be.
+    """
     file = os.environ.get(VARIABLE, "")
     if not file:
         return None
+    try:
+        wanted = _wanted(os.environ)
+    except RecipeError as error:
+        # Whoever imports this is a program of its own, which is not to train without what it was asked for.
+        Console(json_output=False).problems(error.problems)
+        raise SystemExit(error.exit_code) from None
     from npu_recipes.dumps.watching import Watch  # noqa: PLC0415  # where nothing is asked for, torch is not imported
 
-    defaults = {"calls": Wanted.calls, "skip": Wanted.skip, "elements": Wanted.elements}
-    numbers = {name: int(os.environ.get(f"{VARIABLE}_{name.upper()}", default)) for name, default in defaults.items()}
-    watch = Watch(file, Wanted(only=os.environ.get(f"{VARIABLE}_ONLY", ""), **numbers))
+    watch = Watch(file, wanted)
     atexit.register(watch.finish)
     return watch
+
+
+def _wanted(environ: Mapping[str, str]) -> Wanted:
+    """Return what the variables ask for; raises `RecipeError` with all that cannot be."""
+    problems: list[Problem] = []
+    defaults = Wanted()
+    wanted = Wanted(
+        calls=_number("calls", defaults.calls, environ, problems),
+        skip=_number("skip", defaults.skip, environ, problems),
+        elements=_number("elements", defaults.elements, environ, problems),
+        only=environ.get(_variable("only"), defaults.only),
+    )
+    problems += problems_of(wanted, lambda name, value: f"{_variable(name)}={value}")
+    if problems:
+        raise RecipeError(problems)
+    return wanted
+
+
+def _number(name: str, default: int, environ: Mapping[str, str], problems: list[Problem]) -> int:
+    text = environ.get(_variable(name), "").strip()
+    try:
+        return int(text) if text else default
+    except ValueError:
+        fix = f"give a whole number, such as {default}"
+        problems.append(Problem(where=f"{_variable(name)}={text}", what="is no whole number", fix=fix))
+        return default
+
+
+def _variable(name: str) -> str:
+    return f"{VARIABLE}_{name.upper()}"
 
 
 WATCH = start()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from npu_recipes.errors import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +24,15 @@ class Wanted:
     skip: int = 0
     only: str = ""
     elements: int = 65536
+
+
+def problems_of(wanted: Wanted, called: Callable[[str, object], str]) -> Iterator[Problem]:
+    """Yield what cannot be wanted; `called` says how a field with its value was written."""
+    for name, value, least in (("calls", wanted.calls, 1), ("skip", wanted.skip, 0), ("elements", wanted.elements, 0)):
+        if value < least:
+            yield Problem(where=called(name, value), what="is too small", fix=f"give {least} or more")
+    try:
+        re.compile(wanted.only)
+    except re.error as error:
+        fix = r"write one that is found in paths of modules, such as layers\.0\."
+        yield Problem(where=called("only", wanted.only), what=f"is no regular expression: {error}", fix=fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -52,6 +53,29 @@ def test_what_another_process_has_written_meanwhile_stays(tmp_path: Path) -> Non
     kept = file.read_bytes()
     assert write(101.0) == own
     assert (file.read_bytes(), own.exists()) == (kept, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("CALLS", "two", "is no whole number\n    fix: give a whole number, such as 1"),
+        ("CALLS", "0", "is too small\n    fix: give 1 or more"),
+        ("CALLS", "-1", "is too small\n    fix: give 1 or more"),
+        ("SKIP", "-1", "is too small\n    fix: give 0 or more"),
+        ("ELEMENTS", "1e3", "is no whole number\n    fix: give a whole number, such as 65536"),
+        ("ONLY", "layers.(0", "is no regular expression: missing )"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_before_anything_is_trained(
+    tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    variables = {"NPU_RECIPES_DUMP": "a.npz", f"NPU_RECIPES_DUMP_{name}": value}
+    program = [sys.executable, "-c", "import npu_recipes.dumps.everywhere\nprint('trained')"]
+    done = subprocess.run(
+        program, env={**os.environ, **variables}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: NPU_RECIPES_DUMP_{name}={value}: {said}")
 
 
 def test_a_process_that_is_not_to_be_watched_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
