@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -158,6 +159,28 @@ def test_an_edit_reads_what_its_replacements_add(tmp_path: Path) -> None:
             def forward(): ...
     """
     assert list(_reads(tmp_path, overlay)) == ["model.py:Mlp.size", "model.py:SCALE"]
+
+
+@pytest.mark.parametrize(
+    ("header", "replace", "name"),
+    [
+        ("", "self.act(x) * self.size", "Mlp.size"),
+        ("", "super().loss(x)", "Base.loss"),
+        ("from .kernels import plain\n", "plain(self)", "Mlp.act"),
+    ],
+)
+@pytest.mark.parametrize("outer", [False, True])
+def test_an_edit_of_a_class_reads_of_its_objects_what_one_of_a_method_does(
+    tmp_path: Path, header: str, replace: str, name: str, *, outer: bool
+) -> None:
+    def inside(text: str) -> str:
+        return f"class Outer:\n{indent(text, '    ')}" if outer else text
+
+    base = "class Base:\n    act = size = 2\n    def loss(self, x): ...\n"
+    mlp = inside("class Mlp(Base):\n    def forward(self, x): return self.act(x)\n")
+    overlay = header + inside(f"@edited(('self.act(x)', '{replace}'), why='e')\nclass Mlp: ...\n")
+    read = {one.partition(":")[2] for one in _reads(tmp_path, overlay, {**UPSTREAM, "pkg/model.py": base + mlp})}
+    assert (f"Outer.{name}" if outer and name.startswith("Mlp") else name) in read
 
 
 def test_a_wrapper_that_hands_on_what_it_gets_does_not_depend_on_its_shape(tmp_path: Path) -> None:

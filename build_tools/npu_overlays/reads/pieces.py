@@ -11,7 +11,7 @@ from npu_overlays.reads.chains import SUPER, Chain, chains, root_of
 from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.enums import looked_up, members
 from npu_overlays.reads.upstream import Found, Upstream
-from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.syntax.functions import first_parameter
 
 
@@ -31,6 +31,15 @@ class Root:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Method:
+    """A method of the overlay's in a class of upstream's, and the name of its first parameter."""
+
+    node: FunctionNode
+    owner: Found
+    first: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Piece:
     """One piece of an overlay's text, the rest of it, and its upstream."""
 
@@ -44,15 +53,17 @@ class Piece:
         return self.codes.vocabulary(self.code)
 
     @cached_property
-    def owner(self) -> Found | None:
-        """The class whose member it is."""
-        return self.upstream.find(self.code.path, self.code.owner) if self.code.owner else None
+    def methods(self) -> list[Method]:
+        """The methods that it holds of classes of upstream's: itself, or of a class that is edited all of them."""
+        return [*self._methods(self.code.tree.body, self.code.owner)]
 
-    @cached_property
-    def own(self) -> tuple[ast.AST, str]:
-        """The method that it is, and the name of its first parameter; empty where it is none."""
-        body = [node for node in self.code.tree.body if isinstance(node, FUNCTIONS)] if self.owner else []
-        return next(((node, first) for node in body if (first := first_parameter(node))), (self.code.tree, ""))
+    def _methods(self, body: Iterable[ast.stmt], symbol: str) -> Iterator[Method]:
+        owner = self.upstream.find(self.code.path, symbol) if symbol else None
+        for node in body:
+            if isinstance(node, FUNCTIONS) and owner and (first := first_parameter(node)):
+                yield Method(node=node, owner=owner, first=first)
+            elif isinstance(node, ast.ClassDef) and self.code.written is not None:
+                yield from self._methods(node.body, f"{symbol}.{node.name}".lstrip("."))
 
     def root(self, names: Chain, node: ast.AST, found: Iterable[Found]) -> Root:
         """Return a place."""
@@ -89,22 +100,22 @@ class Piece:
 
     def _of_self(self) -> Iterator[Root]:
         """Yield the attributes of its object that a method reads; of one that is handed on, all that is asked for."""
-        method, first = self.own
-        handed = False
-        member = {first: self.upstream.member, SUPER: self.upstream.inherited}
-        for names, node in self.code.chains(method) if first and self.owner else ():
-            if names[0] in member and len(names) > 1 and self.owner:
-                there = member[names[0]](self.owner, names[1])
-                yield self.root(names[:2], node, [there] if there else [])
-            handed = handed or (names == (first,) and not self._is_passed_on(node))
-        for name in sorted(self.asked) if handed and self.owner else ():
-            found = self.upstream.members(self.owner, [name]) if self.owner else []
-            yield self.root((first, name), method, found)
+        for method in self.methods:
+            handed = False
+            member = {method.first: self.upstream.member, SUPER: self.upstream.inherited}
+            for names, node in self.code.chains(method.node):
+                if names[0] in member and len(names) > 1:
+                    there = member[names[0]](method.owner, names[1])
+                    yield self.root(names[:2], node, [there] if there else [])
+                handed = handed or (names == (method.first,) and not self._is_passed_on(node))
+            for name in sorted(self.asked) if handed else ():
+                found = self.upstream.members(method.owner, [name])
+                yield self.root((method.first, name), method.node, found)
 
     def _is_passed_on(self, node: ast.AST) -> bool:
         """Return whether an object is only handed to upstream's own method."""
         name = self.code.operation.upstream_name if self.code.operation else ""
-        return any(_calls(call, name) and node in getattr(call, "args", []) for call in ast.walk(self.own[0]))
+        return any(_calls(call, name) and node in getattr(call, "args", []) for call in ast.walk(self.code.tree))
 
     def _of_classes(self) -> Iterator[Root]:
         """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
