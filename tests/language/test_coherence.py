@@ -140,6 +140,7 @@ def test_a_stack_that_fits_is_told_nothing_of(tmp_path: Path) -> None:
             "return partial(core.attend, x, causal=1)",
             "`core.attend(causal=…)`: `lib.core.attend` of {} takes no `causal`",
         ),
+        ("return core.Base(size=1)", "`core.Base(size=…)`: `lib.core.Base` of {} takes no `size`"),
         ("return classes.Inherits(sise=1)", "`classes.Inherits(sise=…)`: `lib.classes.Inherits` of {} takes no `sise`"),
         ("return classes.Options(sise=1)", "`classes.Options(sise=…)`: `lib.classes.Options` of {} takes no `sise`"),
         ("return classes.Made(made=1)", "`classes.Made(made=…)`: `lib.classes.Made` of {} takes no `made`"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.coherence.constructors import constructor
 from npu_overlays.coherence.environment import Environment
+from npu_overlays.merging.gate.constructors import constructor
 from npu_overlays.reads.upstream import Found
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from npu_overlays.errors import Problem, listing
@@ -87,6 +87,15 @@ class Blame:
         """Return the operations that wrote a byte of a patched file; none where a patch or an added file did."""
         where = self._authorship[path].at(offset).where
         return [operation for operation in self._operations.get(path, []) if operation.where == where]
+
+    def changer(self, place: tuple[str, str], names: Sequence[str]) -> Culprit:
+        """Return who changed one of some members of a class, given its path and symbol."""
+        path, symbol = place
+        wanted = [*(f"{symbol}.{name}" for name in names), symbol]
+        for operation in self._operations.get(path, []):
+            if operation.symbol in wanted:
+                return Culprit(file=operation.file, lines=(operation.line,))
+        return self.taker(path, names[0])
 
     def taker(self, path: str, name: str) -> Culprit:
         """Return who took a name of upstream's away from a module."""

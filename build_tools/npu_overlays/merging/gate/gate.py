@@ -19,6 +19,7 @@ from npu_overlays.merging.gate.enums import report_renumbered
 from npu_overlays.merging.gate.examined import Examined, PatchedModule, examined
 from npu_overlays.merging.gate.excused import excused
 from npu_overlays.merging.gate.gains import report_gains
+from npu_overlays.merging.gate.making import report_unmade
 from npu_overlays.merging.gate.members import report_lost_members
 from npu_overlays.merging.gate.missing import report_losses, report_missing
 from npu_overlays.merging.gate.positions import report_positions
@@ -55,6 +56,7 @@ def check(
     report_missing(subject, report)
     report_losses(subject, report)
     report_lost_members(subject, report)
+    report_unmade(subject, report)
     report_gains(subject, report)
     report_positions(subject, report)
     report_renumbered(subject, report)

@@ -19,8 +19,9 @@ from npu_overlays.syntax.functions import first_parameter
 from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.symbols import Module
 
-# Of other distributions' classes these hold nothing that upstream's code asks for by name.
-_BARE = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
+# Of other distributions' classes these hold nothing that upstream's code asks for by name, and say nothing of how
+# a class is called.
+BARE = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _KNOWN = {"": builtins, "enum": enum, "collections": collections, "collections.abc": collections.abc}
 _ANSWERING = frozenset({"__getattr__", "__getattribute__"})
 
@@ -218,7 +219,7 @@ def _merged(lines: list[list[Place]]) -> Iterator[Place]:
 
 
 def _builtin(full: str, name: str) -> bool | None:
-    if full in _BARE:
+    if full in BARE:
         return False
     home, _, leaf = full.rpartition(".")
     known = getattr(_KNOWN.get(home), leaf, None)
@@ -233,6 +234,16 @@ def _called(texts: Iterable[bytes], names: set[bytes]) -> Iterator[bytes]:
     yield from names
     for content in texts:
         yield from (one for found in otherwise.findall(content) for one in found if one)
+
+
+def class_around(path: str, outer: Iterable[ast.stmt]) -> Place | None:
+    """Return the class whose method the innermost function is, or lies in."""
+    names: list[str] = []
+    for one in outer:
+        if not isinstance(one, ast.ClassDef):
+            break
+        names.append(one.name)
+    return (path, ".".join(names)) if names else None
 
 
 def enclosing(module: Module) -> dict[ast.AST, tuple[ast.stmt, ...]]:

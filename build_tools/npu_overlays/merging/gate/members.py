@@ -21,9 +21,9 @@ from npu_overlays.merging.gate.asking import (
     of_class,
     receiver,
 )
-from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.kin import Kin, enclosing
+from npu_overlays.merging.gate.kin import Kin, class_around, enclosing
 from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.merging.gate.makers import may_be_given
 from npu_overlays.syntax.definitions import FUNCTIONS
@@ -75,7 +75,7 @@ def _report(examined: Examined, report: Report, loss: _Loss, places: list[str], 
     path, symbol = loss.place
     if places:
         what = f"`{symbol}.{loss.name}` is taken away from {path}, but needed in {listing(places)}"
-        report.add(_culprit(examined, loss.place, [loss.name, *sorted(methods)]), what, _KEEP)
+        report.add(examined.blame.changer(loss.place, [loss.name, *sorted(methods)]), what, _KEEP)
 
 
 def _losses(before: Kin, after: Kin, place: Place) -> Iterator[_Loss]:
@@ -132,7 +132,7 @@ def _is_without(
 ) -> bool:
     """Return whether what is asked is of a class that has lost the member, or such a class."""
     outer = around[asked]
-    owner = _class_around(path, outer)
+    owner = class_around(path, outer)
     if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "super":
         return owner is not None and _is_above(kin, owner, loss)
     if owner and isinstance(asked, ast.Name) and is_self(asked, outer):
@@ -151,21 +151,3 @@ def _is_above(kin: Kin, owner: Place, loss: _Loss) -> bool:
     had = loss.place in behind or (loss.inherited and owner == loss.place)
     gone = had and not any(loss.name in kin.members(one) for one in behind)
     return gone and all(kin.foreign(one, loss.name) is False for one in kin.line(owner))
-
-
-def _class_around(path: str, outer: Iterable[ast.stmt]) -> Place | None:
-    """Return the class whose method the innermost function is, or lies in."""
-    names: list[str] = []
-    for one in outer:
-        if not isinstance(one, ast.ClassDef):
-            break
-        names.append(one.name)
-    return (path, ".".join(names)) if names else None
-
-
-def _culprit(examined: Examined, place: Place, names: Iterable[str]) -> Culprit:
-    wanted = [*(f"{place[1]}.{name}" for name in names), place[1]]
-    for operation in examined.content.operations:
-        if operation.path == place[0] and operation.symbol in wanted:
-            return Culprit(file=operation.file, lines=(operation.line,))
-    return examined.blame.taker(place[0], wanted[0].rpartition(".")[2])

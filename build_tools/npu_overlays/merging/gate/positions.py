@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.gate.blame import Culprit, Report
+from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.merging.gate.lineage import Lineage, Place
@@ -25,17 +25,17 @@ def report_positions(examined: Examined, report: Report) -> None:
             gained = _gained(before, after, place)
             if gained and after.is_named_tuple(place):
                 what = f"`{place[1]}` is a NamedTuple: with `{gained[0]}` it has another length for who unpacks it"
-                report.add(_culprit(examined, place, gained), what, "add a property, or a class of your own")
+                report.add(examined.blame.changer(place, gained), what, "add a property, or a class of your own")
             elif gained and (shifted := _shifted(before, after, place)):
                 what = (
                     f"`{place[1]}` takes `{shifted[0]}` in another place: who gives it by position gives another field"
                 )
                 fix = "keep upstream's fields in their places, and put new ones behind them"
-                report.add(_culprit(examined, place, [*gained, *shifted]), what, fix)
+                report.add(examined.blame.changer(place, [*gained, *shifted]), what, fix)
             elif gained and (moved := list(_moved(kin, before, after, place))):
                 what = f"the field `{gained[0]}` of `{place[1]}` moves the positional arguments of {listing(moved)}"
                 fix = f"make it one that is given by name: `{gained[0]}: … = field(default=…, kw_only=True)`"
-                report.add(_culprit(examined, place, gained), what, fix)
+                report.add(examined.blame.changer(place, gained), what, fix)
 
 
 def _gained(before: Records, after: Records, place: Place) -> list[str]:
@@ -59,12 +59,3 @@ def _moved(kin: Kin, before: Records, after: Records, base: Place) -> Iterator[s
         old, new = before.positions(heir), after.positions(heir)
         if old is not None and new is not None and new[: len(old)] != old:
             yield f"`{heir[1]}` ({heir[0]})"
-
-
-def _culprit(examined: Examined, place: Place, names: list[str]) -> Culprit:
-    path, symbol = place
-    wanted = [*(f"{symbol}.{name}" for name in names), symbol]
-    for operation in examined.content.operations:
-        if operation.path == path and operation.symbol in wanted:
-            return Culprit(file=operation.file, lines=(operation.line,))
-    return examined.blame.taker(path, names[0])

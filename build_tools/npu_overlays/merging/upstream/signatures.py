@@ -81,6 +81,29 @@ def _is_given(place: int, parameter: Parameter, theirs: list[Parameter]) -> bool
     return wanted is not None and wanted.default is None
 
 
+def unbound(call: ast.Call, theirs: list[Parameter]) -> str:
+    """Return why Python would refuse a call, or an empty text; what is starred could be anything."""
+    starred = any(isinstance(one, ast.Starred) for one in call.args)
+    doubly = any(one.arg is None for one in call.keywords)
+    positional = [one for one in theirs if one.kind in ("/", "|")]
+    kinds = {one.kind for one in theirs}
+    given = sum(not isinstance(one, ast.Starred) for one in call.args)
+    named = {one.arg for one in call.keywords if one.arg}
+    if given > len(positional) and "*" not in kinds:
+        return f"gives {given} positional arguments where upstream takes {len(positional)}"
+    known = {one.name for one in theirs if one.kind in ("|", "kw")}
+    if (unknown := sorted(named - known)) and "**" not in kinds:
+        return f"gives `{unknown[0]}`, which upstream does not take"
+    if twice := [one.name for one in positional[:given] if one.kind == "|" and one.name in named]:
+        return f"gives `{twice[0]}` twice"
+    lacking = [one for one in theirs if one.default is None and one.kind not in ("*", "**") and one.name not in named]
+    for one in lacking:
+        reached = one in positional[:given] or (starred and one in positional) or (doubly and one.kind != "/")
+        if not reached:
+            return f"lacks `{one.name}`"
+    return ""
+
+
 def written(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
     """Return parameters as they can be written, without their annotations: ``(x, y=1, **kwargs)``.
 

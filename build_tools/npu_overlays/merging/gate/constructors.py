@@ -1,34 +1,45 @@
-"""Constructors: class of an environment → whether it can be called with a keyword."""
+"""Constructors: class of a tree → what it is called with."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
-from npu_overlays.merging.gate.kin import Kin
+from npu_overlays.merging.gate.kin import BARE, Kin
 from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.merging.gate.records import Records
 from npu_overlays.syntax.aliases import full_names
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
 _DATACLASS = "dataclasses.dataclass"
-# As a base, none of them has anything to do with how a class is called.
-_BARE = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
+# Python's own, which classes without any have.
+(_OBJECTS,) = (one for one in ast.parse("def __init__(self): ...").body if isinstance(one, FUNCTIONS))
 
 
 def constructor(kin: Kin, place: Place) -> FunctionNode | frozenset[str] | None:
     """Return what a class is called by.
 
     Returns:
-        Its ``__init__``, or a base's; the keywords of a dataclass; None where that cannot be told.
+        Its ``__init__``, a base's, or one like Python's own where none has any; the keywords of a dataclass; None where
+        that cannot be told.
     """
-    line = kin.line(place)
+    return _constructor(kin, kin.line(place))
+
+
+def constructor_behind(kin: Kin, place: Place) -> FunctionNode | frozenset[str] | None:
+    """Return what ``super().__init__`` in a class is, likewise."""
+    return _constructor(kin, kin.line(place)[1:]) if _has_known_bases(kin, place) else None
+
+
+def _constructor(kin: Kin, line: Sequence[Place]) -> FunctionNode | frozenset[str] | None:
     if any("__new__" in kin.members(one) or _is_called_otherwise(kin, one) for one in line):
         return None
-    number = next((at for at, one in enumerate(line) if _provides(kin, one)), None)
-    # What is asked earlier may be a base that is of neither distribution.
-    if number is None or not all(_has_known_bases(kin, one) for one in line[:number]):
+    number = next((at for at, one in enumerate(line) if _provides(kin, one)), len(line))
+    # What is asked earlier may be a base that is of no distribution at hand.
+    if not all(_has_known_bases(kin, one) for one in line[:number]):
         return None
+    if number == len(line):
+        return _OBJECTS
     if "__init__" in kin.members(line[number]):
         return _function(kin, line[number])
     return _fields(kin, line[number:])
@@ -41,11 +52,15 @@ def _is_called_otherwise(kin: Kin, place: Place) -> bool:
 
 
 def _has_known_bases(kin: Kin, place: Place) -> bool:
-    node, module = kin.lineage.node(place), kin.lineage.module(place[0])
-    return bool(node and module) and all(
-        kin.lineage.meant(place[0], base) or (module and full_names(module, base) <= _BARE)
-        for base in (node.bases if node else ())
-    )
+    node = kin.lineage.node(place)
+    return node is not None and all(_is_known(kin, place[0], base) for base in node.bases)
+
+
+def _is_known(kin: Kin, path: str, base: ast.expr) -> bool:
+    """Return whether a base is a class of the tree, or one that has nothing to do with how a class is called."""
+    module = kin.lineage.module(path)
+    names = full_names(module, base) if module else set()
+    return kin.lineage.meant(path, base) is not None or (bool(names) and names <= BARE)
 
 
 def _provides(kin: Kin, place: Place) -> bool:
