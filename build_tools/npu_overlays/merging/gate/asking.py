@@ -17,35 +17,35 @@ OPERATORS = frozenset(
 _WHETHER = frozenset({"hasattr", "getattr"})
 
 
-def receiver(node: ast.AST, name: str) -> ast.expr | None:
+def receivers(node: ast.AST, name: str) -> list[ast.expr]:
     """Return what is asked for a member by a node."""
-    if operand := _operand(node, name):
-        return operand
+    if operands := _operands(node, name):
+        return operands
     if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
-        return node.value
+        return [node.value]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute) and node.target.attr == name:
-        return node.target.value
+        return [node.target.value]
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) == 2:  # noqa: PLR2004  # without a default
-        return node.args[0] if getattr(node.args[1], "value", None) == name else None
-    return None
+        return node.args[:1] if getattr(node.args[1], "value", None) == name else []
+    return []
 
 
 def is_operator(node: ast.AST, name: str) -> bool:
     """Return whether a node asks for a member by what Python makes of it: an object's, not its class's."""
-    return _operand(node, name) is not None
+    return bool(_operands(node, name))
 
 
-def _operand(node: ast.AST, name: str) -> ast.expr | None:
+def _operands(node: ast.AST, name: str) -> list[ast.expr]:
     """Return what Python asks for ``__call__`` and the like where a node is evaluated."""
     if isinstance(node, ast.Call):
         measured = name == "__len__" and getattr(node.func, "id", "") == "len"
-        return node.func if name == "__call__" else node.args[0] if measured and node.args else None
+        return [node.func] if name == "__call__" else node.args[:1] if measured else []
     if isinstance(node, (ast.With, ast.AsyncWith)):
         wanted = {"__aenter__", "__aexit__"} if isinstance(node, ast.AsyncWith) else {"__enter__", "__exit__"}
-        return node.items[0].context_expr if name in wanted else None
+        return [one.context_expr for one in node.items] if name in wanted else []
     if isinstance(node, (ast.For, ast.comprehension)):
-        return node.iter if name == "__iter__" else None
-    return node.value if name == "__getitem__" and isinstance(node, ast.Subscript) else None
+        return [node.iter] if name == "__iter__" else []
+    return [node.value] if name == "__getitem__" and isinstance(node, ast.Subscript) else []
 
 
 def of_class(asked: ast.expr) -> ast.expr:

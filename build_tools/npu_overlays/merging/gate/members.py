@@ -19,7 +19,7 @@ from npu_overlays.merging.gate.asking import (
     is_self,
     made_by,
     of_class,
-    receiver,
+    receivers,
 )
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
@@ -102,13 +102,11 @@ def _askers(kin: Kin, loss: _Loss) -> Iterator[str]:
             around = enclosing(module)
             unsure = excused(around, loss.name)
             for node in around:
-                asked = receiver(node, loss.name) if node not in unsure else None
-                if asked is None or (is_operator(node, loss.name) and _is_class(kin, path, asked, around)):
-                    continue
-                if _is_without(kin, path, of_class(asked), around, loss):
-                    found.append(
-                        (asked.lineno, asked.col_offset, ast.unparse(node).strip().splitlines()[0].rstrip(":"))
-                    )
+                for asked in receivers(node, loss.name) if node not in unsure else ():
+                    of_object = not is_operator(node, loss.name) or not _is_class(kin, path, asked, around)
+                    if of_object and _is_without(kin, path, of_class(asked), around, loss):
+                        shown = ast.unparse(node).strip().splitlines()[0].rstrip(":")
+                        found.append((asked.lineno, asked.col_offset, shown))
         yield from (f"{path}:{line} ({shown})" for line, _, shown in sorted(found))
 
 
