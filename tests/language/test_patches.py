@@ -343,6 +343,53 @@ def test_an_operation_on_what_a_patch_adds_is_refused_with_what_to_do(
     assert "`new`" in str(caught.value)
 
 
+OPENS = """
+from .b import *
+from json import loads as load
+def open(path): return path
+def f(): return open(1), load, star
+def star(): ...
+class A:
+    load = 2
+    use = load
+    def g(self, max, x):
+        return max(x)
+    def h(self):
+        from json import loads as load
+        return load
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("def open(path): return path\n", "", "`open` is taken away, and upstream's own text would get another one"),
+        ("def star(): ...\n", "", "`star` is taken away, and upstream's own text would get another one"),
+        ("    load = 2\n", "", "`load` is taken away, and upstream's own text would get another one"),
+        ("self, max, x)", "self, x)", "`max` is taken away, and upstream's own text would get another one"),
+        ("self, max, x):\n        return max(x)", "self, x):\n        return max(*x)", ""),
+        ("def open(path): return path\n", "open = print\n", ""),
+        ("def open(path): return path\n", "from io import open\n", ""),
+        ("        from json import loads as load\n", "", ""),
+        ("        from json import loads as load\n", "        load = 1\n", ""),
+    ],
+)
+def test_a_patch_that_uncovers_another_name_is_refused(
+    tmp_path: Path, environment: Environment, old: str, new: str, told: str
+) -> None:
+    assert OPENS.count(old) == 1
+    before = {"pkg/__init__.py": b"", "pkg/a.py": OPENS.encode(), "pkg/b.py": b"star = 1\n"}
+    patch = b"Why: w\n\n" + git_diff(environment, before, {"pkg/a.py": OPENS.replace(old, new).encode()})
+    try:
+        apply_files(tmp_path, before, {"patches/1.patch": patch})
+    except MergeError as error:
+        (message,) = mistakes(error)
+        assert told
+        assert message.startswith(f"pkg@1111111/patches/1.patch: {told} by that name (pkg/a.py:")
+    else:
+        assert not told
+
+
 def test_a_patch_that_undoes_another_is_refused(tmp_path: Path, environment: Environment) -> None:
     changed = {"pkg/b.yaml": b"other\n"}
     files: dict[str, str | bytes] = {

@@ -6,16 +6,16 @@ import ast
 import builtins
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from npu_overlays.errors import Problem
 from npu_overlays.merging.authorship import Authorship
-from npu_overlays.merging.imports import RENAME, imported_names
+from npu_overlays.merging.imports import RENAME
+from npu_overlays.merging.reached import loads, reach
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.sites import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.scopes import Load, Scope
+from npu_overlays.syntax.scopes import Scope
 from npu_overlays.syntax.symbols import Module
 
 _RENAME_ADDED = "add it under another name"
@@ -54,15 +54,15 @@ def read_otherwise(
     edits = {one.operation.where: one.operation for one in changes if one.operation.action == "edited"}
     bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
     concerned = {*taken, *(name for (_, name), makers in bound.items() if makers & edits.keys())}
-    was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, concerned)}
+    was = {(before.span(load.at)[0], load.name): reach(scope, load) for scope, load in loads(before, concerned)}
     starred = any(not one.typing_only for one in after.scopes.stars)
     hidden: dict[str, Operation] = {}
     uncovered: dict[str, set[int]] = {}
-    for scope, load in _loads(after, concerned):
+    for scope, load in loads(after, concerned):
         origin = authorship.origin(after.span(load.at)[0])
-        now = _reach(scope, load)
+        now = reach(scope, load)
         before_that = was.get((origin, load.name), now) if origin is not None else now
-        if before_that[:2] == now[:2] or (now.imported and before_that.imported == now.imported):
+        if now.is_like(before_that):
             continue
         makers = bound.get((scope.owner(load.name), load.name), set())
         if makers and makers <= edits.keys():
@@ -105,40 +105,6 @@ def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
     for scope in module.scopes.all:
         for name, bindings in scope.bindings.items():
             yield from ((one.node, name, one.how == "global" or name in scope.outer) for one in bindings)
-
-
-class _Reach(NamedTuple):
-    """Where a read gets its name: how many scopes further out, whether something binds it there, and by which imports.
-
-    Where anything but an import binds it, no import is named.
-    """
-
-    outer: int
-    bound: bool
-    imported: frozenset[str]
-
-
-def _reach(scope: Scope, load: Load) -> _Reach:
-    owner, outer = scope.owner(load.name), 0
-    if scope is owner and scope.kind == "class" and scope.parent:
-        # In a class body a name is the module's until the class has bound it.
-        late = all(one.line >= load.at.lineno for one in scope.bindings.get(load.name, []))
-        owner = scope.parent.owner(load.name) if late else owner
-    while scope is not owner and scope.parent:
-        scope, outer = scope.parent, outer + 1
-    return _Reach(outer, load.name in owner.bindings, _imports(owner, load.name))
-
-
-def _imports(scope: Scope, name: str) -> frozenset[str]:
-    """Return the import statements that bind a name in a scope; none where something else binds it too."""
-    nodes = [one.node for one in scope.bindings.get(name, [])]
-    imports = [one for one in nodes if isinstance(one, (ast.Import, ast.ImportFrom))]
-    statements = (one.statement for node in imports for one in imported_names(node) if one.name == name)
-    return frozenset(statements) if len(imports) == len(nodes) else frozenset()
-
-
-def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
-    return ((scope, load) for scope in module.scopes.all for load in scope.loads if load.name in names)
 
 
 def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:

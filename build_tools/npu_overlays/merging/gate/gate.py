@@ -25,6 +25,7 @@ from npu_overlays.merging.gate.missing import report_losses, report_missing
 from npu_overlays.merging.gate.positions import report_positions
 from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
 from npu_overlays.merging.gate.shipped import absolute
+from npu_overlays.merging.gate.uncovered import report_uncovered
 from npu_overlays.merging.gate.undefined import Undefined, undefined_names
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, uses_markers
@@ -53,6 +54,7 @@ def check(
     _report_markers(subject, report)
     _report_encodings(subject, report)
     _report_undefined(subject, report)
+    report_uncovered(subject, report)
     report_missing(subject, report)
     report_losses(subject, report)
     report_lost_members(subject, report)
