@@ -18,8 +18,8 @@ _LOAD = ast.Load()
 def chains(*nodes: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
     """Yield every ``a.b.c`` that is read, as long as it is, and its node; of ``a().b`` only ``a``.
 
-    ``getattr(a, "b")`` reads ``a.b``, and so does what sets or deletes that: it is in vain where upstream has another
-    name for it. ``a.__class__.b`` is ``a.b``.
+    ``getattr(a, "b")`` and ``vars(a)["b"]`` read ``a.b``, and so does what sets or deletes that: it is in vain where
+    upstream has another name for it. ``a.__class__.b`` is ``a.b``.
     """
     pending = list(reversed(nodes))
     augmented: set[ast.AST] = set()
@@ -53,6 +53,11 @@ def _step(node: ast.AST) -> tuple[str, ast.AST, list[ast.expr]] | None:
             return node.attr, node.value, []
         case ast.Call(func=ast.Name(id=asks), args=[of, ast.Constant(value=str(name)), *beside]) if asks in _BY_NAME:
             return name, of, beside
+        case ast.Subscript(
+            value=ast.Call(func=ast.Name(id="vars"), args=[of]) | ast.Attribute(value=of, attr="__dict__"),
+            slice=ast.Constant(value=str(name)),
+        ):
+            return name, of, []
     return None
 
 
