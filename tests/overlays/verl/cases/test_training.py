@@ -23,8 +23,8 @@ import verl
 from changed import changed
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
-    NemotronConfig,
-    NemotronForCausalLM,
+    FalconH1Config,
+    FalconH1ForCausalLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
@@ -264,11 +264,11 @@ def test_attention_that_exchanges_nothing_shares_no_sequences(attention: str) ->
         monkey_patch.apply_monkey_patch(model, ulysses_sp_size=2)
 
 
-def test_a_model_with_attention_of_its_own_shares_no_sequences() -> None:
-    model = NemotronForCausalLM(NemotronConfig(**SIZES, attn_implementation="eager"))
+def test_a_model_with_a_state_shares_no_sequences() -> None:
+    model = FalconH1ForCausalLM(FalconH1Config(**SIZES, attn_implementation="eager"))
     model.config._attn_implementation = "flash_attention_2"
 
-    with pytest.raises(NotImplementedError, match="NemotronForCausalLM does not say"):
+    with pytest.raises(NotImplementedError, match="FalconH1ForCausalLM has layers that carry something else"):
         monkey_patch.apply_monkey_patch(model, ulysses_sp_size=2)
 
 

@@ -25,7 +25,7 @@ from .ulysses import POSITIONS_MISSING, GroupGetter, reads_text, register_ulysse
 # (batch, length)
 _DIMENSIONS = 2
 # All that such layers carry along a sequence is attention, which ranks exchange.
-_SHARED_LAYERS = ("full_attention", "sliding_attention")
+_SHARED_LAYERS = ("attention", "full_attention", "sliding_attention")
 # Text models of which ranks share the heads of linear attention as well.
 _SHARED_MODELS = ("qwen3_5_text", "qwen3_5_moe_text")
 _PADDED = (
