@@ -45,7 +45,7 @@ def test_a_substitution_goes_behind_the_others_however_these_are_written(listed:
 
 def test_with_the_last_substitution_goes_the_list() -> None:
     text = with_new("layer.toml", LAYER, EDIT)
-    text, split = with_change("layer.toml", text, EDIT, "a.yaml", None)
+    text, split = with_change("layer.toml", text, EDIT, ("a.yaml",), None)
     assert (tomllib.loads(text), split) == (tomllib.loads(LAYER), None)
 
 
@@ -59,7 +59,7 @@ def test_a_path_that_leaves_a_substitution_keeps_its_versions_and_what_it_accept
         bounds=Bounds(since="1.0", until="2.0"),
         accept=(Acceptance(kind="loss", reason="tried"),),
     )
-    text, split = with_change("layer.toml", layer, both, "a.yaml", "a: 3")
+    text, split = with_change("layer.toml", layer, both, ("a.yaml",), "a: 3")
     assert split is not None
     first, second = tomllib.loads(with_new("layer.toml", text, split))["edit"]
     assert first == {"paths": ["b.yaml"], "find": "a: 1", "replace": "a: 2", **said}

@@ -83,7 +83,7 @@ def _settings(text: str, own: Own, overlay: Overlay) -> str:
     stated: dict[int, TextEdit] = {}
     for one, find, replacement in (*changes, *lengthened):
         edit = stated.get(id(one.edit), one.edit)
-        text, split = with_change(CONFIG_FILE, text, edit, one.path, replacement, find=find)
+        text, split = with_change(CONFIG_FILE, text, edit, (one.path,), replacement, find=find)
         text = with_new(CONFIG_FILE, text, split) if split else text
         stated[id(one.edit)] = replace(edit, paths=tuple(path for path in edit.paths if path != one.path))
     # A patch may be called as an added file is.

@@ -214,8 +214,12 @@ class Planner:
         )
         found = substituted(text)
         if found is None:
-            what = "was changed where the overlay substitutes something, in a way that no substitution or patch gives"
-            fix = f"change what {text.edits[0].where} says, by hand"
+            what = (
+                "was changed so that what substitutions put in cannot be told from what is upstream's: neither they,"
+                " nor a few new ones behind them, nor a patch below them give it"
+            )
+            said = listing(dict.fromkeys(each.where for each in text.edits))
+            fix = f"change what {said} says by hand, or less of this file at once"
             raise MergeError(Problem(where=one.path, what=what, fix=fix))
         for known, replacement in found.changed:
             plan.edits.append(EditChange(path=one.path, known=known, find=known.edit.find, replace=replacement))

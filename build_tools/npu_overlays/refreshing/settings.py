@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tomlkit
@@ -45,32 +46,33 @@ def _beside(said: TextEdit | FileSettings) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-def with_change(  # noqa: PLR0913  # which substitution of which file, and what it is to look for and to put in
-    name: str, content: str, edit: TextEdit, path: str, replacement: str | None, *, find: str = ""
+def with_change(  # noqa: PLR0913  # which substitution of which files, and what it is to look for and to put in
+    name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
 ) -> tuple[str, TextEdit | None]:
-    """Return a settings file in which a substitution is otherwise for one path.
+    """Return a settings file in which a substitution is otherwise for some of its paths.
 
     Args:
         name: of the file.
         content: of it.
         edit: the substitution.
-        path: one of its paths.
-        replacement: what it is to put in there; None to leave that path alone.
+        paths: some or all of its paths.
+        replacement: what it is to put in there; None to leave those alone.
         find: what it is to look for there; empty for what it looks for by now.
 
     Returns:
-        The text, and where other paths share the substitution, the one that is then to be put in for this path.
+        The text, and where other paths share the substitution, the one that is then to be put in for these.
     """
     document = tomlkit.parse(content)
     holder = _holder(name, document)
     listed = holder["edit"]
     for number, entry in enumerate(listed):
         if entry["find"] == edit.find and entry["replace"] == edit.replace and list(entry["paths"]) == list(edit.paths):
-            if len(edit.paths) > 1:
-                del entry["paths"][list(entry["paths"]).index(path)]
+            if not set(edit.paths) <= set(paths):
+                for path in paths:
+                    del entry["paths"][list(entry["paths"]).index(path)]
                 new = TextEdit(
-                    paths=(path,), find=find or edit.find, replace=replacement or "", count=edit.count, why=edit.why,
-                    bounds=edit.bounds, accept=edit.accept,
+                    paths=tuple(paths), find=find or edit.find, replace=replacement or "",
+                    count=edit.count, why=edit.why, bounds=edit.bounds, accept=edit.accept,
                 )  # fmt: skip
                 return _dumped(document), None if replacement is None else new
             if replacement is None:

@@ -105,8 +105,8 @@ def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk:
     if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
         return None
     before, after = layout_of(old[hunk.first]), layout_of(new[hunk.start])
-    head = _common(before.texts, after.texts)
-    tail = _common(before.texts[head:][::-1], after.texts[head:][::-1])
+    head = common(before.texts, after.texts)
+    tail = common(before.texts[head:][::-1], after.texts[head:][::-1])
     for beside in _BESIDE:
         first, last = max(0, head - beside), max(0, tail - beside)
         find, text = (_part(one, first, len(one.tokens) - last) for one in (before, after))
@@ -115,7 +115,8 @@ def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk:
     return None
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def common(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return with how many that are alike both begin."""
     pairs = zip(one, other, strict=False)
     return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 

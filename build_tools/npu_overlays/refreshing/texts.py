@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
-from npu_overlays.refreshing.threeway import carried
+from npu_overlays.refreshing.undoing import Undone, made, undone
 
 # What is more is a patch.
 _MOST_PLACES = 3
@@ -58,49 +57,30 @@ def substituted(text: Text) -> Substituted | None:
     """Return what gives a file, or None where nothing does."""
     if text.wanted is None or text.before is None or text.now is None:
         return Substituted(changed=tuple((one, None) for one in text.edits), below=(text.wanted,))
-    edits = [one.edit for one in text.edits]
-    for number, one in enumerate(text.edits):
-        if _made([*edits[:number], *edits[number + 1 :]], text.before) == text.wanted:
-            return Substituted(changed=((one, None),))
-    for number, one in enumerate(text.edits):
-        replacement = _replacement(text, edits, number)
-        if replacement is not None:
-            return Substituted(changed=((one, replacement),))
-    new = () if text.patched and not edits else _new(text.path, text.now, text.wanted)
+    found = undone(text.before, [one.edit for one in text.edits], text.wanted)
+    if found and (known := _known(text, text.before, text.wanted, found)):
+        return known
+    new = _new(text.path, text.now, text.wanted)
+    return Substituted(new=new) if new else None
+
+
+def _known(text: Text, before: bytes, wanted: bytes, found: Undone) -> Substituted | None:
+    """Return what gives a file where it is known what each substitution is to put in, and in which text."""
+    edits = [replace(one.edit, replace=put_in) for one, put_in in zip(text.edits, found.put_in, strict=True)]
+    pairs = zip(text.edits, edits, strict=True)
+    changed = tuple((one, None if _is_idle(new) else new.replace) for one, new in pairs if new != one.edit)
+    kept = [one for one in edits if not _is_idle(one)]
+    now = made(kept, before)
+    if now == wanted:
+        return Substituted(changed=changed)
+    new = () if now is None or (text.patched and not text.edits) else _new(text.path, now, wanted)
     if new:
-        return Substituted(new=new)
-    below = carried(text.before, text.now, text.wanted) if edits else text.wanted
-    return Substituted(below=(below,)) if below is not None and _made(edits, below) == text.wanted else None
+        return Substituted(changed=changed, new=new)
+    return Substituted(changed=changed, below=(found.below,)) if made(kept, found.below) == wanted else None
 
 
-def _made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
-    for one in edits:
-        if content.count(one.find.encode()) != one.count:
-            return None
-        content = content.replace(one.find.encode(), one.replace.encode())
-    return content
-
-
-def _replacement(text: Text, edits: Sequence[TextEdit], number: int) -> str | None:
-    """Return what one of the substitutions would have to put in to give what is wanted."""
-    one, later = edits[number], edits[number + 1 :]
-    earlier, wanted = _made(edits[:number], text.before or b""), text.wanted or b""
-    for other in reversed(later):
-        put_in = other.replace.encode()
-        if not put_in or wanted.count(put_in) != other.count:
-            return None
-        wanted = wanted.replace(put_in, other.find.encode())
-    if earlier is None or one.count != 1:
-        return None
-    head, _, tail = earlier.partition(one.find.encode())
-    if len(wanted) < len(head) + len(tail) or not (wanted.startswith(head) and wanted.endswith(tail)):
-        return None
-    try:
-        middle = wanted[len(head) : len(wanted) - len(tail)].decode()
-    except UnicodeDecodeError:
-        return None
-    tried = [*edits[:number], dataclasses.replace(one, replace=middle), *later]
-    return middle if middle != one.find and _made(tried, text.before or b"") == text.wanted else None
+def _is_idle(one: TextEdit) -> bool:
+    return one.find == one.replace
 
 
 def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
@@ -120,13 +100,13 @@ def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
         found.append(pair)
     edits = [TextEdit(paths=(), find=find, replace=text, count=1, why="") for find, text in found]
     plain = all(text.replace("\n", "").replace("\t", "").isprintable() for pair in found for text in pair)
-    fit = len(found) <= _MOST_PLACES and _made(edits, now) == wanted and not _repeats_keys(path, edits, now)
+    fit = len(found) <= _MOST_PLACES and made(edits, now) == wanted and not _repeats_keys(path, edits, now)
     return tuple(found) if plain and fit else ()
 
 
 def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:
     """Return whether one of the substitutions gives a YAML file a key twice, which none may do."""
-    states = [now.decode(), *((_made(edits[: number + 1], now) or b"").decode() for number in range(len(edits)))]
+    states = [now.decode(), *((made(edits[: number + 1], now) or b"").decode() for number in range(len(edits)))]
     return path.endswith(ENDINGS) and any(repeated_keys(*pair) for pair in pairwise(states))
 
 

@@ -51,8 +51,10 @@ class Writer:
             self._added(file, moved.get(file.wanted.path))
         for patch in plan.patches:
             self._patch(patch, patched)
+        self._known_edits(plan.edits)
         for edit in plan.edits:
-            self._edit(edit)
+            if edit.known is None:
+                self._new_edit(edit)
         return tuple(self._files.changed.values())
 
     def _layer(self, label: str) -> tuple[Layer, str]:
@@ -155,27 +157,39 @@ class Writer:
         part = dataclasses.replace(content, operations=(), edits=(), files=(), patches=patches)
         return apply_part(part, self._subject.tree, absent=self._subject.absent)
 
-    def _edit(self, change: EditChange) -> None:
-        if change.known is None:
-            said = self._explain("edit", change.path)
-            edit = TextEdit(
-                paths=(change.path,),
-                find=change.find,
-                replace=change.replace or "",
-                count=1,
-                why=_in_a_sentence(said.reason),
-                bounds=said.bounds,
-                accept=said.accept,
-            )
-            self._settings(self._into, lambda name, text: with_new(name, text, edit))
-            return
-        known = change.known
+    def _new_edit(self, change: EditChange) -> None:
+        said = self._explain("edit", change.path)
+        edit = TextEdit(
+            paths=(change.path,),
+            find=change.find,
+            replace=change.replace or "",
+            count=1,
+            why=_in_a_sentence(said.reason),
+            bounds=said.bounds,
+            accept=said.accept,
+        )
+        self._settings(self._into, lambda name, text: with_new(name, text, edit))
 
+    def _known_edits(self, changes: Iterable[EditChange]) -> None:
+        """Change substitutions where they stand; of one for several files, those that differ get one of their own."""
+        paths: dict[tuple[str, TextEdit, str | None], tuple[str, ...]] = {}
+        for one in changes:
+            if one.known:
+                key = (one.known.layer, one.known.edit, one.replace)
+                paths[key] = (*paths.get(key, ()), one.path)
+        left: dict[tuple[str, TextEdit], TextEdit] = {}
+        for (layer, edit, put_in), some in paths.items():
+            now = left.get((layer, edit), edit)
+            self._known_edit(layer, now, some, put_in)
+            rest = tuple(path for path in now.paths if path not in some)
+            left[layer, edit] = dataclasses.replace(now, paths=rest)
+
+    def _known_edit(self, layer: str, edit: TextEdit, paths: tuple[str, ...], put_in: str | None) -> None:
         def changed(name: str, text: str) -> str:
-            result, split = with_change(name, text, known.edit, known.path, change.replace)
+            result, split = with_change(name, text, edit, paths, put_in)
             return with_new(name, result, split) if split else result
 
-        self._settings(self._layers[known.layer], changed)
+        self._settings(self._layers[layer], changed)
 
     def _settings(self, layer: Layer, change: Callable[[str, str], str]) -> None:
         name = layer.settings[0]
