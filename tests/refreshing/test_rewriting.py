@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -131,6 +132,30 @@ def test_what_becomes_another_operation_is_written_anew(symbol: str) -> None:
     wanted = replace(before, action=action, edits=(), text=before.text or "def scale(value):\n    return 1\n")
     after = known(written(COMMENTED, Written(known=before, wanted=replace(wanted, kind=before.kind))))[symbol]
     assert (after.action, after.text, after.reason) == (action, wanted.text, before.reason)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "edits", "expected"),
+    [
+        ("SIZE", (), 'SIZE = added(\n    # In bytes.\n    # four\n    4,\n    why="Four.",\n)'),
+        ("scale", (), '# Why this one.\n# first\n# last\n@replaced(\n    # as measured\n    why="Two.",\n    # What'),
+        ("scale", (0,), '@edited(\n    # Why this one.\n    # first\n    ("1", "2"),\n    # as measured\n    why='),
+        ("scale", (1,), '# Why this one.\n# first\n@edited(\n    ("n + 3", "n + 4"),\n    # as measured\n    why='),
+        ("last", (), '@added(\n    # all of it\n    why="Whole.",\n)\n'),
+    ],
+)
+def test_comments_of_what_is_written_anew_stay_with_the_argument_or_stand_above(
+    symbol: str, edits: tuple[int, ...], expected: str
+) -> None:
+    content = COMMENTED.replace("def scale(value): ...", "def scale(value): ...  # last")
+    before = known(content)[symbol]
+    wanted = replace(before, edits=tuple(before.edits[number] for number in edits))
+    if not edits:
+        action: Action = "added" if before.action == "replaced" else "replaced"
+        wanted = replace(wanted, action=action, text=before.text or "def scale(value):\n    return 1\n")
+    after = written(content, Written(known=before, wanted=wanted))
+    assert expected in after
+    assert sorted(re.findall("#.*", after)) == sorted(re.findall("#.*", content))
 
 
 def test_one_that_comes_stands_above_the_comment_of_the_next_and_goes_without_it() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.refreshing.commenting import comments
 from npu_overlays.refreshing.importing import Markers
 from npu_overlays.refreshing.rendering import edit_text, literal, statement, uses
 from npu_overlays.syntax.definitions import first_line
@@ -96,8 +97,13 @@ def _exchange(text: Module, node: ast.expr, new: str) -> Splice:
 def _anew(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> str:
     """Return the statement of an operation that becomes another, with the arguments that are written already."""
     stub = _stub(text, node, known, wanted) if known.action == wanted.action == "edited" else ""
-    marker = Markers(text.tree).name(wanted.action)
-    new = statement(wanted, _arguments(text, node), marker=marker, shared=known.shared, stub=stub)
+    markers = Markers(text.tree)
+    mark = markers.mark(node)
+    last = node.lineno - 1 if stub else node.end_lineno if known.action == "edited" else mark.end_lineno
+    behind = text.line_end(last or node.lineno)
+    beside = comments(text, mark, known, wanted, behind=behind)
+    marker = markers.name(wanted.action)
+    new = statement(wanted, _arguments(text, mark), beside, marker=marker, shared=known.shared, stub=stub)
     return reindent(new, old="", new=text.indentation(node))
 
 
@@ -110,9 +116,8 @@ def _stub(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
     return renamed(stub, known.shared or wanted.symbol.rpartition(".")[2])
 
 
-def _arguments(text: Module, node: ast.stmt) -> dict[str, str]:
-    """Return the arguments of a statement's marker that have names, as they are written."""
-    mark = Markers(text.tree).mark(node)
+def _arguments(text: Module, mark: ast.Call) -> dict[str, str]:
+    """Return the arguments of a marker that have names, as they are written."""
     return {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg}
 
 

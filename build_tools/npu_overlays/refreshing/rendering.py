@@ -13,39 +13,69 @@ _STEP = "    "
 _REPEATED = 2
 
 
-def statement(
-    operation: Operation, kept: Mapping[str, str] | None = None, *, marker: str = "", shared: str = "", stub: str = ""
+def statement(  # noqa: PLR0913  # what it says, and what of it is written already
+    operation: Operation,
+    kept: Mapping[str, str] | None = None,
+    comments: Mapping[str, Sequence[str]] | None = None,
+    *,
+    marker: str = "",
+    shared: str = "",
+    stub: str = "",
 ) -> str:
     """Return the statement at column 0, with a line end.
 
     Args:
         operation: what it is to say.
         kept: the arguments of its marker by name, as source, where they are written already.
+        comments: those beside its arguments by their names, or by their texts where they have none; by an empty text
+            those to stand above it.
         marker: what the module calls its marker; its own name where that is empty.
         shared: the name of the definition in a file of ``shared/``, if it is one.
         stub: what an edit's marker stands on, where that is written already.
     """
     marker, leaf = marker or operation.action, shared or operation.symbol.rpartition(".")[2]
+    beside = dict(comments or {})
     arguments = dict(kept) if kept is not None else dict(_arguments(operation))
     arguments.pop("uses", None)
     if used := uses(operation):
         arguments = {"uses": f"[{', '.join(used)}]", **arguments}
-    keywords = [f"{name}={value}" for name, value in arguments.items()]
+    keywords = [_below(beside.pop(name, ()), f"{name}={value}") for name, value in arguments.items()]
+    values = [_below(beside.pop(one, ()), one) for one in _values(operation, leaf)]
+    mark = _call(marker, [*values, *keywords], _before(operation, leaf))
+    above = "".join(f"{line}\n" for lines in beside.values() for line in lines)
+    return f"{above}{mark}\n{_marked(operation, leaf, stub)}"
+
+
+def _below(lines: Sequence[str], argument: str) -> str:
+    return "\n".join([*lines, argument])
+
+
+def _values(operation: Operation, leaf: str) -> list[str]:
+    """Return the arguments of a marker that have no names."""
     if operation.action == "deleted":
-        return _call(marker, [literal(leaf), *keywords], "") + "\n"
-    edits = [edit_text(one) for one in operation.edits]
-    if operation.kind == "attribute":
-        annotation = f": {operation.annotation}" if operation.annotation else ""
-        values = edits if operation.action == "edited" else [operation.text]
-        return _call(marker, [*values, *keywords], f"{leaf}{annotation} = ") + "\n"
-    mark = _call(marker, [*edits, *keywords], "@")
+        return [literal(leaf)]
+    if operation.action == "edited":
+        return [edit_text(one) for one in operation.edits]
+    return [operation.text] if operation.kind == "attribute" else []
+
+
+def _before(operation: Operation, leaf: str) -> str:
+    """Return what stands in front of a marker."""
+    if operation.action == "deleted":
+        return ""
+    annotation = f": {operation.annotation}" if operation.annotation else ""
+    return f"{leaf}{annotation} = " if operation.kind == "attribute" else "@"
+
+
+def _marked(operation: Operation, leaf: str, stub: str) -> str:
+    """Return what stands below a marker."""
+    if operation.action == "deleted" or operation.kind == "attribute":
+        return ""
     if operation.action != "edited":
-        return f"{mark}\n{operation.text}"
-    if stub:
-        return f"{mark}\n{stub}"
+        return operation.text
     if operation.kind == "class":
-        return f"{mark}\nclass {leaf}: ...\n"
-    return f"{mark}\ndef {leaf}({'self' if '.' in operation.symbol else ''}): ...\n"
+        return stub or f"class {leaf}: ...\n"
+    return stub or f"def {leaf}({'self' if '.' in operation.symbol else ''}): ...\n"
 
 
 def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
