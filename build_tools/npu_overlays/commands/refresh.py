@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,11 @@ from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
 from npu_overlays.errors import listing
 from npu_overlays.interrupts import undisguised
+from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
+from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.refreshing.refresh import EDITED, Manner, Refreshed, bring_up_to_date, refresh
 
 if TYPE_CHECKING:
@@ -113,7 +117,7 @@ def _run(options: Options, console: Console) -> int:
     if options.json:
         console.json(_as_json(done, options))
     else:
-        _report(console, done, options, overlay.name)
+        _report(console, done, options, overlay)
     return 0
 
 
@@ -138,7 +142,8 @@ def _outcomes(done: Refreshed) -> list[dict[str, str]]:
     return rows
 
 
-def _report(console: Console, done: Refreshed, options: Options, name: str) -> None:
+def _report(console: Console, done: Refreshed, options: Options, overlay: Overlay) -> None:
+    name = overlay.name
     for path in done.plan.layouts:
         console.notice(f"{path}: comments, blank lines, or the places of imports and additions come out otherwise")
     if done.passed_over:
@@ -164,9 +169,20 @@ def _report(console: Console, done: Refreshed, options: Options, name: str) -> N
     console.line(f"{name}: {number} refreshed; the wheel will be what was edited", style="green")
     console.line(f"  what it depends on upstream:    npu-overlays lock {name}")
     console.line(f"  the work tree as you left it:   git -C {shlex.quote(str(done.checkout.folder))} show {EDITED}")
-    layers = sorted({file.layer.name for file in done.files if "@" not in file.layer.name})
-    if layers:
-        console.notice(f"other pins are made of {', '.join(layers)} too: npu-overlays lock --all, and check --all")
+    for layer, pins in others_made_of(done.files, overlay):
+        console.notice(f"{layer} is what {listing(pins)} is made of, too: npu-overlays lock --all, and check --all")
+
+
+def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[str, list[str]]]:
+    """Return the layers of which files change and other pins are made too, each with the names of those.
+
+    Args:
+        files: what changes.
+        overlay: the pin for which it does.
+    """
+    layers = {file.layer.name: file.layer for file in files if file.layer.folder != overlay.folder}
+    found = {name: [pin.name for pin in pins_on(layer, beside=overlay)] for name, layer in sorted(layers.items())}
+    return [(name, pins) for name, pins in found.items() if pins]
 
 
 def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
