@@ -11,6 +11,7 @@ import tomllib
 
 from language.overlays import layer, load, write
 from language.pairs import source_tree
+from npu_overlays.commands.refresh import others_made_of
 from npu_overlays.errors import OverlayError, UsageError
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.overlay.acceptances import Acceptance
@@ -131,6 +132,31 @@ def test_an_added_file_of_a_layer_stays_in_it_under_its_new_name(tmp_path: Path)
     assert (files[f"{name}/tree/pkg/theirs.txt"], files[f"{name}/tree/pkg/new.txt"]) == (None, "a\nb\n3\n")
     said = tomllib.loads(files[f"{name}/layer.toml"] or "")["file"]
     assert said == [{"path": "pkg/new.txt", "accept": ["print: it is meant"]}]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_an_empty_file_moves_with_its_folder_alone(tmp_path: Path, *, beside: bool) -> None:
+    """Else one that comes would lie in the layer of any empty one that goes, and say what that accepts."""
+    own = {"tree/pkg/old/__init__.py": b"", "tree/pkg/old/a.txt": b"one\ntwo\n"}
+    layer(tmp_path, own, config=f'[[file]]\npath = "pkg/old/__init__.py"\n{SAID}\n')
+    content = load(tmp_path, write(tmp_path, {}))
+    subject = Subject(content=content, tree=source_tree({"pkg/m.py": b""}), absent=frozenset(), version="1.0")
+    moved = [Edited(path="pkg/old/a.txt", content=None), Edited(path="pkg/new/a.txt", content=b"one\ntwo\n")]
+    gone, came = Edited(path="pkg/old/__init__.py", content=None), Edited(path="pkg/new/__init__.py", content=b"")
+    files = written(subject, gone, came, *(moved if beside else ()))
+    lower, pin = (one.name for one in content.overlay.chain)
+    assert {path.partition("/")[0] for path in files if path.endswith("new/__init__.py")} == {lower if beside else pin}
+    assert (SAID in (files[f"{lower}/layer.toml"] or "")) == beside
+
+
+def test_other_pins_of_a_layer_that_changes_are_named(tmp_path: Path) -> None:
+    layer(tmp_path, {"tree/pkg/theirs.txt": b"a\n"})
+    overlay = load(tmp_path, write(tmp_path, {})).overlay
+    files = [LayerFile(layer=one, path="tree/pkg/theirs.txt", content=b"b\n") for one in overlay.chain]
+    assert others_made_of(files, overlay) == []
+    other = write(tmp_path, {}, name="new")
+    assert others_made_of(files, overlay) == [("pkg", [other])]
+    assert others_made_of(files[1:], overlay) == []
 
 
 def test_what_is_wrong_in_the_copy_is_said_of_the_layer(tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def outliving(whole: str, operations: Sequence[Operation], now: Module, wanted: 
 
 
 def likeness(one: str | bytes, other: str | bytes) -> float:
-    """Return what share of their lines two texts have in common."""
+    """Return what share of their lines two texts have in common; none where there is nothing in them."""
+    if not one.strip() or not other.strip():
+        return 0.0
     return difflib.SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()
 
 
