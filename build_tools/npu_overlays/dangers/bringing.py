@@ -106,8 +106,17 @@ def _ends(node: ast.AST) -> bool:
 
 
 def _keeps(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler does something with the error beside telling it."""
+    """Return whether a handler does something with the error beside telling it, or letting go of its name."""
     telling = (node for node in _own(handler.body) if isinstance(node, ast.Call) and _leaf(node.func) in _TELLING)
-    told = {id(inner) for node in telling for inner in ast.walk(node)}
+    idle = (node for node in _own(handler.body) if _is_idle(node))
+    passed_over = {id(inner) for node in (*telling, *idle) for inner in ast.walk(node)}
     named = (one for node in handler.body for one in ast.walk(node) if isinstance(one, ast.Name))
-    return any(one.id == handler.name and id(one) not in told for one in named)
+    read = (one for one in named if one.id == handler.name and isinstance(one.ctx, ast.Load))
+    return any(id(one) not in passed_over for one in read)
+
+
+def _is_idle(node: ast.AST) -> bool:
+    """Return whether a statement does nothing with what it names: the name alone, or a value that `_` is given."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(one, ast.Name) and one.id == "_" for one in node.targets)
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name)
