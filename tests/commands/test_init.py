@@ -290,6 +290,18 @@ def test_all_mistakes_of_a_command_line_are_told_at_once(environment: Environmen
     assert "--suffix: missing" in refused(environment, 2, "demo")
 
 
+def test_a_folder_in_the_place_of_a_url_is_refused_with_what_takes_it_from_there(environment: Environment) -> None:
+    (environment.folder / "clone").mkdir()
+    clone = environment.folder / "clone"
+    arguments = ("lib", "--suffix", "acme", "--commit", "0" * 40, "--repository")
+    for told in (refused(environment, 2, *arguments, str(clone)), refused(environment, 2, *arguments, "../clone")):
+        assert f"{clone.name} is a folder of this machine, and a pin names a URL" in told
+        assert "LIB_PATH=" in told
+        assert f"{clone.name} beside the command" in told
+    assert clone.as_uri() in refused(environment, 2, *arguments, str(clone))
+    assert "--repository: is not a URL" in refused(environment, 2, *arguments, "/no/such")
+
+
 def test_what_is_there_is_not_written_over(environment: Environment) -> None:
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     folder = started(environment, "demo", "--suffix", "acme")

@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.choice import Choice
+from npu_overlays.choice import Choice, clone_variable
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.pins import url_fault
 from npu_overlays.overlay.settings import check_words
@@ -121,5 +121,17 @@ def _pin_faults(request: Request) -> Iterator[Problem]:
         what, fix = "missing: --repository is given", "give both, or neither for a release"
         yield Problem(where="--commit", what=what, fix=fix)
     if request.repository and (fault := url_fault(request.repository)):
+        yield _no_url(request, fault)
+
+
+def _no_url(request: Request, fault: str) -> Problem:
+    local = Path(request.repository).expanduser().absolute()
+    if not local.is_dir():
         # Not the URL itself: it may hold a password.
-        yield Problem(where="--repository", what=fault, fix="a URL that git takes, e.g. https://github.com/x/y")
+        return Problem(where="--repository", what=fault, fix="a URL that git takes, e.g. https://github.com/x/y")
+    variable = clone_variable(request.project)
+    fix = (
+        f"say the URL from which anybody can clone it, and {variable}={local} beside the command takes it from there;"
+        f" or {local.as_uri()}, with which only this machine has the pin"
+    )
+    return Problem(where="--repository", what=f"{local} is a folder of this machine, and a pin names a URL", fix=fix)
