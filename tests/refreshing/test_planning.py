@@ -54,6 +54,30 @@ def test_a_class_that_gets_another_name_does_not_take_the_operations_on_its_memb
     assert [one.reason.why for patch in found.patches for one in patch.instead] == ["Ours."]
 
 
+@pytest.mark.parametrize(
+    ("left", "moved"),
+    [(None, "class C:\n    def theirs(self): ...\n\n    def ours(self): ...\n"), (b"NAME = 2\n", CLASS.format("C"))],
+)
+def test_what_is_moved_to_another_file_does_not_take_the_operations_on_it_along(
+    tmp_path: Path, left: bytes | None, moved: str
+) -> None:
+    """The file with all of it, and the class alone; what only goes takes them along."""
+    upstream = {"pkg/m.py": b"NAME = 1\n\n\nclass C:\n    def theirs(self): ...\n", "pkg/n.py": b"ONE = 1\n"}
+    content = load(tmp_path, write(tmp_path, {"tree/pkg/m.py": MEMBER}))
+    subject = Subject(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
+    planner = Planner(subject, apply_part(content, subject.tree, absent=frozenset()), as_patch=True)
+    goes = Edited(path="pkg/m.py", content=left)
+    for path in ("pkg/n.py", "pkg/new.py"):
+        with pytest.raises(
+            MergeError, match=r"m.py: .* stands in \S* now, .*: `C\.ours` \(\S*: Ours\.\)\n.* first"
+        ) as refused:
+            planner.plan((goes, Edited(path=path, content=f"ONE = 1\n\n\n{moved}".encode())))
+        assert f"stands in {path} now" in str(refused.value)
+        assert "Two." not in str(refused.value)
+    found = planner.plan((goes, Edited(path="pkg/n.py", content=b"ONE = 2\n")))
+    assert ("C.ours", None) in [(one.symbol, one.wanted) for one in found.operations]
+
+
 def test_a_module_in_another_encoding_is_patched(tmp_path: Path) -> None:
     wanted = LATIN.replace("é", "è").encode("latin-1")
     found = plan(tmp_path, LATIN.encode("latin-1"), wanted)

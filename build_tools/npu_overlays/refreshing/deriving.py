@@ -13,7 +13,7 @@ from npu_overlays.refreshing.differing import differing, says, text
 from npu_overlays.refreshing.meaning import plain_imports, same_program
 from npu_overlays.refreshing.proposing import Place, new_operation, only
 from npu_overlays.refreshing.rebinding import exchanged_imports
-from npu_overlays.refreshing.renaming import outliving
+from npu_overlays.refreshing.renaming import new_in, outliving
 from npu_overlays.syntax.symbols import Module
 
 
@@ -45,7 +45,8 @@ def _outlived(
 ) -> Mapping[str, tuple[Operation, ...]]:
     """Return what would take operations on its members along although they are still wanted, with these operations."""
     whole = [one.symbol for one in changes if any(_inside(one.wanted, operations))]
-    found = {symbol: outliving(symbol, operations, now, wanted) for symbol in whole}
+    new = new_in(now, wanted) if whole else []
+    found = {symbol: outliving(symbol, operations, now, new) for symbol in whole}
     return {symbol: listed for symbol, listed in found.items() if listed}
 
 

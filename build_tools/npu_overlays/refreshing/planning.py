@@ -16,6 +16,7 @@ from npu_overlays.refreshing import attempting
 from npu_overlays.refreshing.attempting import Change
 from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.edited import Edited
+from npu_overlays.refreshing.leaving import left_for_others
 from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.refreshing.notices import notice_blocks, without_notices
 from npu_overlays.refreshing.patching import last_patch
@@ -89,6 +90,11 @@ class Plan:
     def __bool__(self) -> bool:
         return bool(self.operations or self.files or self.patches or self.edits)
 
+    def gone(self) -> list[Operation]:
+        """Return the operations that go, and are no reason of a patch."""
+        handed_on = [each for one in self.patches for each in one.instead]
+        return [one.known for one in self.operations if one.known and not one.wanted and one.known not in handed_on]
+
     def unexplained(self) -> Iterator[tuple[str, str]]:
         """Yield what needs a reason: what is done, and to what."""
         for change in self.operations:
@@ -128,7 +134,7 @@ class Planner:
                 self._file(plan, one)
             except MergeError as error:
                 problems += error.problems
-        if problems:
+        if problems := problems or list(left_for_others(plan.gone(), files, self._plain)):
             raise MergeError(problems)
         return plan
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.differing import says, text
@@ -15,7 +16,11 @@ from npu_overlays.syntax.symbols import Module
 ALIKE = 0.5
 
 
-def outliving(whole: str, operations: Sequence[Operation], now: Module, wanted: Module) -> tuple[Operation, ...]:
+# A definition that is new, and its text at column 0.
+New: TypeAlias = tuple[Definition, str]
+
+
+def outliving(whole: str, operations: Sequence[Operation], now: Module, new: Sequence[New]) -> tuple[Operation, ...]:
     """Return the operations on a definition that goes, and on its members, of which what they give is still wanted.
 
     All are, where the whole stands under another name; else those whose own text stands elsewhere.
@@ -24,14 +29,13 @@ def outliving(whole: str, operations: Sequence[Operation], now: Module, wanted: 
         whole: the qualified name of what goes.
         operations: those on its module.
         now: the module as they give it.
-        wanted: the module as it is to be.
+        new: what is to stand there, or elsewhere, that does not by now.
     """
     inside = tuple(one for one in operations if f"{one.symbol}.".startswith(f"{whole}."))
-    new = list(_new(now, wanted))
     old = only(now, whole)
-    if old and any(one.kind == old.kind and likeness(text(now, old), text(wanted, one)) >= ALIKE for one in new):
+    if old and any(one.kind == old.kind and likeness(text(now, old), other) >= ALIKE for one, other in new):
         return inside
-    said = {says(one) for one in new}
+    said = {says(one) for one, _ in new}
     return tuple(one for one in inside if (own := only(now, one.symbol)) and says(own) in said)
 
 
@@ -42,8 +46,8 @@ def likeness(one: str | bytes, other: str | bytes) -> float:
     return difflib.SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()
 
 
-def _new(now: Module, wanted: Module) -> Iterator[Definition]:
-    """Yield what the wanted module defines that does not stand there under that name by now."""
-    for name, definitions in wanted.definitions.items():
-        known = {says(one) for one in now.definitions.get(name, ())}
-        yield from (one for one in definitions if says(one) not in known)
+def new_in(now: Module, wanted: Module) -> list[New]:
+    """Return what the wanted module defines that does not stand there under that name by now."""
+    known = {name: {says(one) for one in listed} for name, listed in now.definitions.items()}
+    defined = [(name, one) for name, listed in wanted.definitions.items() for one in listed]
+    return [(one, text(wanted, one)) for name, one in defined if says(one) not in known.get(name, ())]
