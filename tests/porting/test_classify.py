@@ -604,6 +604,25 @@ def test_what_was_taken_back_has_not_landed_whatever_it_is_called_by(forwarded: 
 
 
 @pytest.mark.parametrize(
+    ("subject", "body"),
+    [
+        ('Revert "Revert "fix: start (#12)" (#15)" (#16)', ""),
+        ('Revert "Revert "fix: start (#12)"" (#16)', ""),
+        ('Reapply "fix: start (#12)"', f"This reverts commit {'d' * 40}.\n"),
+    ],
+)
+def test_what_is_taken_back_comes_back_where_that_is_taken_back_itself(subject: str, body: str) -> None:
+    landed = Landed()
+    landed.note([Commit(id="c" * 40, date="2025-01-02", subject="fix: start (#12)")])
+    landed.note([Commit(id="d" * 40, date="2025-01-03", subject='Revert "fix: start (#12)" (#15)')])
+    landed.note([Commit(id="e" * 40, date="2025-01-04", subject=subject, body=body)])
+    assert str(landed.find(["12"])).startswith("ccccccccc")
+    assert landed.find(["15"]) is None
+    landed.note([Commit(id="f" * 40, date="2025-01-05", subject="Revert it", body=f"This reverts commit {'e' * 40}.")])
+    assert landed.find(["12"]) is None
+
+
+@pytest.mark.parametrize(
     ("subject", "body", "reverts"),
     [
         ("[revert] fix: start engines at once (#12) (#15)", "", True),

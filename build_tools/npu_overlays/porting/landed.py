@@ -80,30 +80,33 @@ class Landed:
     """The commits of upstream that came after an overlay's pin, in order, as far as they were told of."""
 
     def __init__(self) -> None:
-        self._pulls: dict[str, Commit] = {}
+        self._pulls: dict[str, list[Commit]] = {}
         self._ids: dict[str, Commit] = {}
+        self._reverts: dict[str, list[str]] = {}
 
     def note(self, commits: Iterable[Commit]) -> None:
-        """Note further commits; one that reverts another takes that one back."""
+        """Note further commits; one that reverts another takes that one back, while it is not reverted itself."""
         for commit in commits:
             reverted = _reverted(commit)
-            for one in [one for one in self._ids.values() if reverted.names(one)] if reverted else ():
-                del self._ids[one.id]
-                self._pulls.pop(one.pull, None)
+            for one in self._ids.values() if reverted else ():
+                if reverted.names(one):
+                    self._reverts.setdefault(one.id, []).append(commit.id)
             self._ids[commit.id] = commit
             if commit.pull:
-                self._pulls[commit.pull] = commit
+                self._pulls.setdefault(commit.pull, []).append(commit)
 
     def find(self, wanted: Iterable[str]) -> Commit | None:
         """Return the commit by which the first of some pull requests and commits came, or None where none did."""
         for one in wanted:
-            if one in self._pulls:
-                return self._pulls[one]
+            named = list(reversed(self._pulls.get(one, ())))
             if len(one) >= 7:  # noqa: PLR2004  # what git takes for a short id
-                found = next((commit for id_, commit in self._ids.items() if id_.startswith(one)), None)
-                if found is not None:
-                    return found
+                named += [commit for id_, commit in self._ids.items() if id_.startswith(one)]
+            if found := next((commit for commit in named if self._stands(commit.id)), None):
+                return found
         return None
+
+    def _stands(self, id_: str) -> bool:
+        return not any(map(self._stands, self._reverts.get(id_, ())))
 
 
 def _reverted(commit: Commit) -> _Reverted:
