@@ -9,7 +9,11 @@
 #           the doctor calls broken; what it says is printed in any case
 # exit codes: 0 exchanged and whole; 1 not; 2 wrong usage, or FOLDER lacks something
 set -euo pipefail
-folder=${1:?usage: swap.sh FOLDER STACK} stack=${2:?usage: swap.sh FOLDER STACK}
+if [ $# -ne 2 ]; then
+	echo "usage: swap.sh FOLDER STACK" >&2
+	exit 2
+fi
+folder=$1 stack=$2
 python=${PYTHON:-python3}
 constraints=$folder/constraints-$stack.txt
 
@@ -28,6 +32,9 @@ test "${#wheels[@]}" -gt 0 || fail "$constraints: names no wheels of ours" "npu-
 if grep -q '^# not built beside this file' "$constraints"; then
 	fail "$constraints: not all wheels of the stack lie beside it" "npu-overlays build --stack $stack --out $folder"
 fi
+# Nothing is exchanged where what comes last is missing.
+compgen -G "$folder/npu_doctor-*.whl" > /dev/null ||
+	fail "$folder: has no wheel of npu-doctor" "pip wheel --no-deps --wheel-dir $folder ./build_tools"
 
 install() { "$python" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$folder" "$@"; }
 # The companions first: they take upstream's copy away, which would otherwise take our files with it.

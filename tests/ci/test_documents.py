@@ -84,7 +84,7 @@ def test_a_readme_names_the_oldest_pip_that_is_tested(readme: str) -> None:
     assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in read(readme)
 
 
-@pytest.mark.upstream
+@pytest.mark.slow
 @pytest.mark.index
 def test_the_readmes_count_the_changes_as_a_build_does() -> None:
     shown = [re.findall(r"^  (\S+?@[\w.]+: \d+ changes in \d+ files);", read(name), re.MULTILINE) for name in READMES]

@@ -20,6 +20,7 @@ DOCKERFILE = ROOT / "docker" / "Dockerfile"
 SWAP = ROOT / "docker" / "swap.sh"
 # One that npu-doctor knows; what its overlays are is not looked at.
 STACK = "verl-0.7.1"
+DOCTOR_WHEEL = "npu_doctor-1.0-py3-none-any.whl"
 PINS = """\
 # A stack
 # of transformers@0123456:
@@ -51,9 +52,10 @@ def noting(environment: Environment) -> Path:
 
 @pytest.fixture
 def wheels(environment: Environment) -> Path:
-    """Return a folder with the constraints of a stack."""
+    """Return a folder with the constraints of a stack, and npu-doctor."""
     folder = environment.folder / "wheels"
     folder.mkdir()
+    (folder / DOCTOR_WHEEL).touch()
     (folder / f"constraints-{STACK}.txt").write_text(PINS, "utf-8")
     return folder
 
@@ -121,9 +123,17 @@ def test_wheels_that_are_not_there_are_said_with_what_builds_them(
     assert not (environment.folder / "log").exists()
 
 
+def test_nothing_is_exchanged_without_the_doctor(environment: Environment, wheels: Path, noting: Path) -> None:
+    (wheels / DOCTOR_WHEEL).unlink()
+    done = swap(environment, wheels, STACK, PYTHON=str(noting))
+    assert done.code == 2
+    assert "has no wheel of npu-doctor" in done.err
+    assert not (environment.folder / "log").exists()
+
+
 def test_says_how_it_is_used(environment: Environment) -> None:
     done = swap(environment)
-    assert done.code != 0
+    assert done.code == 2
     assert "usage: swap.sh FOLDER STACK" in done.err
 
 

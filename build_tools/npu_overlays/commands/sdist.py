@@ -22,7 +22,7 @@ hatchling is of the same version. Each is built from once before it is written.
 examples:
   npu-overlays sdist                          the default stack, into sdists/
   npu-overlays sdist verl@d62da49 --out /tmp/s
-  pip wheel --no-index --no-deps --no-build-isolation sdists/verl_npu-*.tar.gz
+  pip wheel --no-index --no-deps --no-build-isolation --check-build-dependencies sdists/verl_npu-*.tar.gz
 """
 
 
