@@ -292,7 +292,7 @@ def _check_marked(rank: int, ranks: int) -> None:
 
 
 def _check_heads(rank: int, ranks: int) -> None:
-    """Fewer key-value heads than ranks, as many, and more; with padding, without causality."""
+    """Fewer key-value heads than ranks, and as many, and more."""
     from transformers.integrations.ulysses import register_ulysses_group, ulysses_attention  # noqa: PLC0415
 
     register_ulysses_group(lambda: dist.group.WORLD)
@@ -300,19 +300,19 @@ def _check_heads(rank: int, ranks: int) -> None:
     for key_heads in (1, 2, 4, 8):
         q = torch.randn(2, 8, 8, 4, generator=generator)
         k = torch.randn(2, 8, key_heads, 4, generator=generator)
-        mask = torch.ones(2, 8)
 
         def attention(
-            q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor, length: int, **options: Any
+            q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: None, length: int, **options: Any
         ) -> torch.Tensor:
-            assert q.shape[1] == length == mask.shape[1] == options["position_ids"].shape[1] == 8
+            assert mask is None
+            assert q.shape[1] == length == options["position_ids"].shape[1] == 8
             assert q.shape[2] * ranks == 8
             return _cpu_flash(q, k, v, causal=options["is_causal"], softmax_scale=None)
 
         expected = _cpu_flash(q, k, k, causal=True, softmax_scale=None)
-        mine = [tensor.chunk(ranks, dim=1)[rank] for tensor in (q, k, k, mask)]
+        mine = [tensor.chunk(ranks, dim=1)[rank] for tensor in (q, k, k)]
         actual = ulysses_attention(
-            attention, _layer(), *mine, 8 // ranks, is_causal=True, position_ids=torch.zeros(2, 8 // ranks)
+            attention, _layer(), *mine, None, 8 // ranks, is_causal=True, position_ids=torch.zeros(2, 8 // ranks)
         )
         assert_close(actual, expected.chunk(ranks, dim=1)[rank])
     register_ulysses_group(None)
@@ -328,8 +328,9 @@ def _check_refusals(ranks: int) -> None:
 
     q, odd = torch.randn(1, 4, 8, 4), torch.randn(1, 4, 3, 4)
     register_ulysses_group(lambda: dist.group.WORLD)
-    # A vision tower: no positions, every rank has everything.
-    assert ulysses_attention(attention, _tower(), q, q, q, None, 4, is_causal=False) is q
+    # A vision tower, told positions or not: every rank has everything.
+    tower = partial(ulysses_attention, attention, _tower(), q, q, q, None, 4, is_causal=False)
+    assert tower() is tower(position_ids=torch.arange(4).unsqueeze(0)) is q
     attend = partial(ulysses_attention, attention, _layer())
     told = partial(attend, is_causal=True, position_ids=torch.arange(4).unsqueeze(0))
     cached = torch.randn(1, 5, 8, 4)
@@ -337,6 +338,7 @@ def _check_refusals(ranks: int) -> None:
         [
             (ValueError, "position_ids", partial(attend, q, q, q, None, 4, is_causal=True)),
             (NotImplementedError, "encoders", partial(attend, q, q, q, None, 4, is_causal=False)),
+            (NotImplementedError, "share_sequences", partial(told, q, q, q, torch.ones(1, 4), 4)),
             (ValueError, "heads", partial(told, q, odd, odd, None, 4)),
             (NotImplementedError, "5 keys for 4 queries", partial(told, q, cached, cached, None, 4)),
             (NotImplementedError, "sinks", partial(told, q, q, q, None, 4, s_aux=q)),
@@ -449,6 +451,7 @@ def _check_attention() -> None:
 
     AttentionInterface.register("hub/kernel", partial(flash_attention_forward, implementation=None))
     AttentionInterface.register("hub/other", _cpu_flash)
+    AttentionInterface.register("flash_attention_mine", _cpu_flash)
 
     def share(implementation: str | None) -> nn.Module:
         model = _text_model()
@@ -458,12 +461,58 @@ def _check_attention() -> None:
 
     given = ("ids",), {"position_ids": "positions"}
     assert [ulysses_arguments(share(name), *given) for name in ("hub/kernel", "flash_attention_3")] == [given] * 2
-    others = ("hub/other", "paged|hub/kernel", "sdpa", "eager", None)
+    others = ("hub/other", "flash_attention_mine", "paged|hub/kernel", "sdpa", "eager", None)
     _expect([(NotImplementedError, repr(name), partial(share, name)) for name in others])
     register_ulysses_group(None)
     model = _attending_with(_text_model, "hub/other")
     register_ulysses_group(None)
     assert ulysses_arguments(model, *given) == given
+
+
+def _check_what_it_is_called_with() -> None:
+    """Labels, of which the last one in a slice is another rank's, and masks as models hand them to those inside."""
+    from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
+    from transformers.integrations.ulysses_models import ulysses_arguments  # noqa: PLC0415
+
+    ask = partial(ulysses_arguments, _shared(_text_model), ())
+    told: dict[str, Any] = {"position_ids": "positions", "attention_mask": {"full_attention": None}}
+    assert ask(told) == ((), told)
+    moved = {**told, "labels": "labels", "shift_labels": "labels"}
+    assert ask(moved) == ((), moved)
+    masked = {**told, "attention_mask": {"full_attention": torch.ones(1, 4)}}
+    _expect(
+        [
+            (NotImplementedError, "labels", partial(ask, {**told, "labels": "labels"})),
+            (NotImplementedError, "padding", partial(ask, masked)),
+        ]
+    )
+    register_ulysses_group(None)
+
+
+def _check_measuring_models() -> None:
+    """What depends on how long a sequence is, of which each rank would see its slice."""
+    from transformers import AutoModelForQuestionAnswering, Qwen2ForSequenceClassification  # noqa: PLC0415
+
+    class Mine(Qwen2ForSequenceClassification):  # type: ignore[misc]  # transformers is Any here
+        pass
+
+    def with_rope(**rope: Any) -> nn.Module:
+        model = _text_model()
+        model.config.rope_scaling = None
+        model.config.rope_parameters = rope
+        return model
+
+    heads = (
+        lambda: Mine(_text_model().config),
+        lambda: AutoModelForQuestionAnswering.from_config(_text_model().config, attn_implementation="eager"),
+    )
+    ropes = ({"rope_type": "dynamic"}, {"type": "longrope"}, {"full_attention": {"rope_type": "longrope"}})
+    _expect(
+        [
+            *((NotImplementedError, "looks along a sequence", partial(_shared, build)) for build in heads),
+            *((NotImplementedError, "rotary", partial(_shared, partial(with_rope, **rope))) for rope in ropes),
+        ]
+    )
 
 
 def _check_who_is_asked() -> None:
@@ -498,6 +547,8 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
     _check_what_is_not_exchanged(rank, ranks)
     _check_other_models(rank, ranks)
     _check_attention()
+    _check_what_it_is_called_with()
+    _check_measuring_models()
     _check_who_is_asked()
     _check_text(rank, ranks)
     _check_vision_language(rank, ranks)

@@ -42,6 +42,14 @@ _NO_ENCODER = (
     "Ulysses sequence parallelism shares no attention of a text model that is neither causal nor told positions: "
     "encoders, and attention to another sequence. Split no sequences."
 )
+_NO_LAYER_POSITIONS = (
+    "Ulysses sequence parallelism needs position_ids where a layer attends, and {layer} was given none: its model was "
+    "not, or hands none on. Split no sequences with such a model."
+)
+_NO_MASK = (
+    "Ulysses sequence parallelism takes no attention mask where a layer attends, and {layer} was given one: call "
+    "transformers.integrations.ulysses_models.share_sequences for its model, or have no group while it runs."
+)
 _NO_CACHE = (
     "Ulysses sequence parallelism shares no attention to a cache, {keys} keys for {queries} queries: generate with "
     "whole sequences and no group of ranks."
@@ -94,13 +102,12 @@ def ulysses_attention(
         query: (batch, length / ranks, heads, head dim).
         key: (batch, length / ranks, key-value heads, head dim).
         value: as key.
-        attention_mask: None, or (batch, length / ranks) with 0 for padding; on every rank the same of both, since all
-            of them gather it. No mask of a model's comes here: see :mod:`.ulysses_models`.
+        attention_mask: with a group None, which :mod:`.ulysses_models` sees to.
         query_length: length of the slice; recomputed for the whole sequence.
         is_causal: whether attention is causal.
         position_ids: (…, length / ranks); required for causal attention, as
             they tell where packed sequences begin. Bidirectional attention
-            of vision towers, which no one slices, has none and passes through.
+            of vision towers, which no one slices, passes through.
         kwargs: handed on as they are; `cu_seq_lens_q` and the like must
             describe whole sequences.
 
@@ -108,15 +115,17 @@ def ulysses_attention(
         (batch, length / ranks, heads, head dim).
 
     Raises:
-        NotImplementedError: with a group registered, for what cannot be shared: an encoder of text, a cache, sinks.
+        NotImplementedError: with a group registered, for what cannot be shared: an encoder of text, a mask, a cache,
+            sinks.
         ValueError: with a group registered, if there are no positions, or the ranks cannot share the heads.
     """
     group = ulysses_group()
-    if group is None or (position_ids is None and not is_causal and not reads_text(module.config)):
+    if group is None or not (is_causal or reads_text(module.config)):
         return attention(
             query, key, value, attention_mask, query_length, is_causal=is_causal, position_ids=position_ids, **kwargs
         )
-    _refuse_unshared(query, key, position_ids, kwargs.get("s_aux"), is_causal=is_causal)
+    _refuse_unshared(type(module).__name__, attention_mask, position_ids, is_causal=is_causal)
+    _refuse_unexchanged(query, key, kwargs.get("s_aux"))
     ranks = dist.get_world_size(group)
     key, value = (_spread_heads(states, query, ranks) for states in (key, value))
     query, key, value = (_AllToAll.apply(group, states, _HEADS, _LENGTH) for states in (query, key, value))
@@ -124,7 +133,7 @@ def ulysses_attention(
         query,
         key,
         value,
-        None if attention_mask is None else _gather_length(attention_mask, group),
+        None,
         query.shape[_LENGTH],
         is_causal=is_causal,
         position_ids=_gather_length(position_ids, group),
@@ -152,7 +161,7 @@ def ulysses_slice_inputs(
     """Return this rank's slices of a text model's embeddings and positions, or these themselves with no group.
 
     Args:
-        embeddings: (batch, length, hidden).
+        embeddings: (batch, length, hidden), of whole sequences: images are put into these, so each rank has all.
         position_ids: (…, length).
 
     Raises:
@@ -207,13 +216,16 @@ def ulysses_gather_length(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if group is None else _gather_length(tensor, group)
 
 
-def _refuse_unshared(
-    query: torch.Tensor, key: torch.Tensor, position_ids: torch.Tensor | None, sinks: Any, *, is_causal: bool
-) -> None:
+def _refuse_unshared(layer: str, attention_mask: Any, position_ids: torch.Tensor | None, *, is_causal: bool) -> None:
     if position_ids is None and not is_causal:
         raise NotImplementedError(_NO_ENCODER)
     if position_ids is None:
-        raise ValueError(POSITIONS_MISSING)
+        raise ValueError(_NO_LAYER_POSITIONS.format(layer=layer))
+    if attention_mask is not None:
+        raise NotImplementedError(_NO_MASK.format(layer=layer))
+
+
+def _refuse_unexchanged(query: torch.Tensor, key: torch.Tensor, sinks: Any) -> None:
     if query.shape[_LENGTH] != key.shape[_LENGTH]:
         raise NotImplementedError(_NO_CACHE.format(keys=key.shape[_LENGTH], queries=query.shape[_LENGTH]))
     if sinks is not None:
