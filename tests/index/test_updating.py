@@ -230,9 +230,7 @@ def test_a_further_file_of_a_yanked_version_is_yanked(shop: Shop) -> None:
 
 
 def test_statements_and_constraints_go_along(shop: Shop) -> None:
-    wheel = shop.wheel("app")
-    statement = wheel.with_suffix(".intoto.json")
-    statement.write_text("{}")
+    statement = state(shop.wheel("app"))
     (shop.wheels / "constraints-a.txt").write_text("app==1.0\n")
     (shop.wheels / "notes.txt").write_text("")
     shop.indexed()
@@ -295,9 +293,9 @@ def test_constraints_of_wheels_that_were_built_apart_pin_all_of_them(
         "# of app@1:\napp-acme==1.0+acme.1\n# not built beside this file: lib@1\n# of the index:\nnumpy==2.0\n",
         "# not built beside this file: app@1\n# of lib@1:\nlib-acme==1.0+acme.1\n# of the index:\nnumpy==2.1\n",
     ]
-    for folder, text in zip(folders, apart, strict=True):
+    for folder, wheel, text in zip(folders, ("app_acme", "lib_acme"), apart, strict=True):
         folder.mkdir()
-        shutil.copy(shop.wheel(folder.name), folder)
+        shutil.copy(shop.wheel(wheel, "1.0+acme.1"), folder)
         (folder / "constraints-a.txt").write_text(text)
         os.utime(folder / "constraints-a.txt", (1, 1))
     for chosen in [folders] if together else [[folder] for folder in folders]:

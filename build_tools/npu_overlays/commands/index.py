@@ -18,6 +18,7 @@ from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 
 if TYPE_CHECKING:
+    from npu_overlays.index.pinning import Pinning
     from npu_overlays.index.updating import Request, Updated
 
 _DESCRIPTION = """\
@@ -25,7 +26,8 @@ Put wheels and source distributions on a package index: a folder of files that
 any web server can give out, for pip and uv to install from. What is there
 already stays there, also what others wrote; a file that has not changed is not
 read again; either all of it is written or nothing. Statements of wheels and
-constraints of stacks are copied along.
+constraints of stacks are copied along; constraints that pin an older build
+than the index does only with --replace.
 
 A version that should not be chosen any more is yanked: installers pass over it
 unless it is asked for exactly. Do not yank a companion, or uv refuses the
@@ -55,7 +57,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yank", action="append", default=[], metavar="NAME==VERSION", help=text)
     parser.add_argument("--reason", default="", metavar="TEXT", help="why, which installers show")
     parser.add_argument("--unyank", action="append", default=[], metavar="NAME==VERSION", help="one that is again")
-    text = "accept other bytes under the name of a file that is on the index"
+    text = "accept other bytes under the name of a file that is on the index, and older pins"
     parser.add_argument("--replace", action="store_true", help=text)
     add_json(parser)
 
@@ -118,11 +120,24 @@ def _run(options: Options, console: Console) -> int:
         console.notice(f"{name}: listed, but not there any more; it was taken off the list")
     for name in updated.removed:
         console.notice(f"{name}: of other bytes than lie there now; it was removed, and none was given in its place")
+    for file, pins in (kept for one in updated.pinnings for kept in one.refused):
+        console.notice(f"{file}: not taken, older than what the index pins: {', '.join(pins)} (--replace takes it)")
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
+    for line in (line for one in updated.pinnings for line in _repinned(one)):
+        console.line(f"  {line}")
     for mark in options.request.marks:
         console.line(f"  {mark.name} is {'not yanked' if mark.reason is None else f'yanked: {mark.reason}'}")
     return 0
+
+
+def _repinned(one: Pinning) -> Iterator[str]:
+    """Yield what became of the constraints of a stack, where anything did."""
+    if one.after != one.before:
+        yield f"{one.name} {'is changed:' if one.before else 'is new'}"
+    if one.before:
+        yield from (f"  - {line}" for line in one.removed)
+        yield from (f"  + {line}" for line in one.added)
 
 
 def _as_json(request: Request, updated: Updated) -> dict[str, object]:
@@ -133,6 +148,12 @@ def _as_json(request: Request, updated: Updated) -> dict[str, object]:
         "unchanged": updated.unchanged,
         "dropped": list(updated.dropped),
         "removed": list(updated.removed),
+        "constraints": {
+            one.name: {"added": list(one.added), "removed": list(one.removed)}
+            for one in updated.pinnings
+            if one.after != one.before
+        },
+        "not_taken": {str(file): list(pins) for one in updated.pinnings for file, pins in one.refused},
         "yanked": {mark.name: mark.reason for mark in request.marks if mark.reason is not None},
         "unyanked": [mark.name for mark in request.marks if mark.reason is None],
     }

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.index.distributions import Candidate, candidates, read
 from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
+from npu_overlays.index.pinning import Pinning, Shelf, pinnings
 from npu_overlays.index.placing import copy, listed_at, locked, move, unchanged
 from npu_overlays.index.standing import METADATA, has_metadata, is_given_out, is_outdated
 from npu_overlays.index.stored import Root, Stored, files_of, read_page, read_root
-from npu_overlays.installs.stacks import combined
 from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
 
-# Digests and sources of wheels, and the versions of a stack, are wanted where the wheels are.
+# Digests and sources of wheels are wanted where the wheels are.
 _STATEMENT = ".intoto.json"
-_CONSTRAINTS = "constraints-*.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,7 @@ class Updated:
         unchanged: how many were there already.
         dropped: names of files that were listed and are not there any more.
         removed: names of statements of other bytes than lie there now.
+        pinnings: what became of the constraints of stacks that some were given of.
     """
 
     projects: tuple[str, ...]
@@ -60,6 +61,7 @@ class Updated:
     unchanged: int
     dropped: tuple[str, ...]
     removed: tuple[str, ...]
+    pinnings: tuple[Pinning, ...]
 
 
 @dataclass(kw_only=True)
@@ -117,10 +119,14 @@ def update(request: Request) -> Updated:
                 _add(made, one)
             pages = {name: _page(made, name) for name in sorted(made.projects)}
             pages = marked(pages, request.marks, made.problems)
+            shelf = Shelf(out=made.out, versions=lambda name: _versions(made, pages, name), replace=request.replace)
+            pinned = pinnings(request.folders, shelf, made.problems)
             if made.problems:
                 raise OutputError(made.problems)
             _stage_pages(made, pages)
-            _stage_beside(made, found)
+            _stage_statements(made, found)
+            for pinning in pinned:
+                _stage(made, pinning.name, pinning.after.encode())
             outdated = _outdated(made)
             move(folder, request.out, outdated)
     return Updated(
@@ -129,6 +135,7 @@ def update(request: Request) -> Updated:
         unchanged=len(found) - len(made.added),
         dropped=tuple(made.dropped),
         removed=tuple(file.name for file in outdated),
+        pinnings=pinned,
     )
 
 
@@ -204,6 +211,18 @@ def _page(made: _Update, name: str) -> Page:
     return replace(page, links=tuple(one for one in page.links if one.filename not in gone))
 
 
+def _versions(made: _Update, pages: Mapping[str, Page], name: str) -> Collection[Version]:
+    """Return the versions of a project that the index is to hold, also where nothing of it is given."""
+    project = canonicalize_name(name)
+    if page := pages.get(project):
+        return {link.version for link in page.links if link.version}
+    place, page = made.out / project, Page(project=project)
+    with _noting(made.problems):
+        page = read_page(place).page
+    there = (link for link in page.links if not link.beside or (place / link.filename).is_file())
+    return {link.version for link in there if link.version}
+
+
 def _stage_pages(made: _Update, pages: Mapping[str, Page]) -> None:
     """Write the pages of which something changed: also where only a file did, so that none is younger than its page."""
     for page in pages.values():
@@ -223,19 +242,13 @@ def _stage(made: _Update, path: str, content: bytes, *, changed: bool = False) -
         (made.folder / path).write_bytes(content)
 
 
-def _stage_beside(made: _Update, found: Sequence[Candidate]) -> None:
-    """Copy the statements of wheels beside them, and the constraints of stacks beside the page of all projects."""
+def _stage_statements(made: _Update, found: Sequence[Candidate]) -> None:
+    """Copy the statements of wheels beside them."""
     projects = {one.file: made.projects[one.project] for one in found}
     for folder in made.request.folders:
         for file in folder.glob(f"*{_STATEMENT}"):
             if project := projects.get(folder / f"{file.name.removesuffix(_STATEMENT)}.whl"):
                 _copy_beside(made, file, project.place, project.at)
-    names = {file.name for folder in made.request.folders for file in folder.glob(_CONSTRAINTS)}
-    for name in sorted(names):
-        # What was there before is believed least, then the folders in their order.
-        files = (folder / name for folder in (made.out, *made.request.folders))
-        texts = [file.read_text("utf-8") for file in files if file.is_file()]
-        _stage(made, name, combined(texts).encode())
 
 
 def _copy_beside(made: _Update, file: Path, place: Path, listed: int) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-
-from npu_doctor.knowledge import load as load_knowledge
 from npu_overlays.errors import Problem
+from npu_overlays.installs.pins import FIX, mistakes, pinned, stack_of
 from npu_overlays.installs.stacks import constraints, constraints_name, own_pins
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
@@ -18,7 +16,6 @@ from npu_overlays.wheels.freshness import wheels_of
 from npu_overlays.wheels.results import Verified
 
 _PATTERN = constraints_name("*")
-_FIX = "build again: it is written anew"
 
 
 def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[Path], out: Path) -> None:
@@ -59,28 +56,19 @@ def verify_constraints(file: Path) -> Verified | None:
     if not (file.match(_PATTERN) and file.is_file()):
         return None
     text = file.read_text("utf-8", errors="replace")
-    ours, knowledge = own_pins(text), load_knowledge()
-    stack = next((one for one in knowledge.stacks if constraints_name(one.name) == file.name), None)
-    if stack is None and not ours:
+    stack = stack_of(file)
+    if stack is None and not own_pins(text):
         return None
-    problems = list(_not_beside(file, ours))
-    if stack and text != constraints(stack, knowledge, ours):
-        what = f"is not what npu-overlays says of the stack {stack.name}"
-        problems.append(Problem(where=str(file), what=what, fix=_FIX))
+    problems = (*_not_beside(file, text), *mistakes(file, text))
     name = stack.name if stack else file.stem.partition("-")[2]
-    return Verified(wheel=file, name="constraints", version=name, files=1, kind="constraints", problems=tuple(problems))
+    return Verified(wheel=file, name="constraints", version=name, files=1, kind="constraints", problems=problems)
 
 
-def _not_beside(file: Path, ours: dict[str, list[str]]) -> Iterator[Problem]:
+def _not_beside(file: Path, text: str) -> Iterator[Problem]:
     """Yield each pin of a distribution of which other builds lie beside the file, and not that one."""
-    for text in (text for pins in ours.values() for text in pins):
-        try:
-            pin = Requirement(text)
-        except InvalidRequirement:
-            yield Problem(where=str(file), what=f"{text!r} is no requirement", fix=_FIX)
-            continue
+    for pin in pinned(text):
         name = pin.name.replace("-", "_")
         there = [one.name.split("-")[1] for one in sorted(file.parent.glob(f"{name}-*.whl"))]
         if there and not any(pin.specifier.contains(version, prereleases=True) for version in there):
-            what = f"asks for {text}, and beside it lies {', '.join(there)}"
-            yield Problem(where=str(file), what=what, fix=_FIX)
+            what = f"asks for {pin}, and beside it lies {', '.join(there)}"
+            yield Problem(where=str(file), what=what, fix=FIX)
