@@ -250,6 +250,31 @@ def state(*wheels: Path) -> Path:
     return file
 
 
+def test_a_statement_that_is_false_is_not_given_out(shop: Shop) -> None:
+    """Neither with new wheels nor beside those that are there, whether it was true of others or never of any."""
+    app, companion, other, third = (shop.wheel(name) for name in ("app", "companion", "other", "third"))
+    state(app, companion)
+    shop.indexed()
+    files = shop.files()
+    shop.wheel("companion", content=b"other bytes")
+    state(app, companion)
+    shop.wheel("companion")
+    state(other).rename(third.with_suffix(".intoto.json"))
+    other.with_suffix(".intoto.json").write_text("no JSON")
+    shop.wheel("new")
+    done = shop.index("--replace", shop.wheels, "--json")
+    said = {Path(one["where"]).name.partition("-")[0]: one["what"] for one in json.loads(done.err)["problems"]}
+    assert (done.code, said) == (
+        6,
+        {
+            "app": f"gives another digest than {companion.name} has",
+            "other": "is no statement in the form of in-toto that can be read",
+            "third": f"names no {third.name}, which it is called after",
+        },
+    )
+    assert shop.files() == files
+
+
 @pytest.mark.parametrize("replaced", ["app", "companion"])
 def test_a_statement_of_what_was_replaced_goes_unless_another_is_given(shop: Shop, replaced: str) -> None:
     wheels = {name: shop.wheel(name) for name in ("app", "companion", "other")}

@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from npu_overlays.errors import Problem, listing
 from npu_overlays.index.distributions import digest
 from npu_overlays.index.pages import Link
 
 METADATA = ".metadata"
+STATEMENT = ".intoto.json"
 
 
 def has_metadata(listed: Link, place: Path) -> bool:
@@ -51,8 +53,33 @@ def is_outdated(statement: Path, digests: Mapping[str, str]) -> bool:
         statement: in the form of in-toto.
         digests: the sha256 of files, by their names.
     """
+    named = _named(statement)
+    return named is not None and any(digests.get(name, digest) != digest for name, digest in named.items())
+
+
+def untruths(statement: Path, digests: Mapping[str, str]) -> list[Problem]:
+    """Return what keeps a statement from being given out beside the wheel that it is called after.
+
+    Args:
+        statement: what lies under the name of one.
+        digests: the sha256 of files that the index is to have, by their names.
+    """
+    named, wheel = _named(statement), f"{statement.name.removesuffix(STATEMENT)}.whl"
+    if named is None:
+        what = "is no statement in the form of in-toto that can be read"
+    elif wheel not in named:
+        what = f"names no {wheel}, which it is called after"
+    elif other := [name for name, digest in named.items() if digests.get(name, digest) != digest]:
+        what = f"gives another digest than {listing(other)} has"
+    else:
+        return []
+    fix = "give the one that was written with these wheels, or leave it out"
+    return [Problem(where=str(statement), what=what, fix=fix)]
+
+
+def _named(statement: Path) -> dict[str, str] | None:
+    """Return the sha256 that a statement gives of files by their names; None where it is no statement."""
     try:
-        named = {one["name"]: one["digest"]["sha256"] for one in json.loads(statement.read_bytes())["subject"]}
+        return {one["name"]: one["digest"]["sha256"] for one in json.loads(statement.read_bytes())["subject"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
-    return any(digests.get(name, digest) != digest for name, digest in named.items())
+        return None

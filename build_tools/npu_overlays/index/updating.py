@@ -16,14 +16,11 @@ from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
 from npu_overlays.index.pinning import Pinning, Shelf, pinnings
 from npu_overlays.index.placing import copy, listed_at, locked, move, unchanged
-from npu_overlays.index.standing import METADATA, has_metadata, is_given_out, is_outdated
+from npu_overlays.index.standing import METADATA, STATEMENT, has_metadata, is_given_out, is_outdated, untruths
 from npu_overlays.index.stored import Root, Stored, files_of, read_page, read_root
 from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
-
-# Digests and sources of wheels are wanted where the wheels are.
-_STATEMENT = ".intoto.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,11 +117,13 @@ def update(request: Request) -> Updated:
             pages = {name: _page(made, name) for name in sorted(made.projects)}
             pages = marked(pages, request.marks, made.problems)
             shelf = Shelf(out=made.out, versions=lambda name: _versions(made, pages, name), replace=request.replace)
+            statements = _statements(made, found, pages)
             pinned = pinnings(request.folders, shelf, made.problems)
             if made.problems:
                 raise OutputError(made.problems)
             _stage_pages(made, pages)
-            _stage_statements(made, found)
+            for file, project in statements:
+                _copy_beside(made, file, project.place, project.at)
             for pinning in pinned:
                 _stage(made, pinning.name, pinning.after.encode())
             outdated = _outdated(made)
@@ -242,17 +241,20 @@ def _stage(made: _Update, path: str, content: bytes, *, changed: bool = False) -
         (made.folder / path).write_bytes(content)
 
 
-def _stage_statements(made: _Update, found: Sequence[Candidate]) -> None:
-    """Copy the statements of wheels beside them."""
+def _statements(made: _Update, found: Sequence[Candidate], pages: Mapping[str, Page]) -> list[tuple[Path, _Project]]:
+    """Return the statements of wheels, which are wanted beside them, and whose they are."""
+    digests = {link.filename: link.hashes.get("sha256", "") for page in pages.values() for link in page.links}
+    digests = {name: sha256 for name, sha256 in digests.items() if sha256}
     projects = {one.file: made.projects[one.project] for one in found}
-    for folder in made.request.folders:
-        for file in folder.glob(f"*{_STATEMENT}"):
-            if project := projects.get(folder / f"{file.name.removesuffix(_STATEMENT)}.whl"):
-                _copy_beside(made, file, project.place, project.at)
+    files = (file for folder in made.request.folders for file in sorted(folder.glob(f"*{STATEMENT}")))
+    wheels = {file: file.with_name(f"{file.name.removesuffix(STATEMENT)}.whl") for file in files}
+    given = [(file, projects[wheel]) for file, wheel in wheels.items() if wheel in projects]
+    made.problems += [problem for file, _ in given for problem in untruths(file, digests)]
+    return given
 
 
 def _copy_beside(made: _Update, file: Path, place: Path, listed: int) -> None:
-    if file.is_file() and not unchanged(file, place / file.name, listed):
+    if not unchanged(file, place / file.name, listed):
         copy(file, made.folder / place.relative_to(made.out) / file.name)
 
 
@@ -260,9 +262,9 @@ def _outdated(made: _Update) -> list[Path]:
     """Return the statements that would be false, which none is given in place of."""
     new = [(project.place, link) for project in made.projects.values() for link in project.new]
     # A statement names the companion, too, which lies with another project.
-    beside = (place / f"{link.filename.removesuffix('.whl')}{_STATEMENT}" for place, link in new)
-    found = made.out.glob(f"*/*{_STATEMENT}") if made.request.replace else beside
+    beside = (place / f"{link.filename.removesuffix('.whl')}{STATEMENT}" for place, link in new)
+    found = made.out.glob(f"*/*{STATEMENT}") if made.request.replace else beside
     digests = {link.filename: link.hashes["sha256"] for _, link in new}
-    staged = made.folder.glob(f"*/*{_STATEMENT}")
+    staged = made.folder.glob(f"*/*{STATEMENT}")
     given = {made.out / file.relative_to(made.folder) for file in staged}
     return sorted(file for file in found if file not in given and is_outdated(file, digests))
