@@ -367,6 +367,23 @@ def test_a_page_that_cannot_be_read_is_not_written_over(shop: Shop, form: str) -
     assert shop.files() == files
 
 
+@pytest.mark.parametrize("form", ["index.html", "index.json", "app/index.html", "app/index.json"])
+@pytest.mark.parametrize("version", ["2.0", *rarely("", None)])
+def test_a_page_of_another_standard_is_not_written_over(shop: Shop, form: str, version: str | None) -> None:
+    shop.wheel("app")
+    shop.indexed()
+    page = shop.out / form
+    before = (
+        ('content="1.1"', f'content="{version or ""}"') if form.endswith("html") else ('"1.1"', json.dumps(version))
+    )
+    edit(page, *before)
+    files = shop.files()
+    shop.wheel("app", "2.0")
+    done = shop.index()
+    assert (done.code, f"{page}: cannot be read as a page of an index" in done.err) == (6, True), done.err
+    assert shop.files() == files
+
+
 @pytest.mark.parametrize("form", ["index.html", "app/index.html"])
 def test_a_page_that_shows_more_than_an_index_does_is_not_written_over(shop: Shop, form: str) -> None:
     (shop.out / "app").mkdir(parents=True)

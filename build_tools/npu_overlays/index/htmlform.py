@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 
-from npu_overlays.index.pages import SIZED, Link, Page
+from npu_overlays.index.pages import SIZED, Link, Page, understood
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -114,10 +114,13 @@ def _link(text: str, attributes: Mapping[str, str]) -> Link:
 
 
 def read(text: str) -> Markup:
-    """Return what a page is made of."""
+    """Return what a page is made of; raises `ValueError` where it is of another standard."""
     reader = _Reader()
     reader.feed(text)
     reader.close()
+    for name, content in reader.tags:
+        if name == _VERSION:
+            understood(content)
     tags = tuple(tag for tag in reader.tags if tag[0] != _VERSION)
     return Markup(anchors=tuple(reader.anchors), tags=tags, beyond=" ".join("".join(reader.beyond).split()))
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from npu_overlays.index.pages import SIZED, Link, Page
+from npu_overlays.index.pages import PLAIN, SIZED, Link, Page, understood
 from npu_overlays.reproducible import canonical_json
 
 _KNOWN = {"filename", "url", "hashes", "size", "requires-python", "core-metadata", "yanked"}
@@ -53,7 +53,7 @@ def _file(link: Link) -> dict[str, Any]:
 def parse(text: str, project: str) -> Page:
     """Return what a page says; raises `ValueError` where it is not one."""
     value = _object(json.loads(text))
-    meta = _object(value["meta"])
+    meta = _meta(value)
     return Page(
         project=project,
         links=tuple(_link(_object(one)) for one in value["files"]),
@@ -87,7 +87,14 @@ def render_root(projects: Mapping[str, Mapping[str, Any]], meta: Mapping[str, An
 def parse_root(text: str) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
     """Return what the page of all projects says of each, and of itself; raises `ValueError` where it is not one."""
     value = _object(json.loads(text))
-    return {str(one["name"]): _object(one) for one in value["projects"]}, _object(value["meta"])
+    return {str(one["name"]): _object(one) for one in value["projects"]}, _meta(value)
+
+
+def _meta(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page says of itself; raises `ValueError` where it is of another standard."""
+    meta = _object(value["meta"])
+    understood(meta.get("api-version", PLAIN))
+    return meta
 
 
 def _object(value: Any) -> dict[str, Any]:  # whatever JSON holds

@@ -25,6 +25,15 @@ from packaging.version import InvalidVersion, Version
 TRACKED, SIZED, PLAIN = "1.2", "1.1", "1.0"
 
 
+def understood(version: object) -> None:
+    """Raise `ValueError` where a page keeps to a version of the standard that this tool would write over wrongly.
+
+    By PEP 629 a higher minor version may be read, and another major version may not.
+    """
+    if not isinstance(version, str) or Version(version).major != Version(PLAIN).major:
+        raise ValueError(f"version {version!r} of the standard is not known, only {Version(PLAIN).major}.x")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Link:
     """One file of a project.

@@ -112,8 +112,8 @@ def read_root(folder: Path) -> Root:
 
 
 def _markup(file: Path, text: str) -> htmlform.Markup:
-    """Return what an HTML page is made of; raises `OutputError` where it shows what would be lost."""
-    markup = htmlform.read(text)
+    """Return what an HTML page is made of; raises `OutputError` where it is of another standard or shows more."""
+    markup = _understood(file, lambda: htmlform.read(text))
     if markup.beyond:
         what = f"shows more than the links of an index, which would be lost: {shorten(markup.beyond, 60)!r}"
         fix = "take out what is no link, or move it away; or write the index into a folder of its own with --out"
