@@ -49,6 +49,20 @@ def test_what_is_there_unchanged_is_not_read_again(shop: Shop) -> None:
     }
 
 
+def test_the_same_bytes_with_another_time_are_unchanged(shop: Shop) -> None:
+    files = (shop.wheel("app"), shop.sdist("app"))
+    shop.indexed("--yank", "app==1.0", "--reason", "why", shop.wheels)
+    before = shop.files()
+    for file in files:
+        os.utime(file, (1, 1))
+    told = shop.indexed()
+    assert (told["added"], told["unchanged"]) == ([], 2)
+    assert shop.files() == before
+    inodes = written(shop.out)
+    shop.indexed()
+    assert written(shop.out) == inodes  # nor read again
+
+
 def test_a_copy_that_was_touched_is_written_again(shop: Shop) -> None:
     wheel = shop.wheel("app")
     shop.indexed()

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.errors import OutputError, OverlayError, Problem
-from npu_overlays.index.distributions import Candidate, candidates, read
+from npu_overlays.index.distributions import Candidate, candidates, digest, read
 from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
 from npu_overlays.index.pinning import Pinning, Shelf, pinnings
@@ -175,10 +175,17 @@ def _add(made: _Update, one: Candidate) -> None:
         if same and listed and not listed.beside:
             staged.unlink()  # it is given out from elsewhere, and stays so
             return
-        project.new.append(_marked_as_before(found.link, listed, project, same=same))
+        link = _marked_as_before(found.link, listed, project, same=same)
+        project.new.append(link)
         if found.metadata:
             staged.with_name(one.name + METADATA).write_bytes(found.metadata)
-        made.added.append(one.name)
+        # It is written again with its new time, so that it need not be read the next time.
+        if not (link == listed and _lies_there(place, sha256) and has_metadata(link, place)):
+            made.added.append(one.name)
+
+
+def _lies_there(place: Path, sha256: str) -> bool:
+    return place.is_file() and digest(place) == sha256
 
 
 def _marked_as_before(link: Link, listed: Link | None, project: _Project, *, same: bool) -> Link:
