@@ -458,6 +458,24 @@ def test_what_is_yanked_and_what_is_not_any_more_is_said(shop: Shop) -> None:
     assert (told["yanked"], told["unyanked"]) == ({"app==1.0": "broken"}, ["app==2.0"])
 
 
+def test_a_wheel_whose_companion_is_not_there_or_yanked_is_warned_of(shop: Shop) -> None:
+    version = "1.0+npu.1.gabcdef0"
+    patched = shop.wheel("app_npu", version)
+    lacks = f"{patched.name}: requires app=={version}, its companion, which is neither given nor on the index"
+    done = shop.index()
+    assert (done.code, done.err.count(lacks)) == (0, 1), done.err
+    assert shop.indexed()["warnings"] == [lacks]
+    companion = shop.wheel("app", version)
+    shop.wheel("app", "1.0")
+    assert shop.indexed()["warnings"] == []
+    companion.unlink()  # given before, and there
+    assert shop.indexed()["warnings"] == []
+    marks = [part for name in (f"app=={version}", f"app-npu=={version}", "app==1.0") for part in ("--yank", name)]
+    (said,) = shop.indexed(*marks, "--reason", "slow")["warnings"]
+    assert said.startswith(f"app=={version}: is the companion of app-npu=={version}, which uv refuses now")
+    assert shop.indexed("--unyank", f"app=={version}")["warnings"] == []
+
+
 def test_writers_at_once_lose_nothing(shop: Shop, tmp_path: Path) -> None:
     folders = [tmp_path / f"from-{number}" for number in range(6)]
     for number, folder in enumerate(folders):

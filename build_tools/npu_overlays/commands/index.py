@@ -122,6 +122,8 @@ def _run(options: Options, console: Console) -> int:
         console.notice(f"{name}: of other bytes than lie there now; it was removed, and none was given in its place")
     for file, pins in (kept for one in updated.pinnings for kept in one.refused):
         console.notice(f"{file}: not taken, older than what the index pins: {', '.join(pins)} (--replace takes it)")
+    for text in updated.warnings:
+        console.notice(text)
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
     for line in (line for one in updated.pinnings for line in _repinned(one)):
@@ -154,6 +156,7 @@ def _as_json(request: Request, updated: Updated) -> dict[str, object]:
             if one.after != one.before
         },
         "not_taken": {str(file): list(pins) for one in updated.pinnings for file, pins in one.refused},
+        "warnings": list(updated.warnings),
         "yanked": {mark.name: mark.reason for mark in request.marks if mark.reason is not None},
         "unyanked": [mark.name for mark in request.marks if mark.reason is None],
     }

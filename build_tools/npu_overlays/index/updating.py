@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.index.companions import lacking, yanked
 from npu_overlays.index.distributions import Candidate, candidates, digest, read
 from npu_overlays.index.marks import Mark, marked, yanked_versions
 from npu_overlays.index.pages import Link, Page
@@ -51,6 +52,7 @@ class Updated:
         dropped: names of files that were listed and are not there any more.
         removed: names of statements of other bytes than lie there now.
         pinnings: what became of the constraints of stacks that some were given of.
+        warnings: why wheels of ours cannot be installed from it.
     """
 
     projects: tuple[str, ...]
@@ -59,6 +61,7 @@ class Updated:
     dropped: tuple[str, ...]
     removed: tuple[str, ...]
     pinnings: tuple[Pinning, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(kw_only=True)
@@ -119,6 +122,7 @@ def update(request: Request) -> Updated:
             shelf = Shelf(out=made.out, versions=lambda name: _versions(made, pages, name), replace=request.replace)
             statements = _statements(made, found, pages)
             pinned = pinnings(request.folders, shelf, made.problems)
+            warnings = (*lacking(found, shelf.versions), *yanked(request.marks))
             if made.problems:
                 raise OutputError(made.problems)
             _stage_pages(made, pages)
@@ -135,6 +139,7 @@ def update(request: Request) -> Updated:
         dropped=tuple(made.dropped),
         removed=tuple(file.name for file in outdated),
         pinnings=pinned,
+        warnings=warnings,
     )
 
 
