@@ -8,7 +8,7 @@ from pathlib import Path
 
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
-from npu_overlays.errors import OverlayError
+from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
@@ -20,6 +20,7 @@ from support.overlays import write_layer, write_overlay
 from .pairs import source_tree, text
 
 COMMITS = {"base": "1" * 40, "new": "2" * 40, "newest": "3" * 40}
+PATH, OTHER = "pkg/m.py", "pkg/other.py"
 HEADER = "Why: because\n"
 MARKERS = "from npu_overlays.markers import added, deleted, edited, replaced, upstream, wrapped\n"
 
@@ -73,6 +74,16 @@ def apply_files(
 ) -> Applied:
     """Apply an overlay of the given files."""
     return apply(upstream, load(tmp_path / "o", write(tmp_path / "o", files, config=config)))
+
+
+def refused(root: Path, upstream: str, other: str, overlay: str) -> list[str]:
+    """Return the mistakes of an overlay on one module of two, `PATH` and `OTHER`, none where it applies."""
+    files = {PATH: text(upstream).encode(), OTHER: text(other).encode(), "pkg/__init__.py": b""}
+    try:
+        apply_files(root, files, {f"tree/{PATH}": overlay})
+    except MergeError as error:
+        return mistakes(error)
+    return []
 
 
 def mistakes(error: OverlayError) -> list[str]:

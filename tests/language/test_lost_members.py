@@ -6,24 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.errors import MergeError
+from .overlays import PATH, refused
 
-from .overlays import apply_files, mistakes
-from .pairs import text
-
-PATH = "pkg/m.py"
 CLASS = "class Base:\n    def run(self): return self.n()\nclass C:\n    def n(self): pass\n    def o(self): pass\n"
 DELETED = 'class C:\n    deleted("n", why="w")\n'
-OTHER = "pkg/other.py"
 
 
 def _told(tmp_path: Path, upstream: str, other: str, overlay: str = DELETED) -> list[str]:
-    files = {PATH: text(upstream).encode(), OTHER: text(other).encode(), "pkg/__init__.py": b""}
-    try:
-        apply_files(tmp_path, files, {f"tree/{PATH}": overlay})
-    except MergeError as error:
-        return mistakes(error)
-    return []
+    return refused(tmp_path, upstream, other, overlay)
 
 
 def _refusal(places: str) -> list[str]:

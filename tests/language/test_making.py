@@ -6,28 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.errors import MergeError
+from .overlays import OTHER, PATH, refused
 
-from .overlays import apply_files, mistakes
-from .pairs import text
-
-PATH = "pkg/m.py"
-OTHER = "pkg/other.py"
 TAKES = "class C:\n    def __init__(self, a): self.a = a\nclass D(C): pass\n"
 MODULE = "from torch import nn\nclass C(nn.Module):\n    x = 1\nclass D(C): pass\n"
 DELETED = "deleted('C.__init__', why='w')\n"
 ADDED = "class C:\n    @added(why='w')\n    def __init__(self, a): super().__init__()\n"
 EDITED = "class C:\n    @edited(('self, a', 'self'), ('self.a = a', 'pass'), why='w')\n    def __init__(): ...\n"
 REPLACED = "@replaced(why='w')\nclass C:\n    x = 1\n"
-
-
-def _told(tmp_path: Path, upstream: str, other: str, overlay: str) -> list[str]:
-    files = {PATH: text(upstream).encode(), OTHER: text(other).encode(), "pkg/__init__.py": b""}
-    try:
-        apply_files(tmp_path, files, {f"tree/{PATH}": overlay})
-    except MergeError as error:
-        return mistakes(error)
-    return []
 
 
 @pytest.mark.parametrize(
@@ -52,15 +38,15 @@ def test_a_class_that_is_made_as_it_cannot_be_made_any_more_is_refused(
 ) -> None:
     base = "class B:\n    def __init__(self): pass\n"
     other = f"from pkg import m\nfrom .m import *\nfrom .m import C\nx = 1\ndef f():\n    return {call}\n"
-    (told,) = _told(tmp_path, base + upstream, other, overlay)
+    (told,) = refused(tmp_path, base + upstream, other, overlay)
     assert f" `C` of {PATH} cannot be made any more as in {OTHER}:6 ({call}); keep what they give, " in told
 
 
 def test_a_constructor_that_an_heir_calls_is_one_that_is_made(tmp_path: Path) -> None:
     heir = "from .m import C\nclass E(C):\n    def __init__(self): super().__init__(1)\n"
-    (told,) = _told(tmp_path, TAKES, heir, DELETED)
+    (told,) = refused(tmp_path, TAKES, heir, DELETED)
     assert f"as in {OTHER}:3 (super().__init__(1))" in told
-    (told,) = _told(tmp_path / "o", MODULE, heir.replace("(1)", "()"), ADDED)
+    (told,) = refused(tmp_path / "o", MODULE, heir.replace("(1)", "()"), ADDED)
     assert f"as in {OTHER}:3 (super().__init__())" in told
 
 
@@ -90,4 +76,4 @@ def test_a_constructor_that_an_heir_calls_is_one_that_is_made(tmp_path: Path) ->
     ],
 )
 def test_what_is_made_as_before_or_may_be_is_let_be(tmp_path: Path, upstream: str, other: str, overlay: str) -> None:
-    assert _told(tmp_path, f"made = Some = print\n{upstream}", other, overlay) == []
+    assert refused(tmp_path, f"made = Some = print\n{upstream}", other, overlay) == []

@@ -109,7 +109,7 @@ def variables(recipe: Mapping[str, str], wishes: Wishes, environ: Mapping[str, s
         found += [Variable(name=name, value=value, why="--deterministic") for name, value in DETERMINISTIC.items()]
     if wishes.jemalloc:
         library = _jemalloc(wishes.jemalloc)
-        loaded = [one for one in environ.get("LD_PRELOAD", "").split(":") if one and one != library]
+        loaded = [one for one in environ.get(_PRELOADED, "").split(":") if one and one != library]
         # First: what is loaded before it would allocate by another.
         why = "--jemalloc, and behind it your environment" if loaded else "--jemalloc"
         found.append(Variable(name=_PRELOADED, value=":".join((library, *loaded)), why=why))
