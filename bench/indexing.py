@@ -11,7 +11,8 @@ from figures import Figure
 from timing import Contender, Sample, interleaved, seconds
 
 from npu_overlays.commands.running import collect_seldom
-from npu_overlays.index.updating import Request, update
+from npu_overlays.index.opened import Request
+from npu_overlays.index.updating import update
 
 FEW, MANY = 500, 5000
 _OF_A_PROJECT = 100

@@ -12,7 +12,8 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
-from npu_overlays.refreshing.planning import Plan, Planner
+from npu_overlays.refreshing.plan import Plan
+from npu_overlays.refreshing.planning import Planner
 
 LATIN = "# -*- coding: latin-1 -*-\nNAME = 'é'\n"
 

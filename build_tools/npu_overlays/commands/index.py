@@ -18,8 +18,9 @@ from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 
 if TYPE_CHECKING:
+    from npu_overlays.index.opened import Request
     from npu_overlays.index.pinning import Pinning
-    from npu_overlays.index.updating import Request, Updated
+    from npu_overlays.index.updating import Updated
 
 _DESCRIPTION = """\
 Put wheels and source distributions on a package index: a folder of files that
@@ -64,7 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _read(parsed: argparse.Namespace) -> Options:
     from npu_overlays.index.marks import Mark  # noqa: PLC0415  # read for the help of all commands, and needed for one
-    from npu_overlays.index.updating import Request  # noqa: PLC0415  # likewise
+    from npu_overlays.index.opened import Request  # noqa: PLC0415  # likewise
 
     problems = list(_contradictions(parsed))
     wanted = {"--yank": (parsed.yank, parsed.reason), "--unyank": (parsed.unyank, None)}

@@ -24,7 +24,8 @@ from npu_overlays.overlay.sections import sections
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.patching import patch_between, with_section
-from npu_overlays.refreshing.planning import Plan, Planner
+from npu_overlays.refreshing.plan import Plan
+from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.proving import unlike
 from npu_overlays.refreshing.writing import Writer, layer_named
 from npu_overlays.starting.writing import Begun

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from npu_overlays.overlay.project import FileSettings, Layer
 from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.refreshing.planning import FileChange
+from npu_overlays.refreshing.plan import FileChange
 from npu_overlays.refreshing.renaming import ALIKE, likeness
 
 

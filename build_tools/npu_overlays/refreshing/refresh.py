@@ -23,7 +23,8 @@ from npu_overlays.progress import step
 from npu_overlays.refreshing.edited import Edited, edited_files, nested, passed_over
 from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.refreshing.placing import put_in_place, refuse_installed, staged
-from npu_overlays.refreshing.planning import Plan, Planner
+from npu_overlays.refreshing.plan import Plan
+from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.proving import unlike
 from npu_overlays.refreshing.writing import Writer, layer_named
 from npu_overlays.tree import PatchedTree

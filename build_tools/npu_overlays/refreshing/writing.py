@@ -17,10 +17,10 @@ from npu_overlays.refreshing.files import LayerFile, LayerFiles
 from npu_overlays.refreshing.grounds import handed_on
 from npu_overlays.refreshing.moving import moved_from, said_of
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
-from npu_overlays.refreshing.planning import EditChange, FileChange, PatchChange, Plan
+from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
 from npu_overlays.refreshing.settings import with_change, with_file, with_new, without_file
-from npu_overlays.syntax.texts import renamed
+from npu_overlays.refreshing.sharing import by_place, shared
 from npu_overlays.tree import PatchedTree
 
 Explain = Callable[[str, str], Grounds]
@@ -65,14 +65,14 @@ class Writer:
     def _operations(self, plan: Plan) -> None:
         written: dict[str, list[Written]] = {}
         new: dict[tuple[str, str], list[Operation]] = {}
-        for group in _by_place(plan.operations):
+        for group in by_place(plan.operations):
             known = group[0].known
             if known is None:
                 (change,) = group
                 operation = self._explained(change)
                 new.setdefault((self._layer_of(operation), operation.path), []).append(operation)
                 continue
-            kept, moved = self._shared(known, group)
+            kept, moved = shared(self._subject.content.operations, known, group)
             written.setdefault(known.file, []).append(kept)
             for operation in moved:
                 new.setdefault((known.layer, operation.path), []).append(operation)
@@ -103,21 +103,6 @@ class Writer:
         assert change.wanted is not None  # noqa: S101  # what is neither there nor wanted is no change
         said = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
         return dataclasses.replace(change.wanted, reason=said.reason, bounds=said.bounds, accept=said.accept)
-
-    def _shared(self, known: Operation, group: Sequence[Change]) -> tuple[Written, list[Operation]]:
-        """Return what becomes of an operation, and of a shared one what some of its targets get instead."""
-        own = (known.layer, known.where)
-        everywhere = [one for one in self._subject.content.operations if (one.layer, one.where) == own]
-        wanted = [_called(one.wanted, known.shared) for one in group]
-        if not known.shared or (len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1):
-            return Written(known=known, wanted=wanted[0]), []
-        gone = {(one.known.path, one.symbol) for one in group if one.known}
-        stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
-        # In a file of its own, a definition is called as its target is.
-        moved = [_called(one, one.symbol.rpartition(".")[2]) for one in wanted if one]
-        return Written(known=known, wanted=None, targets=stay), [
-            dataclasses.replace(one, shared="") for one in moved if one
-        ]
 
     def _added(self, file: FileChange, moved: OverlayFile | None) -> None:
         """Write an added file; `moved` is the one it was before it got another name, if any, whose layer keeps it."""
@@ -213,23 +198,3 @@ def _in_a_sentence(reason: Reason) -> str:
     """Return all of a reason for what has no field but one for it."""
     more = {"forwarded": reason.forwarded, "can go when": reason.drop_when}
     return " ".join([reason.why, *(f"({name}: {text})" for name, text in more.items() if text)])
-
-
-def _by_place(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return changes by what is written: those of one shared definition together."""
-    groups: dict[object, list[Change]] = {}
-    for number, change in enumerate(changes):
-        key = (change.known.layer, change.known.where) if change.known else number
-        groups.setdefault(key, []).append(change)
-    return list(groups.values())
-
-
-def _called(one: Operation | None, name: str) -> Operation | None:
-    """Return an operation whose definition has the name; unchanged for values, and where no name is given."""
-    if one is None or not name or not one.text or one.kind == "attribute":
-        return one
-    return dataclasses.replace(one, text=renamed(one.text, name))
-
-
-def _substance(one: Operation | None) -> object:
-    return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from npu_doctor.knowledge import load
 from npu_doctor.stacks import Catalogue
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.index.updating import Request as IndexRequest
+from npu_overlays.index.opened import Request as IndexRequest
 from npu_overlays.index.updating import update
 from npu_overlays.reproducible import canonical_json, writing
 from npu_overlays.scratch import scratch

@@ -1,0 +1,52 @@
+"""Sharing: changes of what is written once for several targets → what stays there, and what leaves it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.refreshing.attempting import Change
+from npu_overlays.refreshing.rewriting import Written
+from npu_overlays.syntax.texts import renamed
+
+
+def by_place(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return changes by what is written: those of one shared definition together."""
+    groups: dict[object, list[Change]] = {}
+    for number, change in enumerate(changes):
+        key = (change.known.layer, change.known.where) if change.known else number
+        groups.setdefault(key, []).append(change)
+    return list(groups.values())
+
+
+def shared(
+    operations: Sequence[Operation], known: Operation, group: Sequence[Change]
+) -> tuple[Written, list[Operation]]:
+    """Return what becomes of one of an overlay's operations, and of a shared one what some of its targets get instead.
+
+    `group` is what changes of it, one for each target that changes.
+    """
+    own = (known.layer, known.where)
+    everywhere = [one for one in operations if (one.layer, one.where) == own]
+    wanted = [_called(one.wanted, known.shared) for one in group]
+    if not known.shared or (len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1):
+        return Written(known=known, wanted=wanted[0]), []
+    gone = {(one.known.path, one.symbol) for one in group if one.known}
+    stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
+    # In a file of its own, a definition is called as its target is.
+    moved = [_called(one, one.symbol.rpartition(".")[2]) for one in wanted if one]
+    return Written(known=known, wanted=None, targets=stay), [
+        dataclasses.replace(one, shared="") for one in moved if one
+    ]
+
+
+def _called(one: Operation | None, name: str) -> Operation | None:
+    """Return an operation whose definition has the name; unchanged for values, and where no name is given."""
+    if one is None or not name or not one.text or one.kind == "attribute":
+        return one
+    return dataclasses.replace(one, text=renamed(one.text, name))
+
+
+def _substance(one: Operation | None) -> object:
+    return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None
