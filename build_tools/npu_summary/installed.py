@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 SUFFIX = "_summary"
 DATA = "changes.json"
 DIFF = "changes.diff"
+MANIFEST = "manifest.json"
 NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds its *_summary package)"
 # The others alone are a damaged installation, to be told of; no other package holds files of these names.
-_SIGNS = (DATA, "manifest.json", "provenance.py")
+_SIGNS = (DATA, MANIFEST, "provenance.py")
 
 
 class Place:
@@ -99,9 +100,13 @@ def load(found: Iterable[Place]) -> tuple[list[Changes], list[str]]:
 
 def problem(place: Place, name: str, error: Exception) -> str:
     """Return the message for a file that cannot be read: which, why, and the command that repairs it."""
-    reason = getattr(error, "strerror", None) or error
     repair = f"pip install --force-reinstall --no-deps {place.distribution}"
-    return f"{os.path.join(place.folder, name)}: {reason}; repair: {repair}"
+    return f"{os.path.join(place.folder, name)}: {reason(error)}; repair: {repair}"
+
+
+def reason(error: Exception) -> str:
+    """Return why something cannot be read or written, without the path, which is said before it."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 def select(found: list[Place], names: Iterable[str]) -> tuple[list[Place], list[str]]:

@@ -10,22 +10,10 @@ from functools import cached_property
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Literal, Protocol
+    from typing import Literal
     from zipfile import ZipFile
 
     Kind = Literal["file", "folder", "other"]
-
-    class Store(Protocol):
-        """What is needed of either."""
-
-        root: str
-
-        def listing(self, folder: str) -> Mapping[str, Kind]:
-            """Return the kind of every name directly in a folder; empty where there is no such folder."""
-
-        def read(self, path: str) -> bytes:
-            """Return a file's bytes; raises ``OSError``."""
-
 
 # A pipe that nobody writes to would be waited for; where there is such a flag, line ends would be converted.
 _AT_ONCE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -38,7 +26,7 @@ class Folder:
         self.root = root
 
     def listing(self, folder: str) -> Mapping[str, Kind]:
-        """See `Store`."""
+        """Return the kind of every name directly in a folder; empty where there is no such folder."""
         try:
             with os.scandir(os.path.join(self.root, folder) or ".") as entries:
                 return {entry.name: _kind(entry) for entry in entries}
@@ -46,7 +34,7 @@ class Folder:
             return {}
 
     def read(self, path: str) -> bytes:
-        """See `Store`."""
+        """Return a file's bytes; raises ``OSError``."""
         return read_file(f"{self.root}{os.sep}{path}")
 
 
@@ -57,11 +45,11 @@ class Archive:
         self.root = root
 
     def listing(self, folder: str) -> Mapping[str, Kind]:
-        """See `Store`."""
+        """See `Folder`."""
         return self._folders.get(folder, {})
 
     def read(self, path: str) -> bytes:
-        """See `Store`."""
+        """See `Folder`."""
         try:
             return self._zip.read(path)
         except Exception as error:  # zipfile raises half a dozen unrelated types for damaged archives
@@ -87,6 +75,9 @@ class Archive:
             if parts[-1]:
                 folders.setdefault("/".join(parts[:-1]), {})[parts[-1]] = "file"
         return folders
+
+
+Store = Folder | Archive
 
 
 def open_store(root: str) -> Store:

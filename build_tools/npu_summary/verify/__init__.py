@@ -1,35 +1,20 @@
 """Verify: an installation → findings, each something that is not as it was built, with its cause and its repair.
 
-Data flows ``distributions``, ``manifests`` and ``subjects`` (what is installed and what was built) -> ``surveys``
+Data flows ``distributions`` and ``subjects`` (what is installed and what was built) -> ``surveys``
 (what lies there) -> the checks, each a function from a subject to findings -> ``report`` (text, JSON and the exit
 code). Nothing of the patched packages is imported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from .. import installed
-from . import (
-    bytecode,
-    companions,
-    contradictions,
-    distributions,
-    files,
-    leftovers,
-    origins,
-    ownership,
-    pairs,
-    platforms,
-    subjects,
-)
+from . import bytecode, companions, distributions, files, leftovers, origins, platforms, records, subjects
+from .findings import Finding
 from .report import Verification
+from .subjects import Subject
 from .surveys import survey
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from .findings import Finding
-    from .subjects import Subject
 
 
 def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> Verification:
@@ -51,7 +36,7 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     checked = [list(_check(subject, places, path)) for subject in subjects_]
     compared = map(bytecode.check, subjects_, begun)
     findings = [one for pair in zip(checked, compared, strict=True) for found in pair for one in found]
-    findings += [finding for subject in subjects_ for finding in contradictions.shadows(subject)]
+    findings += [finding for subject in subjects_ for finding in origins.shadows(subject)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
         subjects=tuple(subjects_),
@@ -63,10 +48,10 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
 def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield every finding of one distribution, the likeliest root cause first."""
     yield from companions.check(subject)
-    yield from ownership.check(subject)
-    yield from pairs.check(subject, places)
+    yield from records.check(subject)
+    yield from companions.check_pairs(subject, places)
     yield from origins.check(subject, path)
-    yield from contradictions.check(subject)
+    yield from records.check_summary(subject)
     if not subject.files:
         return  # nothing tells what was built
     seen = survey(subject)

@@ -13,17 +13,16 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator
 
-from ..stores import read_head
+from ..stores import Folder, read_head
 from .compiled import HEADER, UNCHECKED, comparison, stale
+from .findings import Finding
+from .subjects import Subject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from .compiled import Candidate
-    from .findings import Finding
-    from .subjects import Subject
 
 # Module and level of optimization of the files this Python uses: ``module.cpython-311.opt-1.pyc``.
 _NAME = re.compile(rf"([^.]+)\.{re.escape(sys.implementation.cache_tag or '')}(?:\.opt-([12]))?\.pyc")
@@ -44,7 +43,7 @@ def check(subject: Subject, begun: Callable[[], list[Candidate]]) -> Iterator[Fi
     """Yield one finding for all stale bytecode; zip files hold none that is not reported as added."""
     folders = sorted({path.rpartition("/")[0] for path in subject.files})
     others = (one for built, one in _files(subject, folders) if built not in subject.upstream)
-    unchecked = [(*one, False) for one in others if _flags(one[1]) == UNCHECKED]
+    unchecked = [(*one, False) for one in others if _checked(one[1])[:1] == (UNCHECKED,)]
     compiled = sorted(one[1] for one in [*begun(), *stale(unchecked)])
     if compiled:
         what = f"{len(compiled)} compiled files that Python uses are not of the installed source"
@@ -70,7 +69,7 @@ def _files(subject: Subject, folders: Iterable[str]) -> Iterator[tuple[str, tupl
     for folder in folders:
         place = f"{root}{os.sep}{folder}"
         cache = _cache(place)
-        for name in _names(cache):
+        for name in sorted(Folder(cache).listing("")):
             found = _NAME.fullmatch(name)
             source = f"{folder}/{found[1]}.py".removeprefix("/") if found else ""
             if found and source in subject.files:
@@ -84,35 +83,23 @@ def _cache(folder: str) -> str:
     return os.path.dirname(importlib.util.cache_from_source(f"{folder}{os.sep}x.py"))
 
 
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
-
-
 def _believed(source: str, compiled: str) -> bool:
     """Return whether Python takes a file without looking at the source's content."""
+    checked = _checked(compiled)
     try:
-        header = read_head(compiled, HEADER)
         status = os.stat(source)
     except OSError:
         return False
-    flags = _flags_of(header)
     dated = int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF
-    said = int.from_bytes(header[8:12], "little"), int.from_bytes(header[12:], "little")
-    return flags == UNCHECKED or (flags == 0 and dated == said)
+    return checked[:1] == (UNCHECKED,) or checked == (0, *dated)
 
 
-def _flags(compiled: str) -> int | None:
+def _checked(compiled: str) -> tuple[int, ...]:
+    """Return how Python checks a bytecode file, by what date and size; nothing where it is none of this Python's."""
     try:
-        return _flags_of(read_head(compiled, HEADER))
+        header = read_head(compiled, HEADER)
     except OSError:
-        return None
-
-
-def _flags_of(header: bytes) -> int | None:
-    """Return how Python checks a bytecode file; None where it is none of this Python's."""
+        return ()
     if len(header) < HEADER or header[:4] != importlib.util.MAGIC_NUMBER:
-        return None
-    return int.from_bytes(header[4:8], "little")
+        return ()
+    return tuple(int.from_bytes(header[at : at + 4], "little") for at in (4, 8, 12))

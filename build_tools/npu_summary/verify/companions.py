@@ -1,18 +1,18 @@
-"""Companions: a subject → what is wrong with the distribution under upstream's name, which holds none of its files."""
+"""Companions: a subject → what is wrong with what goes with it.
+
+That is the distribution under upstream's name, which holds none of its files, and the patched ones it was made for.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-from ..installed import normal_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .distributions import Dist
-    from .findings import Finding
-    from .subjects import Subject
+from ..changes import Pair
+from ..installed import SUFFIX, Place, load, normal_name
+from .distributions import Dist
+from .findings import Finding
+from .subjects import Subject
 
 # suffix of the patched one's name, revision, perhaps a label, and the source of the bytes
 _LOCAL = re.compile(r"[+.](?P<suffix>[a-z][a-z0-9]*)\.\d+(?:\.[a-z][a-z0-9]*)?\.[ga][0-9a-f]{7}$")
@@ -49,22 +49,33 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("companion damaged", what, "edited, or removed", paths=damaged, repairs=repairs)
 
 
-def _damaged(companion: Dist) -> list[str]:
-    """Return the metadata and modules of a companion that are missing, unreadable or differ from its RECORD.
-
-    Entry points, too, whatever RECORD says: it is built without any.
-    """
-    listed = (path for path in companion.record if path.startswith(f"{companion.info}/") or _is_module(path))
-    return list(dict.fromkeys([*companion.unusable, *companion.commands, *companion.differing(listed)]))
-
-
-def _is_module(path: str) -> bool:
-    return "/" not in path and path.endswith(".py")
+def check_pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
+    """Yield what this one was made for and is missing or another, and companions that are alone."""
+    pairs = subject.changes["pairs"] if subject.changes else []
+    for pair in pairs:
+        yield from _pair(subject, pair, places)
+    known = {*(pair["distribution"] for pair in pairs), *(place.distribution for place in places)}
+    yield from _alone(subject, {normal_name(name) for name in known})
 
 
 def twice(subject: Subject, otherwise: str) -> str:
     """Return why metadata of several versions lies in one folder."""
     return "`pip install --target` leaves the metadata of what was there" if subject.installer.targeted else otherwise
+
+
+def _damaged(companion: Dist) -> list[str]:
+    """Return the metadata and modules of a companion that are missing, unreadable or differ from its RECORD.
+
+    Entry points, too, whatever RECORD says: it is built without any.
+    """
+    lasting = (path for path in companion.record if not path.endswith(".pyc"))
+    listed = (path for path in lasting if _is_companions(path, companion.info))
+    return list(dict.fromkeys([*companion.unusable, *companion.commands, *companion.differing(listed)]))
+
+
+def _is_companions(path: str, info: str) -> bool:
+    """Return whether a companion holds this: metadata, a module at the top, or its bytecode."""
+    return path.startswith(info) or not path.removeprefix("__pycache__/").count("/")
 
 
 def _instead(subject: Subject, other: Dist) -> tuple[str, str]:
@@ -79,3 +90,56 @@ def _instead(subject: Subject, other: Dist) -> tuple[str, str]:
     if suffix_of(other.version):
         return what, f"{subject.name} and its companion were upgraded one without the other"
     return what, f"upstream's own {other.name} was installed afterwards, as a dependency or by hand"
+
+
+def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Finding]:
+    name, version = pair["distribution"], pair["version"]
+    registered = next((one for one in subject.dists if one.key == normal_name(name)), None)
+    place = next((one for one in places if normal_name(one.distribution) == normal_name(name)), None)
+    wanted = (pair["overlay"], pair["revision"])
+    made_for = f"{subject.name} was built for {name}=={version}{_overlay(*wanted)}"
+    repairs = subject.installer.other(name, pair["builds"] or [version])
+    if place is None:
+        cause = "installed with --no-deps, or uninstalled since"
+        if registered:
+            cause = f"{registered.name} {registered.version} is registered, but its files are gone"
+        yield subject.finding("pair missing", f"{made_for}, which is not installed", cause, repairs=repairs)
+        return
+    there = next(iter(load([place])[0]), None)
+    actual = there["distribution"]["version"] if there else registered.version if registered else "unknown"
+    overlay = (there["overlay"]["name"], there["overlay"]["revision"]) if there else ("", 0)
+    if actual.partition("+")[0] != version.partition("+")[0] or overlay != wanted:
+        what = f"{made_for}; installed is {actual}{_overlay(*overlay)}"
+        yield subject.finding("pair of another build", what, "one was upgraded without the other", repairs=repairs)
+
+
+def _overlay(name: str, revision: int) -> str:
+    return f" (overlay {name} revision {revision})" if name else ""
+
+
+def _alone(subject: Subject, known: set[str]) -> Iterator[Finding]:
+    """Yield what is registered of patched distributions whose files are gone, but for those of which else is said."""
+    registered = {one.key for one in subject.dists}
+    for one in subject.dists:
+        suffix = suffix_of(one.version)
+        patched = one.key if one.key.endswith(f"-{suffix}") else f"{one.key}-{suffix}"
+        if not suffix or patched in known or not (_has_summary(one) if one.key == patched else _is_empty(one)):
+            continue
+        known.add(patched)
+        what, cause = f"{one.name} {one.version} is registered, and its files are not there", "they were deleted"
+        if one.key != patched:
+            what = f"{one.name} {one.version} holds none of its files by design, and {patched}, which does, "
+            what += "has lost them" if patched in registered else "is not installed"
+            cause = cause if patched in registered else f"{patched} was uninstalled without it"
+        repairs = subject.installer.other(patched, [one.version])
+        yield subject.finding("companion alone", what, cause, repairs=repairs)
+
+
+def _has_summary(one: Dist) -> bool:
+    """Return whether a patched distribution's summary is among the files that it claims."""
+    return any(path.startswith(f"{one.key.replace('-', '_')}{SUFFIX}/") for path in one.record)
+
+
+def _is_empty(one: Dist) -> bool:
+    """Return whether a companion's metadata claims nothing else than companions hold."""
+    return all(_is_companions(path, one.info) for path in one.record)

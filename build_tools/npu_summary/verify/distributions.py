@@ -6,18 +6,13 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..installed import normal_name
-from ..stores import open_store
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from ..stores import Store
+from ..stores import Store, open_store
 
 _SUFFIXES = (".dist-info", ".egg-info")
 _COMMANDS = "entry_points.txt"

@@ -64,18 +64,18 @@ class Finding:
 
     Args:
         kind: what sort of thing.
+        level: whether it is damage.
         distribution: name of the patched distribution.
         what: what is found, in one line, without the paths.
         cause: the likely cause; empty where `what` says it.
-        repairs: commands, in the order they are to be run; empty where a person has to decide.
         paths: files concerned, relative to the installation's root or absolute.
-        level: whether it is damage.
+        repairs: commands, in the order they are to be run; empty where a person has to decide.
     """
 
     kind: Kind
+    level: Level
     distribution: str
     what: str
     cause: str
-    repairs: tuple[Repair, ...]
     paths: tuple[str, ...]
-    level: Level
+    repairs: tuple[Repair, ...]

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ..installed import normal_name, own_path
 from ..stores import open_store
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from .findings import Finding
-    from .subjects import Subject
-    from .surveys import Survey
+from .findings import Finding
+from .subjects import Subject
+from .surveys import Survey
 
 REJECTED = (".rej", ".orig")
 PLUGIN = "verl_npu"  # the plugin's import name; ours is verl_npu_summary
@@ -33,18 +29,16 @@ def check(subject: Subject, seen: Survey, path: Sequence[str] | None) -> Iterato
     """Yield rejected patches, the plugin, and what starts it; `path` as for `verify`."""
     rejected = [path for path in seen.added if path.endswith(REJECTED)]
     if rejected:
-        does = ": the verl_npu plugin does at import" if subject.for_npus else ""
-        yield subject.finding(
-            "rejected patch",
-            f"{len(rejected)} files that `patch` left where it failed or was not sure",
-            f"something patched these sources again after they were installed{does}",
-            paths=rejected,
-            repairs=(*subject.installer.remove(rejected), *subject.installer.reinstall()),
-        )
+        what = f"{len(rejected)} files that `patch` left where it failed or was not sure"
+        cause = "something patched these sources again after they were installed"
+        if subject.for_npus:
+            cause += ": the verl_npu plugin does at import"
+        first = subject.installer.remove(rejected)
+        yield subject.finding("rejected patch", what, cause, paths=rejected, first=first)
     if subject.for_npus:
         yield from _imports(subject, seen)
-    if subject.for_npus and subject.place.project == "verl":
-        yield from _plugin(subject)
+        if subject.place.project == "verl":
+            yield from _plugin(subject)
     yield from _startup_hooks(subject, path)
 
 
@@ -52,34 +46,23 @@ def _imports(subject: Subject, seen: Survey) -> Iterator[Finding]:
     for top in subject.tops:
         path = f"{top}/__init__.py"
         if path in seen.present and injects_plugin(_read(subject, path)):
-            yield subject.finding(
-                "incumbent import",
-                "imports the verl_npu plugin, which patches files at run time",
-                "the plugin's installer has written itself into the package",
-                paths=[path],
-                repairs=(*subject.installer.uninstall(PLUGIN), *subject.installer.reinstall()),
-            )
+            what = "imports the verl_npu plugin, which patches files at run time"
+            cause = "the plugin's installer has written itself into the package"
+            first = subject.installer.uninstall(PLUGIN)
+            yield subject.finding("incumbent import", what, cause, paths=[path], first=first)
 
 
 def _plugin(subject: Subject) -> Iterator[Finding]:
     """Yield where the plugin itself is installed, as files or as an editable clone."""
-    roots = dict.fromkeys(one.store.root for one in (*subject.dists, *subject.own))
-    folders = [
-        os.path.join(root, PLUGIN)
-        for root in [*roots, subject.store.root]
-        if any(name in open_store(root).listing(PLUGIN) for name in _PLUGIN_FILES)
-    ]
+    roots = dict.fromkeys([*(one.store.root for one in subject.dists), subject.store.root])
+    listings = ((root, open_store(root).listing(PLUGIN)) for root in roots)
+    folders = [os.path.join(root, PLUGIN) for root, listed in listings if not listed.keys().isdisjoint(_PLUGIN_FILES)]
     clones = [one.editable for one in subject.dists if one.key == normal_name(PLUGIN) and one.editable]
-    found = tuple(dict.fromkeys([*folders, *clones]))
-    if found:
-        installer = subject.installer
-        yield subject.finding(
-            "incumbent plugin",
-            "the verl_npu plugin is installed; whatever imports it patches these sources again",
-            "an earlier set-up with MindSpeed-RL's plugin",
-            paths=found,
-            repairs=(*installer.uninstall(PLUGIN), *installer.remove(folders), *installer.reinstall()),
-        )
+    if found := dict.fromkeys([*folders, *clones]):
+        what = "the verl_npu plugin is installed; whatever imports it patches these sources again"
+        cause = "an earlier set-up with MindSpeed-RL's plugin"
+        first = (*subject.installer.uninstall(PLUGIN), *subject.installer.remove(folders))
+        yield subject.finding("incumbent plugin", what, cause, paths=found, first=first)
 
 
 def _startup_hooks(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 
+from .findings import Finding
 from .leftovers import pth_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from importlib.machinery import ModuleSpec
-
-    from .findings import Finding
-    from .subjects import Subject
+from .subjects import Subject
 
 
 def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
@@ -43,6 +38,13 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {top}` finds nothing, though {expected} is there"
             yield _finding(subject, what, *_why_unfound(subject, top), "")
+
+
+def shadows(subject: Subject) -> Iterator[Finding]:
+    """Yield a note for each further copy of the summary package."""
+    for other in subject.place.shadows:
+        what = f"{other} is not used: {subject.place.folder} comes first on sys.path"
+        yield subject.finding("second copy", what, paths=[other], repairs=(), level="note")
 
 
 def _why_unfound(subject: Subject, top: str) -> tuple[str, str]:

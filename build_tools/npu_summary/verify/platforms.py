@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from importlib.machinery import EXTENSION_SUFFIXES
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .findings import Finding
-    from .subjects import Subject
+from .findings import Finding
+from .subjects import Subject
 
 _BINARY = re.compile(r"\.(so(\.\d+)*|pyd|dylib|dll)$")
 # What stands between the name of a module and its ending says for which Python and machine it was compiled.

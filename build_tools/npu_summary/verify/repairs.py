@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
 from .findings import Repair
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _REMOVE, _UNINSTALL, _COMPANION, _WHEEL = range(4)
 _PLAIN = {chr(byte) for byte in range(ord(" "), ord("~") + 1)} - {"'", "\\"}
@@ -26,18 +23,13 @@ class Installer:
         root: the folder or zip file the distribution lies in.
         name: the patched distribution.
         version: the version built; empty where unknown.
-        tool: ``pip`` or ``uv``.
+        tool: what made it; whatever is not ``uv`` is taken for ``pip``.
     """
 
     root: str
     name: str
     version: str
     tool: str
-
-    @classmethod
-    def of(cls, root: str, name: str, version: str, installer: str) -> Installer:
-        """Return the installer of a distribution whose INSTALLER file says `installer`."""
-        return cls(root=root, name=name, version=version, tool="uv" if installer == "uv" else "pip")
 
     def reinstall(self) -> tuple[Repair, ...]:
         """Lay the wheel's files down again."""

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import provenance
 from ..reports import Report
 from ..stream import printable
+from .findings import Finding
+from .subjects import Subject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, Literal
-
-    from .findings import Finding
-    from .subjects import Subject
 
     Status = Literal["intact", "damaged", "unknown"]
 
 SCHEMA = 1
 EXIT_CODES = {"intact": 0, "damaged": 1, "unknown": 2}
+_STATES = {"intact": "intact", "damaged": "NOT INTACT", "unknown": "could not tell"}
 _SHOWN = 10
 
 
@@ -40,11 +40,9 @@ class Verification(Report):
 
     @property
     def status(self) -> Status:
-        """What it comes to: any damage outweighs what could not be told."""
-        levels = {finding.level for finding in self.findings}
-        if "damage" in levels:
-            return "damaged"
-        return "unknown" if "unknown" in levels or self.problems else "intact"
+        """What it comes to."""
+        found = _status(self.findings)
+        return "unknown" if found == "intact" and self.problems else found
 
     @property
     def exit_code(self) -> int:
@@ -63,7 +61,10 @@ class Verification(Report):
             "status": self.status,
             "python": sys.executable,
             "distributions": [_distribution(subject) for subject in self.subjects],
-            "findings": [_finding(finding) for finding in self.findings],
+            "findings": [
+                {**vars(finding), "repairs": [repair.command for repair in finding.repairs]}
+                for finding in self.findings
+            ],
             "problems": list(self.problems),
             "repairs": self.commands(),
         }
@@ -75,9 +76,7 @@ class Verification(Report):
     def _lines(self) -> Iterator[str]:
         for subject in self.subjects:
             found = [finding for finding in self.findings if finding.distribution == subject.name]
-            damaged = any(finding.level == "damage" for finding in found)
-            unknown = any(finding.level == "unknown" for finding in found)
-            state = "NOT INTACT" if damaged else "could not tell" if unknown else "intact"
+            state = _STATES[_status(found)]
             yield f"{subject.name} {subject.version}: {len(subject.files)} files, {state} ({subject.store.root})"
             if subject.changes:
                 yield f"  {provenance.made_of(subject.changes)}"
@@ -88,6 +87,12 @@ class Verification(Report):
             yield "to repair everything, in this order, with our wheels on your index or in a folder that"
             yield "PIP_FIND_LINKS (for uv: UV_FIND_LINKS) names:"
             yield from (f"  {command}" for command in commands)
+
+
+def _status(findings: Iterable[Finding]) -> Status:
+    """Return what findings come to: any damage outweighs what could not be told."""
+    levels = {finding.level for finding in findings}
+    return "damaged" if "damage" in levels else "unknown" if "unknown" in levels else "intact"
 
 
 def _lines(finding: Finding) -> Iterator[str]:
@@ -114,16 +119,4 @@ def _distribution(subject: Subject) -> dict[str, Any]:
         "root": subject.store.root,
         "files": len(subject.files),
         "manifest": subject.built.manifest,
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "kind": finding.kind,
-        "level": finding.level,
-        "distribution": finding.distribution,
-        "what": finding.what,
-        "cause": finding.cause,
-        "paths": list(finding.paths),
-        "repairs": [repair.command for repair in finding.repairs],
     }

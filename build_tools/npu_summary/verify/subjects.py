@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from .. import changes as model
-from ..installed import DATA, normal_name
-from ..stores import Archive
-from . import manifests
-from .findings import Finding
+from ..changes import Changes
+from ..installed import DATA, MANIFEST, Place, normal_name, reason
+from ..stores import Archive, Store
+from .distributions import Dist, sha256_of
+from .findings import Finding, Repair
 from .repairs import Installer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from .findings import Kind, Level
 
-    from ..changes import Changes
-    from ..installed import Place
-    from ..stores import Store
-    from .distributions import Dist
-    from .findings import Kind, Level, Repair
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What was built.
+
+    Args:
+        files: sha256 by path.
+        version: the version that the manifest names; empty where it is damaged.
+        manifest: sha256 of the manifest, equal for installations of the same wheel; empty where it is damaged.
+        damage: what is wrong with the manifest.
+    """
+
+    files: Mapping[str, str] = field(repr=False)
+    version: str = ""
+    manifest: str = ""
+    damage: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +59,7 @@ class Subject:
     changes: Changes | None
     damage: str
     version: str
-    built: manifests.Built
+    built: Built
     own: tuple[Dist, ...]
     dists: tuple[Dist, ...]
     installer: Installer = field(repr=False)
@@ -102,18 +116,22 @@ class Subject:
         cause: str = "",
         *,
         paths: Iterable[str] = (),
+        first: tuple[Repair, ...] = (),
         repairs: tuple[Repair, ...] | None = None,
         level: Level = "damage",
     ) -> Finding:
-        """Return something found in it; reinstalling repairs what nothing else is said of."""
+        """Return something found in it.
+
+        Reinstalling, after what has to be done `first`, repairs what no other `repairs` are given for.
+        """
         return Finding(
             kind=kind,
+            level=level,
             distribution=self.name,
             what=what,
             cause=cause,
-            repairs=self.installer.reinstall() if repairs is None else repairs,
             paths=tuple(paths),
-            level=level,
+            repairs=(*first, *self.installer.reinstall()) if repairs is None else repairs,
         )
 
 
@@ -122,8 +140,9 @@ def load(place: Place, dists: Sequence[Dist]) -> Subject:
     store = place.store
     own = tuple(one for one in dists if one.store.root == store.root and one.key == normal_name(place.distribution))
     changes, damage = _summary(place)
-    built = manifests.read(place, store, _record(own, changes))
+    built = _built(place, store, _record(own, changes))
     version = changes["distribution"]["version"] if changes else built.version or (own[0].version if own else "")
+    tool = own[0].installer if own else ""
     return Subject(
         place=place,
         store=store,
@@ -133,7 +152,7 @@ def load(place: Place, dists: Sequence[Dist]) -> Subject:
         built=built,
         own=own,
         dists=tuple(dists),
-        installer=Installer.of(store.root, place.distribution, version, own[0].installer if own else ""),
+        installer=Installer(root=store.root, name=place.distribution, version=version, tool=tool),
     )
 
 
@@ -141,10 +160,43 @@ def _summary(place: Place) -> tuple[Changes | None, str]:
     try:
         return model.parse(place.read(DATA)), ""
     except (OSError, model.Unreadable) as error:
-        return None, str(getattr(error, "strerror", None) or error)
+        return None, reason(error)
 
 
 def _record(own: Sequence[Dist], changes: Changes | None) -> dict[str, str]:
     """Return what RECORD says, as it spells it; of several, left by other builds, that of the build of the summary."""
     right = [one for one in own if changes and one.version == changes["distribution"]["version"]]
     return {path: digest for dist in right or own for path, digest in dist.record.items()}
+
+
+def _built(place: Place, store: Store, record: Mapping[str, str]) -> Built:
+    """Read what was built.
+
+    RECORD stands in for a manifest that is damaged: better than nothing, and named as the reason.
+    """
+    path = f"{place.package}/{MANIFEST}"
+    try:
+        content = store.read(path)
+    except OSError as error:
+        return Built(files=_from_record(record, path), damage=reason(error))
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        manifest = model.parse_manifest(content)
+        if not manifest["files"]:
+            raise model.Unreadable("it lists no file")
+    except model.Unreadable as error:
+        damage = f"is not a manifest this code understands ({error})"
+    else:
+        if sha256_of(record.get(path, "")) in {digest, ""}:
+            version = manifest["distribution"]["version"]
+            return Built(files={**manifest["files"], path: digest}, version=version, manifest=digest)
+        damage = "is not the one RECORD lists"
+    return Built(files={**_from_record(record, path), path: digest}, damage=damage)
+
+
+def _from_record(record: Mapping[str, str], manifest: str) -> dict[str, str]:
+    """Return the built files by RECORD, less the manifest, of which something else is said."""
+    # Scripts lie outside the packages: in `../../bin/`, or in `bin/` after `pip install --target`.
+    other = ("../", "bin/", manifest)
+    digests = ((path, sha256_of(digest)) for path, digest in record.items() if ".dist-info/" not in path)
+    return {path: digest for path, digest in digests if digest and not path.startswith(other)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from npu_summary.stores import Folder
-from npu_summary.verify.digests import digests
+from npu_summary.verify.surveys import digests
 
 MANY = 60
 ABSENT = "absent.py"

@@ -1,0 +1,107 @@
+"""Records: a subject → what is wrong with its metadata, its summary and its manifest, and who else claims its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..installed import DATA, MANIFEST, normal_name
+from .companions import twice
+from .distributions import Dist
+from .findings import Finding
+from .subjects import Subject
+
+_MOVED = "~"  # what pip's name for a folder begins with that it is about to delete
+_CAUSE = "edited, or the installation was interrupted"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yield every other distribution that claims files of ours, and what is wrong with our metadata."""
+    for other in subject.dists:
+        is_companion = other.key == normal_name(subject.place.project)
+        if other.store.root == subject.store.root and other not in subject.own and not is_companion:
+            yield from _claims(subject, other)
+    if not subject.own:
+        yield _no_metadata(subject)
+    elif len(subject.own) > 1:
+        yield _several_metadata(subject)
+    else:
+        yield from _metadata(subject, subject.own[0])
+
+
+def check_summary(subject: Subject) -> Iterator[Finding]:
+    """Yield what keeps the summary or the manifest from being believed, and where the two disagree."""
+    package = subject.place.package
+    if subject.damage:
+        yield subject.finding("summary damaged", f"{DATA}: {subject.damage}", _CAUSE, paths=[f"{package}/{DATA}"])
+    if subject.built.damage:
+        what, paths = f"{MANIFEST}: {subject.built.damage}", [f"{package}/{MANIFEST}"]
+        if len(subject.files) > 1:
+            yield subject.finding("manifest damaged", what, _CAUSE, paths=paths)
+        else:
+            what += "; and RECORD does not list the files either, so they could not be compared"
+            yield subject.finding("manifest damaged", what, _CAUSE, paths=paths, level="unknown")
+    elif differing := _contradicting(subject):
+        what = f"the manifest and the summary disagree about {len(differing)} files"
+        cause = "one of the two was edited, or they come from different builds"
+        yield subject.finding("manifest damaged", what, cause, paths=differing)
+
+
+def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
+    shared = sorted(other.claims(subject.roots).keys() & subject.files.keys())
+    if shared and other.info.startswith(_MOVED):
+        what = f"{other.info} claims {len(shared)} of our files, and no installer ends it"
+        cause = "pip moves what it uninstalls to such a name, and was interrupted"
+        repairs = subject.installer.remove([other.info])
+        yield subject.finding("interrupted uninstall", what, cause, paths=[f"{other.info}/"], repairs=repairs)
+    elif shared:
+        what = f"{other.name} {other.version} claims {len(shared)} of our files; uninstalling it deletes them"
+        cause = "it ships the same package, and installers do not refuse that"
+        first = subject.installer.uninstall(other.name)
+        yield subject.finding("overwritten", what, cause, paths=shared, first=first)
+
+
+def _no_metadata(subject: Subject) -> Finding:
+    elsewhere = next((one.store.root for one in subject.dists if one.key == normal_name(subject.name)), "")
+    why = f"; the metadata lies in {elsewhere}" if elsewhere else ", or its metadata was removed"
+    what = f"no metadata of {subject.name} beside its files"
+    return subject.finding("unregistered", what, f"only the folders were copied here{why}")
+
+
+def _several_metadata(subject: Subject) -> Finding:
+    infos = [one.info for one in subject.own]
+    wrong = [info for info in infos if not info.endswith(f"-{subject.version}.dist-info")]
+    what = f"{subject.name} is there as {', '.join(infos)}"
+    cause = twice(subject, "an upgrade was interrupted, or one tool did not see what another had installed")
+    return subject.finding("registered twice", what, cause, first=subject.installer.remove(wrong))
+
+
+def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
+    """Yield what is wrong with the one metadata folder there is."""
+    first = subject.freed(own)
+    if own.version != subject.version:
+        what = f"the metadata says {own.version}, the files are of {subject.version}"
+        cause = "an upgrade was interrupted, or the files were copied from another build"
+        yield subject.finding("registered as another build", what, cause, first=first)
+        return
+    unlisted = sorted(subject.files.keys() - own.record.keys())
+    if not own.record:
+        what = "RECORD is missing or empty; installers cannot remove or replace the files"
+        paths = [f"{own.info}/RECORD"]
+    elif unlisted:
+        what, paths = f"RECORD does not list {len(unlisted)} of the files built", unlisted
+    elif not own.record.keys() >= {*own.commands}:
+        what, paths = "entry points that RECORD does not list", own.commands
+        first = subject.installer.remove(paths)
+    else:
+        what = "files in the metadata folder are missing or differ from RECORD"
+        paths = own.differing(path for path in own.record if path.startswith(f"{own.info}/"))
+    if paths:
+        yield subject.finding("metadata damaged", what, _CAUSE, paths=paths, first=first)
+
+
+def _contradicting(subject: Subject) -> list[str]:
+    """Return the changed files of which the manifest says something else than the summary."""
+    files = subject.changes["files"] if subject.changes else ()
+    return sorted(
+        one["installed"] for one in files if one["installed"] and subject.files.get(one["installed"]) != one["after"]
+    )
