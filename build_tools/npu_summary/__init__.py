@@ -7,11 +7,11 @@ nothing imported before it is needed, pathlib and typing among it: a summary
 should cost milliseconds.
 
 Data flows ``installed`` (find ``changes.json`` on the path) -> ``changes``
-(read and check one) -> ``outline`` and ``reasons`` (what a person is shown) ->
-``layout`` (text), ``yaml``, ``jsontext``, ``page`` (pure renderers) -> ``cli``
-and ``stream`` (print anywhere). ``verify`` compares the
-files with what was built, ``explain`` says of the tracebacks of a log which
-frames are changed code (``symbols``), and ``doctor`` hands over to npu-doctor.
+(read and check one) -> ``outline`` (what a person is shown, and why it was
+done) -> ``layout`` (text), ``yaml``, ``jsontext``, ``page`` (renderers) ->
+``cli`` and ``stream`` (print anywhere). ``verify`` compares the files with
+what was built, ``explain`` says of the tracebacks of a log which frames are
+changed code (``symbols``), and ``doctor`` hands over to npu-doctor.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Arguments: a command line → options. Imported only when there are arguments, since argparse is slow."""
+"""Arguments: a command line → options. What parses one is imported only where there is one, since that is slow."""
 
 from __future__ import annotations
 
-import argparse
-
-from .options import Options
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from argparse import ArgumentParser
+    from collections.abc import Iterator, Sequence
 
 _TEACHING = """\
 examples:
@@ -41,8 +38,25 @@ what npu-doctor does, {found}:
 """
 
 
+class Options:
+    """What to show; the defaults are those of a run without arguments."""
+
+    help: bool = False
+    format: str | None = None
+    why: bool = False
+    diff: bool = False
+    html: str | None = None
+    version: bool = False
+    distribution: Sequence[str] | None = None
+    json: bool = False
+    verify: bool = False
+    explain: str | None = None
+
+
 def parse(argv: list[str], *, package: str) -> Options:
     """Parse the arguments; leaves with exit code 2 and a message when they are wrong."""
+    if not argv:
+        return Options()
     cli = _parser(package)
     options = cli.parse_args(argv, namespace=Options())
     for message in _mistakes(options):
@@ -73,25 +87,32 @@ def _doctor(package: str) -> str:
 
 def _mistakes(options: Options) -> Iterator[str]:
     """Yield what does not go together."""
-    others = [flag for flag, given in (("--format", options.format or options.json), ("--why", options.why)) if given]
-    modes = {
-        "--diff": options.diff,
-        "--html": options.html is not None,
-        "--version": options.version,
-        "--explain": options.explain is not None,
-    }
-    shown = [flag for flag, on in modes.items() if on]
+    others = _given({"--format": options.format or options.json, "--why": options.why})
+    shown = _given(
+        {
+            "--diff": options.diff,
+            "--html": options.html is not None,
+            "--version": options.version,
+            "--explain": options.explain is not None,
+        }
+    )
     if others and shown:
         yield f"{others[0]} says how to show the summary; {shown[0]} shows none"
-    given = [*shown, *(["--verify"] if options.verify else [])]
+    given = [*shown, *_given({"--verify": options.verify})]
     if len(given) > 1:
         yield f"give one of {', '.join(given)}: each prints something else"
     if options.verify and (options.why or options.format in ("text", "yaml")):
         yield f"{'--why' if options.why else '--format'} is for the summary; --verify knows --json"
 
 
-def _parser(package: str) -> argparse.ArgumentParser:
+def _given(flags: dict[str, object]) -> list[str]:
+    return [flag for flag, value in flags.items() if value]
+
+
+def _parser(package: str) -> ArgumentParser:
     """Return the parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
+    import argparse
+
     cli = argparse.ArgumentParser(
         prog=f"python -m {package}",
         description="Show what was changed in the installed patched wheels, against which upstream commit, and why;\n"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import installed, stream
-from .options import Options
+from . import arguments, installed, provenance, stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .arguments import Options
     from .changes import Changes
     from .installed import Place
 
@@ -29,10 +29,8 @@ def main(argv: list[str], *, package: str) -> int:
         from . import doctor
 
         return doctor.run(argv, package=package)
-    options = _options(argv, package)
+    options = arguments.parse(argv, package=package)
     if options.help:
-        from . import arguments
-
         return _report(stream.emit(arguments.usage(package)), package)
     if options.verify:
         return _verify(options, package)
@@ -44,7 +42,7 @@ def main(argv: list[str], *, package: str) -> int:
     if not chosen and not problems:
         problems = [installed.NOTHING]
     if options.html is not None:
-        from .page.file import write
+        from .page import write
 
         return _report("\n".join(problems or write(chosen, options.html)), package)
     content, unread = _content(chosen, options)
@@ -63,14 +61,6 @@ def _verify(options: Options, package: str) -> int:
     from .verify import verify
 
     return show(verify(names=options.distribution or ()), as_json=options.format == "json", package=package)
-
-
-def _options(argv: list[str], package: str) -> Options:
-    if not argv:
-        return Options()
-    from . import arguments
-
-    return arguments.parse(argv, package=package)
 
 
 def _content(places: list[Place], options: Options) -> tuple[str | bytes, list[str]]:
@@ -123,18 +113,14 @@ def _tracebacks(places: list[Place], name: str) -> tuple[str, list[str]]:
         with lines_of(name) as log:
             lines += explain(log, symbols.mark)
     except OSError as error:
-        return "", [*problems, f"{name}: {error.strerror or error}"]
+        return "", [*problems, f"{name}: {installed.reason(error)}"]
     if not lines:
         problems.append(f"{name}: holds no traceback")
     return "".join(f"{line}\n" for line in lines), problems
 
 
 def _version(changes: Changes) -> str:
-    from . import provenance
-
-    distribution, overlay = changes["distribution"], changes["overlay"]
-    name = f"{distribution['name']} {distribution['version']}"
-    return f"{name} ({provenance.made_of(changes)}, overlay {overlay['name']} revision {overlay['revision']})\n"
+    return f"{provenance.name(changes)} ({provenance.made_of(changes)}, {provenance.overlay(changes)})\n"
 
 
 def _no_such(name: str, places: list[Place]) -> str:

@@ -29,14 +29,10 @@ def run(argv: list[str], *, package: str) -> int:
         Its exit code; 2 where it is not installed.
     """
     if not is_installed():
-        stream.warn(f"error: this needs npu-doctor, which is not installed; {how()}", package=package)
+        pip = f"{shlex.quote(sys.executable or 'python')} -m pip install npu-doctor"
+        how = f"to install it: {pip} (--find-links FOLDER where it lies beside our wheels)"
+        stream.warn(f"error: this needs npu-doctor, which is not installed; {how}", package=package)
         return UNTOLD
     command = importlib.import_module(f"{_PACKAGE}.cli")
     code: int = command.main(argv)
     return code
-
-
-def how() -> str:
-    """Return what installs it."""
-    python = shlex.quote(sys.executable or "python")
-    return f"to install it: {python} -m pip install npu-doctor (--find-links FOLDER where it lies beside our wheels)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import outline, provenance, reasons
+from . import outline, provenance
 from .stream import printable
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .changes import Change, Changes, ClassChange, FileChange
-    from .reasons import Field
+    from .outline import Field
 
 # The counts of `=` and the missing space before the last of them are what users' scripts look for.
 _TOP = "=" * 32 + " {}Patch Summary " + "=" * 34
@@ -21,15 +21,7 @@ _BELOW = " " * 14
 
 
 def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
-    """Render the summary.
-
-    Args:
-        distributions: what ``changes.parse`` returned, in the order to show.
-        why: add the reasons below each change.
-
-    Returns:
-        The text, ending in a newline.
-    """
+    """Render the summary of distributions in that order, if asked with the reasons below each change."""
     listed = list(distributions)
     purpose = printable(provenance.purpose(listed))
     named = f"{purpose} " if purpose else ""
@@ -42,8 +34,10 @@ def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
 def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     repo = printable(changes["upstream"]["project"])
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
-    yield from (*_made_of(changes), "")
-    fields = reasons.fields(changes["files"]) if why else ()
+    yield printable(f"Upstream: {provenance.made_of(changes)}")
+    yield printable(f"Wheel: {provenance.name(changes)}, {provenance.overlay(changes)}")
+    yield ""
+    fields = outline.fields(changes["files"]) if why else ()
     for number, file in enumerate(map(outline.outline, changes["files"]), 1):
         yield f"Patch File{number}: {_module(file['path'])}"
         yield from _file(file, fields)
@@ -55,14 +49,6 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
         yield from _assigned(changes)
         yield ""
     yield from ("=" * 12 + f" {repo} Patch Summary End " + "=" * 14, "")
-
-
-def _made_of(changes: Changes) -> Iterator[str]:
-    """Yield what was changed, and what changed it."""
-    distribution, overlay = changes["distribution"], changes["overlay"]
-    yield printable(f"Upstream: {provenance.made_of(changes)}")
-    name = f"{distribution['name']} {distribution['version']}"
-    yield printable(f"Wheel: {name}, overlay {overlay['name']} revision {overlay['revision']}")
 
 
 def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:
@@ -123,8 +109,8 @@ def _reasons(
     """Yield the reasons of a change, but for those that its whole file came or went for, which stand there."""
     if not fields:
         return
-    above = reasons.of(whole, fields) if whole and entry is not whole else []
-    for field, text in reasons.of(entry, fields):
+    above = outline.reasons(whole, fields) if whole and entry is not whole else []
+    for field, text in outline.reasons(entry, fields):
         if (field, text) not in above:
             yield f"{indent}{'layer' if field == 'overlay' else field.replace('_', ' ')}: {printable(text)}"
 

@@ -1,4 +1,4 @@
-"""Outline: the changes of a file → what a person is shown of it.
+"""Outline: the changes of a file → what a person is shown of it, and why each was made, field by field.
 
 A file that came or went as a whole is one line with its reason, then its classes and functions: what it imports,
 assigns and holds inside its classes, whoever cares reads in the diff. JSON and YAML list everything.
@@ -6,14 +6,17 @@ assigns and holds inside its classes, whoever cares reads in the diff. JSON and 
 
 from __future__ import annotations
 
-from .reasons import parts
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
-    from .changes import Change, ClassChange, FileChange
+    from .changes import Change, ClassChange, FileChange, Reason
 
+    Field = Literal["why", "forwarded", "drop_when", "overlay"]
+    Reasons = list[tuple[Field, str]]
+
+PLAIN: tuple[Field, ...] = ("why", "forwarded", "drop_when")
 _DEFINED = ("method", "class")
 # By these a file comes or goes as a whole; another one is of a part of it.
 _WHOLE = ("file", "patch", "deleted")
@@ -72,10 +75,48 @@ def manner(change: Change) -> str:
     return change["operation"] if kept else ""
 
 
+def fields(files: list[FileChange]) -> tuple[Field, ...]:
+    """Return which fields to show: with the layer, where more than one made the changes."""
+    parts = (part for file in files for one in _parts(file) for part in _with_also(one))
+    layers = {part["overlay"] for part in parts if "overlay" in part}
+    return (*PLAIN, "overlay") if len(layers) > 1 else PLAIN
+
+
+def _parts(file: FileChange) -> Iterator[Change | ClassChange]:
+    """Yield everything in a changed file that can have a reason."""
+    yield from file["module_changes"]
+    for entry in file["class_changes"]:
+        yield entry
+        yield from entry["changes"]
+
+
+def _with_also(change: Change | ClassChange) -> list[Reason | Change | ClassChange]:
+    """Return what says why: the change itself, and what else had a part in it."""
+    return [change, *change.get("also", [])]
+
+
+def reasons(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
+    """Return the reasons that are given, in a fixed order, as one line of text each."""
+    return [
+        (field, text)
+        for part in _with_also(change)
+        for field in wanted
+        if (text := " ".join(part.get(field, "").split()))
+    ]
+
+
+def by_field(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
+    """Return the same, every field once: where several things had a part in a change, their texts are joined."""
+    found: dict[Field, str] = {}
+    for field, text in reasons(change, wanted):
+        found[field] = f"{found[field]}; {text}" if field in found else text
+    return list(found.items())
+
+
 def _whole_file(file: FileChange) -> Change:
     """Return the change of the whole file, with the reason for which that was done."""
     listed = next((change for change in file["module_changes"] if change["kind"] == "file"), None)
-    reasoned = next((part for part in parts(file) if part.get("operation") in _WHOLE), None)
+    reasoned = next((part for part in _parts(file) if part.get("operation") in _WHOLE), None)
     return listed or _whole(file["action"], "file", _name(file), reasoned)
 
 

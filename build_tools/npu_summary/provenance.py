@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .changes import Changes
+    from .changes import Changes, NotApplied
 
 
 def purpose(distributions: Iterable[Changes]) -> str:
@@ -22,11 +22,26 @@ def made_of(changes: Changes) -> str:
 def upstream(changes: Changes) -> str:
     """Return which upstream was changed: project, version, and the commit or release it was pinned by."""
     pinned = changes["upstream"]
-    name = f"{pinned['project']} {pinned['version']}"
+    release = f"{pinned['project']} {pinned['version']}"
     if not pinned["commit"]:
-        return f"{name}, release archive"
+        return f"{release}, release archive"
     tag = f" ({pinned['tag']})" if pinned["tag"] else ""
-    return f"{name} at {pinned['commit']}{tag}{doubt(changes)}"
+    return f"{release} at {pinned['commit']}{tag}{doubt(changes)}"
+
+
+def name(changes: Changes) -> str:
+    """Return the patched distribution's name and version."""
+    return f"{changes['distribution']['name']} {changes['distribution']['version']}"
+
+
+def overlay(changes: Changes) -> str:
+    """Return the overlay that was merged in, with its revision."""
+    return f"overlay {changes['overlay']['name']} revision {changes['overlay']['revision']}"
+
+
+def target(operation: NotApplied) -> str:
+    """Return what an operation that was not applied is on: a file, or a symbol in it."""
+    return ":".join(filter(None, (operation["path"], operation["symbol"])))
 
 
 def doubt(changes: Changes) -> str:

@@ -6,13 +6,13 @@ comments, which any reader of the schema ignores.
 
 from __future__ import annotations
 
-from . import outline, reasons
+from . import outline, provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .changes import Change, Changes, ClassChange, FileChange, NotApplied
+    from .changes import Change, Changes, ClassChange, FileChange
 
 _WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "y", "n", "null"])
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@+")
@@ -21,15 +21,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
-    """Render the summary.
-
-    Args:
-        distributions: what ``changes.parse`` returned, in the order to show.
-        why: add ``why``, ``forwarded`` and ``drop_when`` to each change that has them.
-
-    Returns:
-        A YAML document, ending in a newline.
-    """
+    """Render a document of distributions in that order, if asked with the reasons that each change has."""
     lines = [line for changes in distributions for line in _distribution(changes, why=why)]
     return "\n".join(["patches:" if lines else "patches: []", *lines, ""])
 
@@ -72,7 +64,8 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     for file in changes["files"]:
         yield from _file(file, why=why)
     for operation in changes["not_applied"]:
-        yield f"        # not applied, the upstream source lacks the file: {_operation(operation)}"
+        said = f"{scalar(operation['operation'])} {scalar(provenance.target(operation))}"
+        yield f"        # not applied, the upstream source lacks the file: {said}"
 
 
 def _file(file: FileChange, *, why: bool) -> Iterator[str]:
@@ -111,9 +104,4 @@ def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
 
 
 def _reasons(change: Change | ClassChange, indent: str) -> Iterator[str]:
-    return (f"{indent}{field}: {scalar(text)}" for field, text in reasons.by_field(change, reasons.PLAIN))
-
-
-def _operation(operation: NotApplied) -> str:
-    target = ":".join(filter(None, (operation["path"], operation["symbol"])))
-    return f"{scalar(operation['operation'])} {scalar(target)}"
+    return (f"{indent}{field}: {scalar(text)}" for field, text in outline.by_field(change, outline.PLAIN))

@@ -10,7 +10,7 @@ from npu_overlays.site.installing import stack_link
 from npu_overlays.site.languages import Language
 from npu_overlays.site.markdown import block, link, table, words
 from npu_overlays.site.shipped import Patched, Shelf
-from npu_summary import outline, provenance, reasons
+from npu_summary import outline, provenance
 from npu_summary.changes import Change, FileChange
 from npu_summary.page.markup import code, escape, tag
 from npu_summary.page.table import sizes
@@ -88,15 +88,15 @@ def _facts(wheel: Patched, shelf: Shelf, language: Language, index: Mapping[str,
 
 def _file(wheel: Patched, file: FileChange, language: Language) -> str:
     entries = list(outline.entries(file))
-    fields = reasons.fields(wheel.changes["files"])
-    alike = groupby(entries, key=lambda one: reasons.by_field(one, fields))
+    fields = outline.fields(wheel.changes["files"])
+    alike = groupby(entries, key=lambda one: outline.by_field(one, fields))
     groups = "".join(_group(dict(texts), list(changes), language) for texts, changes in alike)
     badge = _badge(file["action"]) if file["action"] in _OUTRIGHT else ""
     content = tag("div", badge + groups, class_="reasons") + _diff(wheel, file["path"], language)
     return f"## {words(file['path'])}\n\n{block(content)}"
 
 
-def _group(texts: Mapping[reasons.Field, str], changes: list[Change], language: Language) -> str:
+def _group(texts: Mapping[outline.Field, str], changes: list[Change], language: Language) -> str:
     """Return changes that were made for the same reason, and that reason once."""
     names = (
         tag(

@@ -1,4 +1,4 @@
-"""Page: changes with the diffs that made them → one HTML file that needs nothing else.
+"""Page: changes with the diffs that made them → one HTML file that needs nothing else, put in its place.
 
 It loads nothing, not even from its own folder, and says so to the browser; what it can do without its script is
 everything but filtering. Equal input gives equal bytes.
@@ -7,47 +7,81 @@ everything but filtering. Equal input gives equal bytes.
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
+import os
 import pkgutil
 from collections import Counter
+from collections.abc import Sequence
 
-from .. import outline, provenance, reasons
-from .diff import parse
+from .. import changes as model
+from .. import installed, outline, provenance
+from ..changes import Changes
+from ..installed import Place
+from .diff import Hunks, parse
 from .files import section
 from .heading import heading
 from .markup import escape, tag
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+__all__ = ["parse", "render", "write"]
 
-    from ..changes import Changes
-    from .diff import Hunks
-
-    Shipped = tuple[Changes, dict[str, Hunks]]
-
-__all__ = ["parse", "render"]
+# The changes of a distribution and, as `parse` returned it, its diff.
+Shipped = tuple[Changes, dict[str, Hunks]]
 
 
-def render(distributions: Iterable[Shipped]) -> bytes:
-    """Return the page.
+def write(places: Sequence[Place], name: str) -> list[str]:
+    """Write the page of everything that lies at the places, whole or not at all.
 
-    Args:
-        distributions: each one's changes and, as `parse` returned it, its diff; in the order to show.
+    Returns:
+        Why nothing was written, a message for each reason; empty where the page is there.
     """
-    shipped = list(distributions)
+    shipped: list[Shipped] = []
+    problems: list[str] = []
+    for place in places:
+        read = installed.DATA
+        try:
+            changes = model.parse(place.read(read))
+            read = installed.DIFF
+            shipped.append((changes, parse(place.read(read), changes)))
+        except (OSError, model.Unreadable) as error:
+            problems.append(installed.problem(place, read, error))
+    if shipped and not problems:
+        try:
+            _replace(os.path.realpath(name), render(shipped))
+        except OSError as error:
+            why = installed.reason(error)
+            problems.append(f"{name}: cannot be written: {why}; name a file in a folder that is there")
+    return problems
+
+
+def _replace(file: str, content: bytes) -> None:
+    """Write a file beside its place and rename it; a device or a folder, which that would replace, is refused."""
+    if os.path.exists(file) and not os.path.isfile(file):
+        raise OSError(errno.EINVAL, "it is no file")
+    made = f"{file}.{os.getpid()}.part"
+    try:
+        with open(made, "xb") as opened:
+            opened.write(content)
+        os.replace(made, file)
+    finally:
+        if os.path.exists(made):
+            os.unlink(made)
+
+
+def render(shipped: Sequence[Shipped]) -> bytes:
+    """Return the page of distributions, in the order to show."""
     title = f"{provenance.purpose(changes for changes, _ in shipped)} Patch Summary".strip()
     main = "".join(_distribution(number, *one) for number, one in enumerate(shipped, 1))
     body = tag("header", tag("h1", escape(title))) + _filter(shipped) + tag("main", main)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n{_head(title)}\n<body>\n{body}\n{_script()}\n</body>\n</html>\n'.encode()
-    )
+    script = _asset("page.js")
+    body += f"\n<script>{script}</script>"
+    return f'<!DOCTYPE html>\n<html lang="en">\n{_head(title, script)}\n<body>\n{body}\n</body>\n</html>\n'.encode()
 
 
-def _head(title: str) -> str:
+def _head(title: str, script: str) -> str:
     style = _asset("page.css")
     # Should something of an overlay pass for markup after all, the browser still neither runs nor loads it.
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(_asset('page.js'))}'"
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     policy += "; base-uri 'none'; form-action 'none'"
     return (
         '<head>\n<meta charset="utf-8">\n'
@@ -56,10 +90,6 @@ def _head(title: str) -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>"
     )
-
-
-def _script() -> str:
-    return f"<script>{_asset('page.js')}</script>"
 
 
 def _asset(name: str) -> str:
@@ -73,7 +103,7 @@ def _hash(text: str) -> str:
 
 def _distribution(number: int, changes: Changes, hunks: dict[str, Hunks]) -> str:
     files = changes["files"]
-    fields = reasons.fields(files)
+    fields = outline.fields(files)
     sections = [section(f"{number}-{n}", file, hunks[file["path"]], fields) for n, file in enumerate(files, 1)]
     return tag("section", heading(number, changes) + "".join(sections), class_="distribution")
 

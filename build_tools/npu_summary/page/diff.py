@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import zip_longest
 
-from ..changes import Unreadable
+from ..changes import Changes, Unreadable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..changes import Changes
-
-    # A line's number and text on each side, None where that side has none.
-    Row = tuple[int | None, str, int | None, str]
-    Hunks = list[list[Row]]
+# A line's number and text on each side, None where that side has none.
+Row = tuple[int | None, str, int | None, str]
+Hunks = list[list[Row]]
 
 _FILE = "diff --git a/"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

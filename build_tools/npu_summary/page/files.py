@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 
-from .. import outline, reasons
+from .. import outline
+from ..changes import Change, FileChange
 from . import table
+from .diff import Hunks
 from .markup import code, escape, tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..changes import Change, FileChange
-    from ..reasons import Field, Reasons
-    from .diff import Hunks
+    from ..outline import Field, Reasons
 
 # Class and title of a reason's paragraph.
 _SHOWN = {
@@ -37,7 +36,7 @@ def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]
     entries = list(outline.entries(file))
     shown = table.lines(hunks)
     anchors = {line: f"{name}-{line}" for line in filter(None, (one["line"] for one in entries)) if line in shown}
-    alike = groupby(entries, key=lambda one: reasons.by_field(one, fields))
+    alike = groupby(entries, key=lambda one: outline.by_field(one, fields))
     groups = (_group(texts, list(members), anchors) for texts, members in alike)
     gone, come = table.sizes(hunks)
     title = tag("h3", code(file["path"]) + " " + _badge(file["action"]), id=name)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from .. import outline, provenance
+from ..changes import BuiltFrom, Changes
 from .markup import code, escape, tag
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..changes import BuiltFrom, Changes
 
 
 def heading(number: int, changes: Changes) -> str:
     """Return the heading, all that is known of where the wheel came from, and the list of its files."""
-    name = f"{changes['distribution']['name']} {changes['distribution']['version']}"
     facts = "".join(tag("dt", escape(title)) + tag("dd", value) for title, value in _facts(changes) if value)
-    parts = (tag("h2", escape(name), id=str(number)), tag("dl", facts), _files(number, changes))
+    parts = (tag("h2", escape(provenance.name(changes)), id=str(number)), tag("dl", facts), _files(number, changes))
     return "".join((*parts, _omissions(changes), _assigned(changes)))
 
 
@@ -65,29 +61,19 @@ def _files(number: int, changes: Changes) -> str:
 def _omissions(changes: Changes) -> str:
     """Return what is not in the wheel, since this source lacks the files."""
     operations = changes["not_applied"]
-    if not operations:
-        return ""
-    items = (
-        tag(
-            "li",
-            f"{escape(one['operation'])} {code(':'.join(filter(None, (one['path'], one['symbol']))))}"
-            + tag("p", escape(one["why"]), class_="why"),
-        )
-        for one in operations
-    )
     title = f"Not applied: this upstream source lacks the files of {len(operations)} operations"
-    return tag("details", tag("summary", escape(title)) + tag("ul", "".join(items)), class_="left-out")
+    listed = ((f"{escape(one['operation'])} {code(provenance.target(one))}", one["why"]) for one in operations)
+    return _folded(title, listed)
 
 
 def _assigned(changes: Changes) -> str:
     """Return what upstream's code goes on assigning at run time."""
-    items = "".join(
-        tag(
-            "li",
-            f"when {escape(one['when'])}: {', '.join(map(code, one['what']))}"
-            + tag("p", escape(one["why"]), class_="why"),
-        )
-        for one in changes.get("assigned", ())
-    )
-    title = "Assigned at run time by upstream's own code, in other packages"
+    assigned = changes.get("assigned", ())
+    listed = ((f"when {escape(one['when'])}: {', '.join(map(code, one['what']))}", one["why"]) for one in assigned)
+    return _folded("Assigned at run time by upstream's own code, in other packages", listed)
+
+
+def _folded(title: str, listed: Iterable[tuple[str, str]]) -> str:
+    """Return a list of things, as markup, each with its reason; nothing where there are none."""
+    items = "".join(tag("li", what + tag("p", escape(why), class_="why")) for what, why in listed)
     return tag("details", tag("summary", escape(title)) + tag("ul", items), class_="left-out") if items else ""

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from .diff import NO_END
+from .diff import NO_END, Hunks, Row
 from .markup import escape, tag
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .diff import Hunks, Row
 
 # Of two lines, where less than this share is the same, marking the rest would mark all.
 _ALIKE = 3
