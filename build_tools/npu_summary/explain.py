@@ -10,11 +10,8 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # `(TaskRunner pid=7, ip=10.0.0.2) ` of Ray, `[rank0]:` of torchrun.
@@ -43,16 +40,14 @@ def lines_of(name: str) -> Iterator[Iterable[str]]:
 
 
 def explain(log: Iterable[str], mark: Callable[[str, int, str], str]) -> Iterator[str]:
-    """Yield the lines of every traceback of a log, without colours, each frame's mark below it.
+    """Yield the lines of every traceback of a log, without colours, below each frame what there is to `mark` it with.
 
-    Args:
-        log: lines.
-        mark: what to say of a file, a line and a function; empty for nothing.
+    That is asked for a file, a line and a function, and empty for nothing.
     """
     inside: set[str] = set()
     for raw in log:
         line = _COLOUR.sub("", raw).rstrip("\r\n")
-        worker = _worker(line)
+        worker = found[0] if (found := _WORKER.match(line)) else ""
         text = line[len(worker) :]
         if frame := _FRAME.match(text):
             inside.add(worker)
@@ -67,8 +62,3 @@ def explain(log: Iterable[str], mark: Callable[[str, int, str], str]) -> Iterato
             # What is not further in than the frames is the error itself: the traceback ends with it.
             if not _CODE.match(text):
                 inside.discard(worker)
-
-
-def _worker(line: str) -> str:
-    found = _WORKER.match(line)
-    return found[0] if found else ""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from .changes import Change, Changes, ClassChange, FileChange
-    from .installed import Place
+from .changes import Change, Changes, ClassChange, FileChange
+from .installed import Place
 
 _KEPT = "_upstream_"  # what the private name of a wrapped original holds
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from npu_summary import page
 from npu_summary.changes import Unreadable
-from npu_summary.page import table
+from npu_summary.page import diff
 
 from .pages import DIFF, HOSTILE, rendered, sample
 from .samples import change, distribution, file, typed
@@ -114,27 +114,27 @@ def test_lines_stand_side_by_side_with_their_numbers() -> None:
     numbers = [(row[0], row[2]) for row in hunk]
     assert numbers == [(1, 1), (2, 2), (None, 3), (3, 4), (4, 5)]
     assert hunk[0][1] == hunk[0][3] == "import os"
-    assert table.sizes([hunk]) == (2, 3)
+    assert diff.sizes([hunk]) == (2, 3)
     [new] = page.parse(DIFF, typed(sample())[0])["verl/new file.py"]
     assert [row[3] for row in new] == ["import re", "diff --git a/not b/one", "def g(): ...\r"]
 
 
 def test_what_differs_within_a_line_is_marked_where_the_rest_is_the_same() -> None:
-    alike = table.table([[(1, "x = choose(1)", 1, "x = choose(22)")]], {})
+    alike = diff.table([[(1, "x = choose(1)", 1, "x = choose(22)")]], {})
     assert "x = choose(<mark>1</mark>)" in alike
     assert "x = choose(<mark>22</mark>)" in alike
-    assert "<mark>" not in table.table([[(1, "x = 1", 1, "import os")]], {})
+    assert "<mark>" not in diff.table([[(1, "x = 1", 1, "import os")]], {})
 
 
 def test_what_is_no_text_is_not_shown_as_one() -> None:
-    shown = table.table([[(None, "", 1, "a\0b")]], {})
+    shown = diff.table([[(None, "", 1, "a\0b")]], {})
     assert "Not a text" in shown
     assert "<td" not in shown
 
 
 @given(st.lists(st.tuples(ANY_LINE, ANY_LINE), min_size=1, max_size=4))
 def test_any_line_is_shown_and_closes_what_it_opens(lines: list[tuple[str, str]]) -> None:
-    shown = table.table([[(n, old, n, new) for n, (old, new) in enumerate(lines, 1)]], {})
+    shown = diff.table([[(n, old, n, new) for n, (old, new) in enumerate(lines, 1)]], {})
     seen = Seen(shown)
     assert seen.open == []
     assert {tag for tag, _ in seen.tags} <= {

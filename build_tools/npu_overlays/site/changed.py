@@ -12,8 +12,8 @@ from npu_overlays.site.markdown import block, link, table, words
 from npu_overlays.site.shipped import Patched, Shelf
 from npu_summary import outline, provenance
 from npu_summary.changes import Change, FileChange
+from npu_summary.page.diff import sizes
 from npu_summary.page.markup import code, escape, tag
-from npu_summary.page.table import sizes
 
 SUMMARIES = "summaries"
 _FOLDER = "changes"

@@ -19,9 +19,8 @@ from .. import installed, outline, provenance
 from ..changes import Changes
 from ..installed import Place
 from .diff import Hunks, parse
-from .files import section
-from .heading import heading
 from .markup import escape, tag
+from .sections import heading, section
 
 __all__ = ["parse", "render", "write"]
 

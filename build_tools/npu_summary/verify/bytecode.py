@@ -13,7 +13,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ..stores import Folder, read_head
 from .compiled import HEADER, UNCHECKED, comparison, stale
@@ -33,16 +33,13 @@ def begin(subject: Subject) -> Callable[[], list[Candidate]]:
 
     That is most of what a verification costs, and goes on while all else is looked at.
     """
-    folders = {path.rpartition("/")[0] for path in subject.upstream}
-    found = _files(subject, sorted(folders))
-    changed = [one for built, one in found if built in subject.upstream]
+    changed = _files(subject, subject.files.keys() & subject.upstream.keys())
     return comparison([(*one, True) for one in changed if _believed(one[0], one[1])])
 
 
 def check(subject: Subject, begun: Callable[[], list[Candidate]]) -> Iterator[Finding]:
     """Yield one finding for all stale bytecode; zip files hold none that is not reported as added."""
-    folders = sorted({path.rpartition("/")[0] for path in subject.files})
-    others = (one for built, one in _files(subject, folders) if built not in subject.upstream)
+    others = _files(subject, subject.files.keys() - subject.upstream.keys())
     unchecked = [(*one, False) for one in others if _checked(one[1])[:1] == (UNCHECKED,)]
     compiled = sorted(one[1] for one in [*begun(), *stale(unchecked)])
     if compiled:
@@ -58,22 +55,19 @@ def _shown(compiled: str, subject: Subject) -> str:
     return compiled if sys.pycache_prefix else os.path.relpath(compiled, root).replace(os.sep, "/")
 
 
-def _files(subject: Subject, folders: Iterable[str]) -> Iterator[tuple[str, tuple[str, str, int]]]:
-    """Yield every built source in these folders that this Python may use a bytecode file for.
-
-    By its path as built, with where both files lie, and the bytecode's level of optimization.
-    """
+def _files(subject: Subject, sources: Collection[str]) -> Iterator[tuple[str, str, int]]:
+    """Yield, of built sources, those that this Python may use a bytecode file for, with that and its optimization."""
     if subject.zipped:
         return
     root = os.path.abspath(subject.store.root)
-    for folder in folders:
+    for folder in sorted({path.rpartition("/")[0] for path in sources}):
         place = f"{root}{os.sep}{folder}"
         cache = _cache(place)
         for name in sorted(Folder(cache).listing("")):
             found = _NAME.fullmatch(name)
             source = f"{folder}/{found[1]}.py".removeprefix("/") if found else ""
-            if found and source in subject.files:
-                yield source, (f"{place}{os.sep}{found[1]}.py", f"{cache}{os.sep}{name}", int(found[2] or 0))
+            if found and source in sources:
+                yield f"{place}{os.sep}{found[1]}.py", f"{cache}{os.sep}{name}", int(found[2] or 0)
 
 
 def _cache(folder: str) -> str:

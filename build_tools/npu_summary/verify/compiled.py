@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from subprocess import Popen
-    from types import CodeType
 
     # Source, bytecode, level of optimization, and whether the code is compared, not only the digest it may hold.
     Candidate = tuple[str, str, int, bool]
@@ -95,16 +94,12 @@ def _same(body: bytes, text: bytes, optimization: int) -> bool:
         found: object = marshal.loads(body)  # noqa: S302  # compared and not run; Python itself would run it
     except (ValueError, EOFError, TypeError):
         return True  # Python fails on it or compiles again; nothing else runs
-    return found == _code_of(text, optimization)
-
-
-def _code_of(text: bytes, optimization: int) -> CodeType | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(text, "source", "exec", dont_inherit=True, optimize=optimization)
+            return found == compile(text, "source", "exec", dont_inherit=True, optimize=optimization)
     except (SyntaxError, ValueError):
-        return None
+        return False
 
 
 if __name__ == "__main__":

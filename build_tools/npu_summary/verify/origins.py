@@ -15,9 +15,7 @@ from .subjects import Subject
 def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield each top-level package or module that Python does not import from where it was verified.
 
-    Args:
-        subject: the distribution.
-        path: what to search; None for all that this Python's finders know, editable installs included.
+    What is searched without a path is all that this Python's finders know, editable installs included.
     """
     for entry in (*subject.tops, *subject.modules):
         top = entry.removesuffix(".py")
@@ -32,12 +30,16 @@ def check(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
         if found == f"{expected}.py":
             continue  # the companion's, which says that the folder is gone; that is found missing elsewhere
         if found and os.path.realpath(found) != os.path.realpath(expected):
+            what = f"`import {top}` gives {found}, not {expected}"
             cause, remedy = _why_elsewhere(found, finder)
-            yield _finding(subject, f"`import {top}` gives {found}, not {expected}", cause, remedy, found)
         elif not found and subject.store.listing(top):
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {top}` finds nothing, though {expected} is there"
-            yield _finding(subject, what, *_why_unfound(subject, top), "")
+            cause, remedy = _why_unfound(subject, top)
+        else:
+            continue
+        cause += f"; to repair, {remedy}"
+        yield subject.finding("shadowed", what, cause, paths=[found] if found else [], repairs=())
 
 
 def shadows(subject: Subject) -> Iterator[Finding]:
@@ -99,8 +101,3 @@ def _why_elsewhere(found: str, finder: object) -> tuple[str, str]:
 
 def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _finding(subject: Subject, what: str, cause: str, remedy: str, found: str) -> Finding:
-    cause = f"{cause}; to repair, {remedy}"
-    return subject.finding("shadowed", what, cause, paths=[found] if found else [], repairs=())

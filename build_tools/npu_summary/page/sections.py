@@ -1,16 +1,31 @@
-"""Heading: one distribution → what it is, what was changed, where its bytes came from, and its files."""
+"""Sections: one distribution → its heading, and one changed file → its changes with their reasons, and its diff."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from .. import outline, provenance
-from ..changes import BuiltFrom, Changes
+from ..changes import BuiltFrom, Change, Changes, FileChange
+from . import diff
+from .diff import Hunks
 from .markup import code, escape, tag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..outline import Field, Reasons
+
+# Class and title of a reason's paragraph.
+_SHOWN = {
+    "why": ("why", ""),
+    "forwarded": ("forwarded", "forwarded: "),
+    "drop_when": ("drop_when", "can go when: "),
+    "overlay": ("layer", "layer: "),
+}
 
 
 def heading(number: int, changes: Changes) -> str:
-    """Return the heading, all that is known of where the wheel came from, and the list of its files."""
+    """Return what a distribution is, what was changed, where its bytes came from, and the list of its files."""
     facts = "".join(tag("dt", escape(title)) + tag("dd", value) for title, value in _facts(changes) if value)
     parts = (tag("h2", escape(provenance.name(changes)), id=str(number)), tag("dl", facts), _files(number, changes))
     return "".join((*parts, _omissions(changes), _assigned(changes)))
@@ -77,3 +92,47 @@ def _folded(title: str, listed: Iterable[tuple[str, str]]) -> str:
     """Return a list of things, as markup, each with its reason; nothing where there are none."""
     items = "".join(tag("li", what + tag("p", escape(why), class_="why")) for what, why in listed)
     return tag("details", tag("summary", escape(title)) + tag("ul", items), class_="left-out") if items else ""
+
+
+def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]) -> str:
+    """Return the section of one file, under a name that is unique on the page, to be linked to."""
+    entries = list(outline.entries(file))
+    shown = diff.lines(hunks)
+    anchors = {line: f"{name}-{line}" for line in filter(None, (one["line"] for one in entries)) if line in shown}
+    alike = groupby(entries, key=lambda one: outline.by_field(one, fields))
+    groups = (_group(texts, list(members), anchors) for texts, members in alike)
+    gone, come = diff.sizes(hunks)
+    title = tag("h3", code(file["path"]) + " " + _badge(file["action"]), id=name)
+    summary = tag("summary", f"Diff <del>−{gone}</del> <ins>+{come}</ins>")
+    folded = tag("details", summary + diff.table(hunks, anchors), class_="diff")
+    return tag("section", title + "".join(groups) + folded, class_="file") + "\n"
+
+
+def _group(given: Reasons, changes: list[Change], anchors: dict[int, str]) -> str:
+    """Return the changes that were made for the same reason, and that reason once."""
+    shown = ((_SHOWN[field], text) for field, text in given)
+    rows = (_row(*key, list(alike), anchors) for key, alike in groupby(changes, key=_sort))
+    texts = (tag("p", f"{title}{escape(text)}", class_=name) for (name, title), text in shown)
+    return tag("div", tag("div", "".join(rows)) + tag("div", "".join(texts)), class_="group")
+
+
+def _sort(change: Change) -> tuple[str, str]:
+    return outline.manner(change) or change["action"], change["kind"]
+
+
+def _row(action: str, kind: str, changes: list[Change], anchors: dict[int, str]) -> str:
+    names = ", ".join(_names(changes, anchors))
+    content = f"{_badge(action)} {tag('span', escape(kind), class_='kind')} {names}"
+    return tag("p", content, class_="change", data_kind=kind, data_action=action, data_count=str(len(changes)))
+
+
+def _names(changes: list[Change], anchors: dict[int, str]) -> Iterator[str]:
+    for change in changes:
+        anchor = anchors.get(change["line"] or 0)
+        name = tag("a", code(change["name"]), href=f"#{anchor}") if anchor else code(change["name"])
+        affects = change.get("affects", "")
+        yield f"{name} {tag('small', escape(affects), class_='affects')}" if affects else name
+
+
+def _badge(action: str) -> str:
+    return tag("b", escape(action), class_=f"badge {action}")
