@@ -102,8 +102,7 @@ def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
 
 def _tracebacks(places: list[Place], name: str) -> tuple[str, list[str]]:
     """Return the tracebacks of a log with their marks; ``-`` is standard input."""
-    from .explain import explain, lines_of
-    from .symbols import Symbols
+    from .explain import Symbols, explain, lines_of
 
     loaded = [(place, *installed.load([place])) for place in places]
     symbols = Symbols((place, changes) for place, found, _ in loaded for changes in found)

@@ -1,5 +1,7 @@
 """Explain: the lines of a log → its tracebacks, with a mark below each frame that lies in changed code.
 
+The mark names the change of an installed wheel that the function there is made by.
+
 Workers of a cluster write into one log: Ray and torchrun put their names before each line, and lines of several
 tracebacks can alternate. So each worker's lines are followed by themselves.
 """
@@ -13,6 +15,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from .changes import Change, Changes, ClassChange, FileChange
+from .installed import Place
+
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # `(TaskRunner pid=7, ip=10.0.0.2) ` of Ray, `[rank0]:` of torchrun.
 _WORKER = re.compile(r"(?:\([^()]*\bpid=\d+[^()]*\) ?|\[[\w-]*\d+\]: ?)*")
@@ -21,6 +26,7 @@ _HEAD = re.compile(r".*\bTraceback \(most recent call last\):")
 _FRAME = re.compile(r'[ |+-]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?')
 _CODE = re.compile(r"[ |]*(?: {4}|\[Previous line repeated )")
 _LINKS = ("During handling of the above exception", "The above exception was the direct cause")
+_KEPT = "_upstream_"  # what the private name of a wrapped original holds
 
 
 @contextmanager
@@ -62,3 +68,115 @@ def explain(log: Iterable[str], mark: Callable[[str, int, str], str]) -> Iterato
             # What is not further in than the frames is the error itself: the traceback ends with it.
             if not _CODE.match(text):
                 inside.discard(worker)
+
+
+class Symbols:
+    """The changed files of the installed wheels.
+
+    Args:
+        found: each wheel's place with its changes.
+    """
+
+    def __init__(self, found: Iterable[tuple[Place, Changes]]) -> None:
+        self._files: dict[str, tuple[str, str, FileChange]] = {}
+        self._spans: dict[str, list[tuple[int, int, str]]] = {}
+        for place, changes in found:
+            for file in changes["files"]:
+                path = os.path.realpath(os.path.join(place.root, file["installed"]))
+                self._files[file["installed"]] = (path, place.distribution, file)
+
+    def mark(self, file: str, line: int, function: str) -> str:
+        """Return what to say of a frame: who changed that function and why; empty for code as upstream has it.
+
+        Args:
+            file: as a traceback names it, of this machine or of another one with the same wheels.
+            line: in that file.
+            function: the name of the function, to see that the line is one of the installed file.
+        """
+        installed = self._changed_file(file)
+        if installed is None:
+            return ""
+        path, distribution, changed = self._files[installed]
+        names = self._names(path, line)
+        leaf = names[-1].rpartition(".")[2] if names else ""
+        if function.isidentifier() and function != leaf:
+            what = f"{function} is not in line {line} of the file that is installed here"
+            return f"[{distribution}] changes {installed}, but {what}: the log is of another build"
+        for name in reversed(names):
+            if change := _change(changed, name):
+                return f"[{distribution}] {_sentence(change, name)}"
+            if original := _original(changed, name):
+                return f"[{distribution}] upstream's own code, called by the wrapper around {original}"
+        return f"[{distribution}] added this file" if changed["action"] == "added" else ""
+
+    def _changed_file(self, file: str) -> str | None:
+        """Return the changed file that a path means, as it lies in its wheel; None for another file."""
+        parts = file.replace("\\", "/").split("/")
+        known = (name for start in range(len(parts)) if (name := "/".join(parts[start:])) in self._files)
+        found = next(known, None)
+        if found is None or not os.path.exists(file):
+            return found  # of another machine, where the wheels lie elsewhere
+        return found if os.path.realpath(file) == self._files[found][0] else None
+
+    def _names(self, path: str, line: int) -> list[str]:
+        """Return the functions and classes that a line lies in, the outermost first."""
+        if path not in self._spans:
+            self._spans[path] = list(_spans(path))
+        return [name for first, last, name in self._spans[path] if first <= line <= last]
+
+
+def _spans(path: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the lines and the name of every function and class of a file, outer ones first."""
+    import ast
+
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return
+    todo: list[tuple[ast.AST, str]] = [(tree, "")]
+    while todo:
+        node, prefix = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            name = prefix
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = f"{prefix}.{child.name}".lstrip(".")
+                yield child.lineno, child.end_lineno or child.lineno, name
+            todo.append((child, name))
+
+
+def _change(file: FileChange, name: str) -> Change | ClassChange | None:
+    """Return the change that made a symbol what it is."""
+    owner, _, last = name.rpartition(".")
+    for entry in file["class_changes"]:
+        if entry["name"] == owner:
+            found = next((one for one in entry["changes"] if one["name"] == last), None)
+            if found:
+                return found
+        if entry["name"] == name and entry["action"] == "added":
+            return entry
+    return next((one for one in file["module_changes"] if one["name"] == name), None)
+
+
+def _original(file: FileChange, name: str) -> str:
+    """Return the wrapped symbol whose original a name is kept under; empty where it is none."""
+    owner, _, last = name.rpartition(".")
+    if _KEPT not in last:
+        return ""
+    kept = last.partition(_KEPT)[2]
+    # In a class, a name that ends with an underscore is kept with one more.
+    for leaf in (kept, kept.removesuffix("_")):
+        wrapped = f"{owner}.{leaf}".lstrip(".")
+        change = _change(file, wrapped)
+        if change and change.get("operation") == "wrapped":
+            return wrapped
+    return ""
+
+
+def _sentence(change: Change | ClassChange, name: str) -> str:
+    operation = change.get("operation", "")
+    done = {"file": "added", "import": "added", "patch": "patched"}.get(operation, operation or "changed")
+    why = " ".join(change.get("why", "").split())
+    by = f" by {layer}" if (layer := change.get("overlay")) else ""
+    forwarded = f" (forwarded: {place})" if (place := change.get("forwarded")) else ""
+    return f"{done} {name}{by}{f': {why}' if why else ''}{forwarded}"

@@ -90,15 +90,16 @@ def _holds_files(subject: Subject, folder: str) -> bool:
 def digests(store: Store, paths: Iterable[str]) -> dict[str, str | OSError]:
     """Return the sha256 of each file, hex, or why it cannot be read."""
     listed = list(paths)
+    found: dict[str, str | OSError] = {}
     begun = time.monotonic()
-    found = dict(_digests(store, listed[:_TRIED]))
+    _digest(store, listed[:_TRIED], found)
     rest = listed[_TRIED:]
     is_slow = time.monotonic() - begun > _SLOW * _TRIED
     if not is_slow or isinstance(store, Archive):
-        return found | dict(_digests(store, rest))
+        _digest(store, rest, found)
+        return found
     # Not by concurrent.futures, whose import takes as long as reading hundreds of files.
-    shares = [rest[first::_THREADS] for first in range(_THREADS)]
-    threads = [Thread(target=lambda share: found.update(_digests(store, share)), args=(share,)) for share in shares]
+    threads = [Thread(target=_digest, args=(store, rest[first::_THREADS], found)) for first in range(_THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -106,11 +107,9 @@ def digests(store: Store, paths: Iterable[str]) -> dict[str, str | OSError]:
     return {path: found[path] for path in listed}
 
 
-def _digests(store: Store, paths: Iterable[str]) -> list[tuple[str, str | OSError]]:
-    found: list[tuple[str, str | OSError]] = []
+def _digest(store: Store, paths: Iterable[str], found: dict[str, str | OSError]) -> None:
     for path in paths:
         try:
-            found.append((path, hashlib.sha256(store.read(path)).hexdigest()))
+            found[path] = hashlib.sha256(store.read(path)).hexdigest()
         except OSError as error:
-            found.append((path, error))
-    return found
+            found[path] = error
