@@ -11,7 +11,7 @@ Data flows ``installed`` (find ``changes.json`` on the path) -> ``changes``
 done) -> ``layout`` (text), ``yaml``, ``jsontext``, ``page`` (renderers) ->
 ``cli`` and ``stream`` (print anywhere). ``verify`` compares the files with
 what was built, ``explain`` says of the tracebacks of a log which frames are
-changed code, and ``doctor`` hands over to npu-doctor.
+changed code.
 """
 
 from __future__ import annotations

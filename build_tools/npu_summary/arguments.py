@@ -74,11 +74,18 @@ def usage(package: str) -> str:
     return cli.format_help()
 
 
+def has_doctor() -> bool:
+    """Return whether npu-doctor can be found."""
+    import importlib.util
+
+    return importlib.util.find_spec("npu_doctor") is not None
+
+
 def _doctor(package: str) -> str:
     """Return what is said of npu-doctor: nothing where it is absent and nothing here is made for NPUs."""
-    from . import changes, doctor, installed
+    from . import changes, installed
 
-    there = doctor.is_installed()
+    there = has_doctor()
     found, _ = installed.load(installed.places())
     if not there and not any(one["purpose"] == changes.NPU for one in found):
         return ""

@@ -26,9 +26,7 @@ def main(argv: list[str], *, package: str) -> int:
         Wrong usage leaves with 2.
     """
     if _is_for_doctor(argv):
-        from . import doctor
-
-        return doctor.run(argv, package=package)
+        return _hand_over(argv, package)
     options = arguments.parse(argv, package=package)
     if options.help:
         return _report(stream.emit(arguments.usage(package)), package)
@@ -54,6 +52,26 @@ def _is_for_doctor(argv: list[str]) -> bool:
     """Return whether another distribution, npu-doctor, does what is asked for; what follows ``--`` is a program's."""
     own = argv[: argv.index("--")] if "--" in argv else argv
     return any(one.partition("=")[0] in DOCTORS for one in own)
+
+
+def _hand_over(argv: list[str], package: str) -> int:
+    """Return the exit code of npu-doctor; 2 where it is not installed.
+
+    What it examines machines and running processes for changes faster than a patched wheel may.
+    """
+    import importlib
+    import shlex
+    import sys
+
+    from .reports import UNTOLD
+
+    if not arguments.has_doctor():
+        pip = f"{shlex.quote(sys.executable or 'python')} -m pip install npu-doctor"
+        how = f"to install it: {pip} (--find-links FOLDER where it lies beside our wheels)"
+        stream.warn(f"error: this needs npu-doctor, which is not installed; {how}", package=package)
+        return UNTOLD
+    code: int = importlib.import_module("npu_doctor.cli").main(argv)
+    return code
 
 
 def _verify(options: Options, package: str) -> int:
