@@ -68,9 +68,12 @@ def _damaged(companion: Dist) -> list[str]:
 
     Entry points, too, whatever RECORD says: it is built without any.
     """
-    lasting = (path for path in companion.record if not path.endswith(".pyc"))
-    listed = (path for path in lasting if _is_companions(path, companion.info))
+    listed = (path for path in companion.record if path.startswith(f"{companion.info}/") or _is_module(path))
     return list(dict.fromkeys([*companion.unusable, *companion.commands, *companion.differing(listed)]))
+
+
+def _is_module(path: str) -> bool:
+    return "/" not in path and path.endswith(".py")
 
 
 def _is_companions(path: str, info: str) -> bool:

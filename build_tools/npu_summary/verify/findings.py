@@ -60,7 +60,7 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing found.
+    """One thing found; in JSON it has these fields, in this order.
 
     Args:
         kind: what sort of thing.
