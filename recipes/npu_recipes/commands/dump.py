@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
 import traceback
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from npu_recipes.commands.command import Command
 from npu_recipes.console import Console
+from npu_recipes.dumps.naming import file_of
 from npu_recipes.dumps.wanted import Wanted, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
@@ -43,7 +45,7 @@ In a program of your own:
 class Options:
     """What was asked for: what to record, and the program with its arguments."""
 
-    file: str
+    file: Path
     wanted: Wanted
     program: tuple[str, ...]
 
@@ -67,11 +69,8 @@ def _read(parsed: argparse.Namespace) -> Options:
         problems.append(Problem(where="-m", what="names no module", fix="-- -m package.module"))
     if problems:
         raise RecipeError(problems)
-    return Options(
-        file=parsed.out,
-        wanted=wanted,
-        program=tuple(parsed.program),
-    )
+    file = file_of(parsed.out, f"--out {parsed.out}", os.environ)
+    return Options(file=file, wanted=wanted, program=tuple(parsed.program))
 
 
 def _run(options: Options, console: Console) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from npu_recipes.console import Console
+from npu_recipes.dumps.naming import file_of
 from npu_recipes.dumps.wanted import Wanted, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
@@ -31,11 +32,11 @@ def start() -> Watch | None:
     Raises:
         SystemExit: with 2, after saying why, where a variable asks for what cannot be.
     """
-    file = os.environ.get(VARIABLE, "")
-    if not file:
+    name = os.environ.get(VARIABLE, "")
+    if not name:
         return None
     try:
-        wanted = _wanted(os.environ)
+        wanted, file = _wanted(os.environ), file_of(name, f"{VARIABLE}={name}", os.environ)
     except RecipeError as error:
         # Whoever imports this is a program of its own, which is not to train without what it was asked for.
         Console(json_output=False).problems(error.problems)

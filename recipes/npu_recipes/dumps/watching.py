@@ -6,7 +6,6 @@ the second into one with ``-2`` in its name, and so on.
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 from torch import nn
 
 from npu_recipes.dumps.hooks import Recorder
-from npu_recipes.dumps.naming import file_of
 from npu_recipes.dumps.wanted import Wanted
 
 
@@ -22,13 +20,12 @@ class Watch:
     """Sees every module that is called, from its making to `finish`.
 
     Args:
-        file: where to, with ``{rank}`` for the number of this process.
+        file: where to.
         wanted: what of each model.
     """
 
-    def __init__(self, file: str, wanted: Wanted) -> None:
-        self._wanted, self._began = wanted, time.time()
-        self._file = file_of(file, os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "1"))
+    def __init__(self, file: Path, wanted: Wanted) -> None:
+        self._file, self._wanted, self._began = file, wanted, time.time()
         self._recorders: list[Recorder] = []
         self._known: set[nn.Module] = set()
         self._depth = 0
