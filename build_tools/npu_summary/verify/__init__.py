@@ -31,10 +31,10 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     chosen, unknown = installed.select(places, names)
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
-    begun = [bytecode.begin(subject) for subject in subjects_]
+    begun = bytecode.begin(subjects_)
     # All else is looked at before one is waited for.
     checked = [list(_check(subject, places, path)) for subject in subjects_]
-    compared = map(bytecode.check, subjects_, begun)
+    compared = map(bytecode.check, subjects_, begun())
     findings = [one for pair in zip(checked, compared, strict=True) for found in pair for one in found]
     findings += [finding for subject in subjects_ for finding in origins.shadows(subject)]
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]

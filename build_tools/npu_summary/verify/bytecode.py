@@ -13,7 +13,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..stores import Folder, read_head
 from .compiled import HEADER, UNCHECKED, comparison, stale
@@ -28,25 +28,40 @@ if TYPE_CHECKING:
 _NAME = re.compile(rf"([^.]+)\.{re.escape(sys.implementation.cache_tag or '')}(?:\.opt-([12]))?\.pyc")
 
 
-def begin(subject: Subject) -> Callable[[], list[Candidate]]:
-    """Begin to compile the changed files, and return what gives those whose bytecode is another's.
+def begin(subjects: Sequence[Subject]) -> Callable[[], list[list[Candidate]]]:
+    """Begin to compile the changed files, and return what gives, of each subject, those whose bytecode is another's.
 
     That is most of what a verification costs, and goes on while all else is looked at.
     """
-    changed = _files(subject, subject.files.keys() & subject.upstream.keys())
-    return comparison([(*one, True) for one in changed if _believed(one[0], one[1])])
+    believed = [[(*one, True) for one in _changed(subject) if _believed(one[0], one[1])] for subject in subjects]
+    compared = comparison([one for own in believed for one in own])
+
+    def found() -> list[list[Candidate]]:
+        compiled = set(compared())
+        return [[one for one in own if one in compiled] for own in believed]
+
+    return found
 
 
-def check(subject: Subject, begun: Callable[[], list[Candidate]]) -> Iterator[Finding]:
-    """Yield one finding for all stale bytecode; zip files hold none that is not reported as added."""
+def check(subject: Subject, changed: Sequence[Candidate]) -> Iterator[Finding]:
+    """Yield one finding for all stale bytecode; zip files hold none that is not reported as added.
+
+    Args:
+        subject: the distribution.
+        changed: the stale ones among its changed files, from `begin`.
+    """
     others = _files(subject, subject.files.keys() - subject.upstream.keys())
     unchecked = [(*one, False) for one in others if _checked(one[1])[:1] == (UNCHECKED,)]
-    compiled = sorted(one[1] for one in [*begun(), *stale(unchecked)])
+    compiled = sorted(one[1] for one in [*changed, *stale(unchecked)])
     if compiled:
         what = f"{len(compiled)} compiled files that Python uses are not of the installed source"
         cause = "compiled from another version of the same date and size, or marked as never to be checked"
         paths = [_shown(path, subject) for path in compiled]
         yield subject.finding("stale bytecode", what, cause, paths=paths, repairs=subject.installer.remove(paths))
+
+
+def _changed(subject: Subject) -> Iterator[tuple[str, str, int]]:
+    return _files(subject, subject.files.keys() & subject.upstream.keys())
 
 
 def _shown(compiled: str, subject: Subject) -> str:

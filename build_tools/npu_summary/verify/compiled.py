@@ -1,7 +1,7 @@
 """Compiled: bytecode files and their sources → those that are not what Python would compile of the source now.
 
 To compile is most of what a verification costs, and what else it does waits for
-the disk. So many are compared by a second process, which runs this file alone:
+the disk. So a second process compares as well, which runs this file alone:
 nothing of the installation that is being verified is imported there.
 """
 
@@ -11,6 +11,7 @@ import marshal
 import os
 import sys
 import warnings
+from threading import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 HEADER = 16
 UNCHECKED = 1
 _WORTH_A_PROCESS = 8
-_LONGEST = 600  # seconds
+_AT_ONCE = 4096  # bytes, each a verdict: 1 for stale bytecode
 
 
 def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[Candidate]]:
     """Begin to compare, and return what gives those with stale bytecode, in order, once it is needed."""
     process = _start(candidates) if len(candidates) >= _WORTH_A_PROCESS and (os.cpu_count() or 1) > 1 else None
-    return lambda: _ended(process, candidates) if process else stale(candidates)
+    return lambda: _shared(process, candidates) if process else stale(candidates)
 
 
 def stale(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -56,17 +57,30 @@ def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
     return process
 
 
-def _ended(process: Popen[bytes], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return what a process found; what it could not tell is looked at here."""
-    import subprocess
+def _shared(process: Popen[bytes], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Compare from the last on, while a process does from the first on, until the two meet.
 
-    try:
-        output = process.communicate(timeout=_LONGEST)[0]
-        found = marshal.loads(output) if process.returncode == 0 else None  # noqa: S302  # this file wrote it
-    except (subprocess.TimeoutExpired, ValueError, EOFError, TypeError):
+    One that has ended, or never answers, leaves all of it to this one.
+    """
+    verdicts = bytearray()
+    listener = Thread(target=_listen, args=(process, verdicts))
+    listener.start()
+    found: list[Candidate] = []
+    left = len(candidates)
+    while left > len(verdicts):
+        left -= 1
+        found += stale(candidates[left : left + 1])
+    with process:
         process.kill()
-        found = None
-    return found if isinstance(found, list) else stale(candidates)
+        listener.join()
+    told = [candidate for candidate, verdict in zip(candidates[:left], verdicts, strict=False) if verdict]
+    return [*told, *reversed(found)]
+
+
+def _listen(process: Popen[bytes], verdicts: bytearray) -> None:
+    """Add each verdict as it comes; what is none is no Python's, and neither is what follows."""
+    while process.stdout and (told := os.read(process.stdout.fileno(), _AT_ONCE)) and not told.strip(b"\0\1"):
+        verdicts += told
 
 
 def _is_stale(source: str, compiled: str, optimization: int, compared: bool) -> bool:  # noqa: FBT001  # as marshalled
@@ -104,4 +118,5 @@ def _same(body: bytes, text: bytes, optimization: int) -> bool:
 
 if __name__ == "__main__":
     wanted = marshal.loads(sys.stdin.buffer.read())  # noqa: S302  # the process that started this one wrote it
-    sys.stdout.buffer.write(marshal.dumps(stale(wanted)))
+    for one in wanted:
+        os.write(1, bytes([_is_stale(*one)]))

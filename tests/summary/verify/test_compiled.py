@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import py_compile
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,14 +38,26 @@ def expected(candidates: list[compiled.Candidate]) -> list[compiled.Candidate]:
     return [candidates[number] for number in STALE]
 
 
-def test_a_second_process_finds_what_this_one_finds(
-    candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_process_finds_what_this_one_finds(candidates: list[compiled.Candidate]) -> None:
+    command = [sys.executable, "-I", "-S", compiled.__file__]
+    done = subprocess.run(command, input=marshal.dumps(candidates), capture_output=True, check=True)
     assert compiled.stale(candidates) == expected(candidates)
+    assert done.stdout == bytes(number in STALE for number in range(MANY))
+
+
+def test_two_processes_share_the_work(candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    found = compiled.comparison(candidates)
-    monkeypatch.setattr(compiled, "stale", None)
-    assert found() == expected(candidates)
+    compare, done_here = compiled.stale, []
+
+    def slowly(these: list[compiled.Candidate]) -> list[compiled.Candidate]:
+        done_here.extend(these)
+        time.sleep(0.2)  # more than a start takes
+        return compare(these)
+
+    monkeypatch.setattr(compiled, "stale", slowly)
+    assert compiled.comparison(candidates)() == expected(candidates)
+    assert done_here == candidates[::-1][: len(done_here)]
+    assert len(done_here) < MANY
 
 
 @pytest.mark.parametrize("executable", ["", "/absent", "/bin/false", "/bin/echo", "/bin/cat"])
