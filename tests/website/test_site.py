@@ -231,3 +231,19 @@ def test_again_it_replaces_its_pages_and_keeps_what_the_index_got_elsewhere(
     assert (out / "new.html").is_file()
     assert not (out / "old.html").exists()
     assert (out / "simple" / "elsewhere" / "index.html").is_file()
+
+
+def test_what_keeps_wheels_from_being_installed_is_said_as_of_an_index(wheels: Path, environment: Environment) -> None:
+    project, lone = environment.folder / "project", environment.folder / "lone"
+    project.mkdir()
+    (project / "README.md").write_text("# It\n\nText.\n")
+    lone.mkdir()
+    for wheel in wheels.glob("*_npu-*.whl"):
+        shutil.copy(wheel, lone)
+    said = [
+        line for line in environment.ok("index", lone).err.splitlines() if "its companion, which is neither" in line
+    ]
+    assert len(said) == len(list(lone.iterdir()))
+    given = ("site", lone, "--documents", project)
+    assert set(said) <= set(environment.ok(*given).err.splitlines())
+    assert environment.ok(*given, "--json").json()["notes"] == said

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.notes import index_notes
 from npu_overlays.commands.options import add_json, folder
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
@@ -117,13 +118,7 @@ def _run(options: Options, console: Console) -> int:
     if options.json:
         console.json(_as_json(options.request, updated))
         return 0
-    for name in updated.dropped:
-        console.notice(f"{name}: listed, but not there any more; it was taken off the list")
-    for name in updated.removed:
-        console.notice(f"{name}: of other bytes than lie there now; it was removed, and none was given in its place")
-    for file, pins in (kept for one in updated.pinnings for kept in one.refused):
-        console.notice(f"{file}: not taken, older than what the index pins: {', '.join(pins)} (--replace takes it)")
-    for text in updated.warnings:
+    for text in index_notes(updated):
         console.notice(text)
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")

@@ -1,13 +1,17 @@
-"""Notes: the record of a build → what is worth saying about it beside its result."""
+"""Notes: the record of a build, what became of an index → what is worth saying about it beside its result."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npu_summary.changes import Changes
 from npu_summary.outline import count
+
+if TYPE_CHECKING:
+    from npu_overlays.index.updating import Updated
 
 
 def count_of(record: Changes) -> str:
@@ -57,3 +61,14 @@ def _lacks(record: Changes) -> str:
         text += f", so {plural(len(left_out), 'operation')} on them {verb} left out"
     again = f"npu-overlays build --source git {record['overlay']['name']}"
     return f"{text}; the rest is whole. To have those too, where the repository can be reached: {again}"
+
+
+def index_notes(updated: Updated) -> Iterator[str]:
+    """Yield what an update took off an index, what it did not take, and what keeps wheels from being installed."""
+    for name in updated.dropped:
+        yield f"{name}: listed, but not there any more; it was taken off the list"
+    for name in updated.removed:
+        yield f"{name}: of other bytes than lie there now; it was removed, and none was given in its place"
+    for file, pins in (kept for one in updated.pinnings for kept in one.refused):
+        yield f"{file}: not taken, older than what the index pins: {', '.join(pins)} (`index --replace` takes it)"
+    yield from updated.warnings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
+from npu_overlays.commands.notes import index_notes, plural
 from npu_overlays.commands.options import add_json, folder
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
@@ -79,9 +79,12 @@ def _run(options: Options, console: Console) -> int:
 
     with undisguised(f"the site in {options.request.out} is as it was"):
         built = build(options.request)
+    notes = list(index_notes(built.index)) if built.index else []
     if options.json:
-        console.json(_as_json(options.request, built))
+        console.json({**_as_json(options.request, built), "notes": notes})
         return 0
+    for text in notes:
+        console.notice(text)
     console.line(f"{options.request.out}", style="green")
     wheels = plural(len(built.wheels), "patched wheel")
     console.line(

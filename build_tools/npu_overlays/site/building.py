@@ -15,7 +15,7 @@ from npu_doctor.knowledge import load
 from npu_doctor.stacks import Catalogue
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.index.opened import Request as IndexRequest
-from npu_overlays.index.updating import update
+from npu_overlays.index.updating import Updated, update
 from npu_overlays.reproducible import canonical_json, writing
 from npu_overlays.scratch import scratch
 from npu_overlays.site.changed import SUMMARIES, changed_pages, with_diffs
@@ -59,11 +59,13 @@ class Built:
         pages: how many documents there are in each language.
         wheels: titles of the patched wheels.
         stacks: names of those that can be installed.
+        index: what became of the index; None where nothing is to be on it.
     """
 
     pages: int
     wheels: tuple[str, ...]
     stacks: tuple[str, ...]
+    index: Updated | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,15 +106,22 @@ def build(request: Request) -> Built:
             made = folder / "site"
             count = max(_language(content, language, folder, made) for language in languages())
             _beside(content, made)
-            if request.folders:
-                place = request.out if (request.out / INDEX).is_dir() else made
-                update(IndexRequest(folders=request.folders, out=place / INDEX))
+            index = _index(request, made)
             _swap(made, request.out, folder / "before")
     return Built(
         pages=count,
         wheels=tuple(wheel.title for wheel in shelf.wheels),
         stacks=tuple(offer.stack.name for offer in shelf.offers),
+        index=index,
     )
+
+
+def _index(request: Request, made: Path) -> Updated | None:
+    """Bring the index up to date: the one of the site that is there, or that of the one being made."""
+    if not request.folders:
+        return None
+    place = request.out if (request.out / INDEX).is_dir() else made
+    return update(IndexRequest(folders=request.folders, out=place / INDEX))
 
 
 def _check_place(out: Path) -> None:
