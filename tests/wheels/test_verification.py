@@ -282,6 +282,20 @@ def test_what_only_record_says_is_told_unless_a_statement_names_the_wheel(patche
     assert not any(unproven().values())
 
 
+def test_on_an_index_what_belongs_together_lies_in_several_folders(patched: Patched, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    patched.environment.ok("index", patched.wheels, "--out", index)
+    wheels, statements = sorted(index.glob("*/*+npu*.whl")), sorted(index.glob("*/*.intoto.json"))
+    told = verify(patched, *wheels, *statements, arguments=("--json",)).json()
+    assert [one["unproven"] for one in told] == [[]] * (len(wheels) + len(statements))
+    rewrite(index / "verl" / the(index / "verl", "verl").name, added("INSTALLER", b"x"))
+    assert "holds what no companion does" in verify(patched, the(index / "verl-npu", "verl_npu")).err
+    assert "gives another digest than verl-" in verify(patched, the(index / "verl", "verl")).err
+    assert "gives another digest than verl-" in verify(patched, *(index / "verl-npu").glob("*.intoto.json")).err
+    the(index / "verl", "verl").unlink()
+    assert "does not lie beside it" in verify(patched, the(index / "verl-npu", "verl_npu")).err
+
+
 def test_file_name_is_held_against_the_metadata(patched: Patched, wheels: Path) -> None:
     wheel = the(wheels, "verl_npu")
     renamed = wheel.rename(wheel.with_name(wheel.name.replace("0.6.1", "0.6.2")))

@@ -21,6 +21,7 @@ from npu_overlays.wheels.bill import bill, bill_name, facts
 from npu_overlays.wheels.closure import check_archive, check_commands, check_companion, check_header, unproven
 from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
 from npu_overlays.wheels.explanation import explanation, explanations
+from npu_overlays.wheels.neighbours import neighbour
 from npu_overlays.wheels.requirements import of_extras
 from npu_overlays.wheels.results import Verified
 from npu_summary import changes, provenance
@@ -150,7 +151,7 @@ def _release(requirement: str) -> tuple[str, SpecifierSet]:
 def _companion(wheel: WheelContents, package: str, record: changes.Changes) -> Iterator[Problem]:
     """Yield what is wrong with the companion beside the wheel."""
     name = record["companion"]
-    beside = wheel.file.with_name(f"{name.replace('-', '_')}-{wheel.version}-py3-none-any.whl")
+    beside = neighbour(wheel.file, f"{name.replace('-', '_')}-{wheel.version}-py3-none-any.whl")
     if not beside.is_file():
         what = f"its companion {beside.name} does not lie beside it, and it cannot be installed without"
         yield Problem(where=str(wheel.file), what=what, fix="build both, or fetch the companion too")

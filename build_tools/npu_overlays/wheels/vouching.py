@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,8 +11,9 @@ from typing import Any
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.wheels.inspection import read_record
+from npu_overlays.wheels.neighbours import neighbour, statements
 from npu_overlays.wheels.results import Verified
-from npu_overlays.wheels.statement import BUILD_TYPE, SUFFIX, inputs_of, material, sha256, statement_file
+from npu_overlays.wheels.statement import BUILD_TYPE, inputs_of, material, sha256, statement_file
 
 _OURS = "name a file that `npu-overlays build` wrote"
 _FIX = "build the wheel again, or fetch both again from where they were published"
@@ -55,8 +55,7 @@ def beside(wheel: Path) -> tuple[bool, tuple[Problem, ...]]:
     """Return whether a statement beside a wheel names its very bytes, and what is wrong where one names others."""
     problems: list[Problem] = []
     digest = sha256(wheel)
-    version = wheel.name.partition("-")[2].partition("-")[0]  # a companion's is called after the patched wheel
-    for file in sorted(wheel.parent.glob(f"*-{glob.escape(version)}-*{SUFFIX}")):
+    for file in statements(wheel):
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # said where it is looked at itself
             if said := _named(json.loads(file.read_bytes())).get(wheel.name):
                 if said == digest:
@@ -80,7 +79,7 @@ def _wheel(file: Path, named: dict[str, str]) -> Path | None:
 
 def _subjects(file: Path, named: dict[str, str]) -> Iterator[Problem]:
     for name, digest in named.items():
-        beside = file.with_name(Path(name).name)
+        beside = neighbour(file, Path(name).name)
         if not beside.is_file():
             yield Problem(where=str(file), what=f"is of {name}, which does not lie beside it", fix=_FIX)
         elif sha256(beside) != digest:
