@@ -67,9 +67,12 @@ def _read(parsed: argparse.Namespace) -> Options:
     problems = list(problems_of(wanted, lambda name, value: f"--{name} {value}"))
     if parsed.program[0] == "-m" and len(parsed.program) == 1:
         problems.append(Problem(where="-m", what="names no module", fix="-- -m package.module"))
+    try:
+        file = file_of(parsed.out, f"--out {parsed.out}", os.environ)
+    except RecipeError as error:
+        problems += error.problems
     if problems:
         raise RecipeError(problems)
-    file = file_of(parsed.out, f"--out {parsed.out}", os.environ)
     return Options(file=file, wanted=wanted, program=tuple(parsed.program))
 
 

@@ -10,7 +10,7 @@ from npu_recipes.comparing.curves import Curve, curve_of
 from npu_recipes.comparing.holes import holes
 from npu_recipes.comparing.limits import LISTED, Limit, limit_of
 from npu_recipes.comparing.measures import Aligned, Measure, align, measure, most
-from npu_recipes.comparing.notes import of_drift, of_few, of_seeds, of_steps
+from npu_recipes.comparing.notes import of_drift, of_few, of_seeds, of_steps, of_unmatched
 from npu_recipes.comparing.seeds import cancelling
 from npu_recipes.runs.series import Run
 
@@ -69,9 +69,14 @@ def judge(name: str, reference: Sequence[Run], run: Sequence[Run], asked: Asked)
     aligned = align(*curves, first=asked.steps[0], last=asked.steps[1])
     measured = measure(aligned, threshold)
     status = _status(measured, limit, asked.least)
-    doubts = (
-        [] if status == "not judged" else [*_holes(name, reference, run, asked), *_holes(name, run, reference, asked)]
-    )
+    doubts: list[str] = []
+    if status != "not judged":
+        doubts += [*_holes(name, reference, run, asked), *_holes(name, run, reference, asked)]
+        doubts += [
+            *_lacking(name, reference),
+            *_lacking(name, run),
+            *of_unmatched(name, run, curves[0], aligned, asked.steps),
+        ]
     if status == "within":
         doubts += cancelling(name, reference, run, asked.steps, threshold)
     if doubts and status == "within":
@@ -100,6 +105,17 @@ def _holes(metric: str, runs: Sequence[Run], others: Sequence[Run], asked: Asked
     for run in runs:
         if metric in run.metrics:
             yield from holes(metric, run, others, first=asked.steps[0], last=asked.steps[1])
+
+
+def _lacking(metric: str, runs: Sequence[Run]) -> Iterator[str]:
+    """Yield which of several seeds have no value of a metric that others have: one that was NaN throughout has none.
+
+    Exports of one metric each share none, and are no seeds.
+    """
+    shared = {name for run in runs if metric in run.metrics for name in run.metrics}
+    for run in runs:
+        if metric not in run.metrics and not shared.isdisjoint(run.metrics):
+            yield f"{run.name} has no value of it, and others beside it have: NaN, or not logged?"
 
 
 def _status(measured: Measure, limit: Limit | None, least: int) -> Status:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from npu_recipes.comparing.curves import Curve
 from npu_recipes.comparing.measures import Aligned, Measure
@@ -43,10 +44,30 @@ def of_steps(
         yield f"{measured.left_out.zero} steps left out: the reference is zero there and the run is not{share}"
 
 
+def of_unmatched(
+    metric: str, runs: Sequence[Run], reference: Curve, aligned: Aligned, bounds: tuple[int | None, int | None]
+) -> Iterator[str]:
+    """Yield where runs are NaN or infinite beside the steps that are compared: no error tells of those."""
+    told = np.union1d(aligned.steps, reference.steps[~np.isfinite(reference.mean)])
+    for run in runs:
+        if metric in run.metrics:
+            steps, values = run.metrics[metric].steps, run.metrics[metric].values
+            broken = steps[_counted(steps, bounds) & ~np.isfinite(values) & ~np.isin(steps, told)]
+            if len(broken):
+                where = f"{len(broken)} steps that are not compared, the first {broken[0]}"
+                yield f"{run.name} is NaN or infinite at {where}"
+
+
 def _within(steps: Steps, bounds: tuple[int | None, int | None]) -> int:
+    return int(_counted(steps, bounds).sum())
+
+
+def _counted(steps: Steps, bounds: tuple[int | None, int | None]) -> npt.NDArray[np.bool_]:
     first, last = bounds
-    kept = steps if first is None else steps[steps >= first]
-    return len(kept if last is None else kept[kept <= last])
+    counted = np.ones(len(steps), dtype=bool)
+    counted &= steps >= first if first is not None else True
+    counted &= steps <= last if last is not None else True
+    return counted
 
 
 def _bound(step: int | None) -> str:

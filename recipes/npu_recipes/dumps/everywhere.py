@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_recipes.console import Console
@@ -36,7 +37,7 @@ def start() -> Watch | None:
     if not name:
         return None
     try:
-        wanted, file = _wanted(os.environ), file_of(name, f"{VARIABLE}={name}", os.environ)
+        wanted, file = _wanted(name, os.environ)
     except RecipeError as error:
         # Whoever imports this is a program of its own, which is not to train without what it was asked for.
         Console(json_output=False).problems(error.problems)
@@ -48,8 +49,8 @@ def start() -> Watch | None:
     return watch
 
 
-def _wanted(environ: Mapping[str, str]) -> Wanted:
-    """Return what the variables ask for; raises `RecipeError` with all that cannot be."""
+def _wanted(name: str, environ: Mapping[str, str]) -> tuple[Wanted, Path]:
+    """Return what the variables ask for, and the file; raises `RecipeError` with all that cannot be."""
     problems: list[Problem] = []
     defaults = Wanted()
     wanted = Wanted(
@@ -59,9 +60,13 @@ def _wanted(environ: Mapping[str, str]) -> Wanted:
         only=environ.get(_variable("only"), defaults.only),
     )
     problems += problems_of(wanted, lambda name, value: f"{_variable(name)}={value}")
+    try:
+        file = file_of(name, f"{VARIABLE}={name}", environ)
+    except RecipeError as error:
+        problems += error.problems
     if problems:
         raise RecipeError(problems)
-    return wanted
+    return wanted, file
 
 
 def _number(name: str, default: int, environ: Mapping[str, str], problems: list[Problem]) -> int:

@@ -56,7 +56,8 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
     """Find the module at fault.
 
     Raises:
-        RecipeError: not all forwards are there on both sides, or the model itself was given something else on each.
+        RecipeError: not all forwards are there on both sides, the model itself was given something else on each, or
+            no module gave a tensor.
     """
     if missing := list(_missing(reference, run)):
         raise RecipeError(missing)
@@ -65,6 +66,11 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
     if matching.unknown:
         what = "has no input of the same name on both sides: whether both were given the same batch cannot be told"
         raise RecipeError(Problem(where="the model", what=what, fix="record both with the same version of npu-recipes"))
+    if not any(one.compared for one in matching.matched):
+        what = "no module of it gave a tensor, so that there is nothing to compare"
+        raise RecipeError(
+            Problem(where="the model", what=what, fix="record one that returns tensors, or lists of them")
+        )
     first = next((place for place, one in enumerate(matching.matched) if not one.agrees), None)
     return Finding(
         matching=matching,

@@ -17,11 +17,13 @@ from torch import nn
 from npu_recipes.dumps.layout import Manifest, Passage, Tensor
 from npu_recipes.dumps.storing import Store
 from npu_recipes.dumps.tensors import names_of, written
-from npu_recipes.dumps.wanted import Wanted
+from npu_recipes.dumps.wanted import Wanted, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
 # What wraps modules: a model that is sharded or compiled is compared with one that is not.
-_WRAPPERS = re.compile(r"(?:^|\.)(?:_fsdp_wrapped_module|_checkpoint_wrapped_module|_orig_mod|module)(?=\.|$)")
+_WRAPPED = {"_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod"}
+# In classes of these, `module` is what is wrapped; anybody else may call a part of a module so.
+_WRAPPERS = re.compile(r"(?:torch(?!\.nn\.modules)|megatron|deepspeed|accelerate)(?:\.|$)")
 
 
 def only_observes(hook: Callable[..., None]) -> Callable[..., None]:
@@ -40,9 +42,13 @@ def dump_forward(model: nn.Module, file: str | Path, **wanted: Any) -> Iterator[
         wanted: `calls`, `skip`, `only` and `elements`, as in `Wanted`.
 
     Raises:
-        RecipeError: the file cannot be written, or there was no forward to be recorded.
+        RecipeError: something else is wanted than can be, the file cannot be written, or there was no forward to be
+            recorded.
     """
-    recorder = Recorder(model, Path(file), Wanted(**wanted))
+    asked = Wanted(**wanted)
+    if problems := list(problems_of(asked, lambda name, value: f"{name}={value!r}")):
+        raise RecipeError(problems)
+    recorder = Recorder(model, Path(file), asked)
     try:
         yield
     finally:
@@ -83,7 +89,7 @@ class Recorder:
         self._running: list[_Running] = []
         self._times: dict[str, int] = {}
         self._passages: list[Passage] = []
-        self._paths = {module: _path(name) for name, module in model.named_modules()}
+        self._paths = paths_of(model)
         self._innermost = {path: module for module, path in self._paths.items()}
         self.missed = not any(re.search(wanted.only, path) for path in self._paths.values())
         chosen = [module for module, path in self._paths.items() if module is model or re.search(wanted.only, path)]
@@ -166,8 +172,21 @@ class Recorder:
         self._times[path] = times + 1
 
 
-def _path(name: str) -> str:
-    return _WRAPPERS.sub("", name).lstrip(".")
+def paths_of(model: nn.Module) -> dict[nn.Module, str]:
+    """Return the modules of a model, the outer ones first, with their paths; what wraps a module has that one's."""
+    named: dict[str, nn.Module] = {}
+    paths: dict[nn.Module, str] = {}
+    for name, module in model.named_modules():
+        above, _, last = name.rpartition(".")
+        within = paths[named[above]] if name else ""
+        wrapped = last in _WRAPPED or (last == "module" and _is_wrapper(named[above]))
+        named[name] = module
+        paths[module] = within if wrapped else f"{within}.{last}".strip(".")
+    return paths
+
+
+def _is_wrapper(module: nn.Module) -> bool:
+    return any(_WRAPPERS.match(kind.__module__) for kind in type(module).__mro__)
 
 
 def _classes(module: nn.Module) -> tuple[str, ...]:

@@ -55,6 +55,11 @@ class Matched:
         return all(one.kind == "within" for one in both) and bool(both or not self.outputs)
 
     @property
+    def compared(self) -> bool:
+        """Whether it gave a tensor, on either side: of a module that gives none, its parts and its inputs tell."""
+        return bool(self.outputs)
+
+    @property
     def unpaired(self) -> tuple[str, ...]:
         """The inputs that it was given on one side alone, with the side."""
         return tuple(f"{one.name} ({one.said})" for one in self.inputs if one.kind == "missing")

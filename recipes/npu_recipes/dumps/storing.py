@@ -76,9 +76,13 @@ class Dump:
         self.manifest: Manifest = of_json(json.loads(archive.read(MANIFEST)))
 
     def array(self, number: int) -> Array:
-        """Return an array as 64-bit floats; of truth values and whole numbers likewise, as far as those are exact."""
+        """Return an array as 64-bit floats, or as pairs of those where its numbers are complex.
+
+        Truth values and whole numbers too, as far as those are exact.
+        """
         with self._zip.open(f"{number}.npy") as place:
-            return np.lib.format.read_array(place, allow_pickle=False).astype(np.float64)
+            array = np.lib.format.read_array(place, allow_pickle=False)
+        return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
 
 
 @contextmanager

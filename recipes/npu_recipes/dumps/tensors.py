@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,7 @@ def written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
             shape=tuple(tensor.shape),
             array=store.add(_portable(flat[::every])),
             every=every,
-            not_finite=int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0,
+            not_finite=_not_finite(flat),
         )
 
 
@@ -51,21 +52,33 @@ def _stride(size: int, elements: int) -> int:
     return next(one for one in count(least) if math.gcd(one, size) == 1)
 
 
+def _not_finite(flat: torch.Tensor) -> int:
+    if not (flat.is_floating_point() or flat.is_complex()):
+        return 0
+    # Of eight bits torch tells nothing.
+    return int((~torch.isfinite(flat.to(torch.float32) if flat.element_size() == 1 else flat)).sum())
+
+
 def _portable(flat: torch.Tensor) -> Any:  # an array of numpy's
     if flat.is_floating_point() and flat.dtype not in _AS_THEY_ARE:
         flat = flat.to(torch.float32)
-    return flat.contiguous().cpu().numpy()
+    if flat.dtype == torch.complex32:
+        flat = flat.to(torch.complex64)
+    return flat.contiguous().resolve_conj().resolve_neg().cpu().numpy()
 
 
 def _tensors(value: object, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors in a value: of lists, dictionaries and transformers' outputs, not of caches and the like."""
+    """Yield the tensors in a value: of lists, dictionaries, dataclasses and transformers' outputs, not of caches."""
     if isinstance(value, torch.Tensor):
         local = value.to_local() if hasattr(value, "to_local") else value
-        if not (local.is_meta or local.is_sparse or local.is_complex()):
+        if not (local.is_meta or local.is_sparse):
             yield name or "0", local
     elif isinstance(value, Mapping):
         for key, one in value.items():
             yield from _tensors(one, f"{name}.{key}".lstrip("."))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for one in dataclasses.fields(value):
+            yield from _tensors(getattr(value, one.name, None), f"{name}.{one.name}".lstrip("."))
     elif isinstance(value, (list, tuple)):
         for number, one in enumerate(value):
             yield from _tensors(one, f"{name}.{number}".lstrip("."))

@@ -13,9 +13,11 @@ TOLERANCES = {
     "float16": 1e-2,
     "bfloat16": 5e-2,
 }
+# Both parts of a complex number are of half its bits.
+_PARTS = {"complex128": "float64", "complex64": "float32", "complex32": "float16"}
 _COARSE = 0.2  # of numbers in eight bits
 
 
 def tolerance_of(dtype: str) -> float:
     """Return the tolerance of a type as torch names it; whole numbers and truth values have none."""
-    return TOLERANCES.get(dtype, _COARSE if dtype.startswith("float8") else 0.0)
+    return TOLERANCES.get(_PARTS.get(dtype, dtype), _COARSE if dtype.startswith("float8") else 0.0)

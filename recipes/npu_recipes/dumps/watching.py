@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from threading import Lock, local
 from typing import Any
 
 from torch import nn
@@ -28,17 +29,19 @@ class Watch:
         self._file, self._wanted, self._began = file, wanted, time.time()
         self._recorders: list[Recorder] = []
         self._known: set[nn.Module] = set()
-        self._depth = 0
+        self._lock, self._calls = Lock(), local()
         self._call = nn.Module.__call__
         watch, call = self, self._call
 
         def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # in the place of torch's own
-            watch.see(module)
-            watch._depth += 1
+            calls, depth = watch._calls, getattr(watch._calls, "depth", 0)
+            if not depth:
+                watch.see(module)
+            calls.depth = depth + 1
             try:
                 return call(module, *args, **kwargs)
             finally:
-                watch._depth -= 1
+                calls.depth = depth
 
         nn.Module.__call__ = called
 
@@ -53,14 +56,15 @@ class Watch:
         return [recorder.file for recorder in self._recorders if recorder.missed]
 
     def see(self, module: nn.Module) -> None:
-        """Record a module from now on where it is a model: not called by another, nor a part of one that was."""
-        if self._depth or module in self._known or next(module.parameters(), None) is None:
-            return
-        number = len(self._recorders) + 1
-        file = self._file if number == 1 else self._file.with_stem(f"{self._file.stem}-{number}")
-        recorder = Recorder(module, file, self._wanted, self._began)
-        self._recorders.append(recorder)
-        self._known.update(recorder.modules)
+        """Record a module that no other calls, where it is a model: no part of one, nor a copy for a device."""
+        with self._lock:  # models may run beside each other
+            if module in self._known or next(module.parameters(), None) is None or hasattr(module, "_is_replica"):
+                return
+            number = len(self._recorders) + 1
+            file = self._file if number == 1 else self._file.with_stem(f"{self._file.stem}-{number}")
+            recorder = Recorder(module, file, self._wanted, self._began)
+            self._recorders.append(recorder)
+            self._known.update(recorder.modules)
 
     def finish(self) -> list[Path]:
         """Stop watching and write what was not written yet; returns the files, of models that ran often enough."""

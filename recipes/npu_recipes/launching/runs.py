@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.files import make_folder
 from npu_recipes.launching.curve import WATCHED, Curve, draw, read_curve
 from npu_recipes.launching.plan import Plan
 from npu_recipes.launching.process import run_plan
@@ -50,7 +51,7 @@ class Run:
         Raises:
             RecipeError: the run failed; with the end of its output.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder, option="--output")
         code = run_plan(plan, self.log, tell=_slowly(tell), earlier=list(self.earlier))
         curve = read_curve((*self.earlier, self.metrics), WATCHED[plan.recipe.algorithm])
         if curve.steps:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.files import replacing
+from npu_recipes.files import make_folder, replacing
 
 
 def judged(source: str, question: str, truth: str, /, *, ability: str, **extra: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def write_splits(folder: Path, *, train: Iterable[Mapping[str, Any]], test: Iter
     for file, table in tables.items():
         if not table.num_rows:
             raise RecipeError(Problem(where=str(file), what="there are no rows to write", fix="look at what is read"))
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, option="--output")
     with ExitStack() as stack:
         for file, table in tables.items():
             stream = stack.enter_context(replacing(file, option="--output"))

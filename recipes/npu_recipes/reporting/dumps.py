@@ -33,7 +33,9 @@ def report(finding: Finding, console: Console, *, everything: bool) -> None:
     _one_sided("run", finding.matching.only_run, console)
     console.line()
     if finding.first is None:
-        console.line(f"all {len(matched)} passages agree", style="bold green")
+        compared = sum(one.compared for one in matched)
+        rest = f"; {len(matched) - compared} gave no tensor" if compared < len(matched) else ""
+        console.line(f"all {compared} passages agree{rest}", style="bold green")
     else:
         _first(finding.first, console)
 
@@ -44,7 +46,7 @@ def _row(one: Matched) -> Sequence[str]:
     return (
         _named(one.passage.module),
         f"{one.passage.call}.{one.passage.time}",
-        "agree" if one.agrees else "diverge",
+        ("agree" if one.agrees else "diverge") if one.compared else "no tensor",
         error,
         f"{tolerance:.3g}",
         {True: "agree", False: "diverge", None: "differ in names"}[one.fed_alike],

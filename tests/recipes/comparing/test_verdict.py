@@ -381,6 +381,26 @@ def test_a_seed_that_lacks_a_metric_is_told_of() -> None:
     assert only(found).notes == ("only 1 of the 2 runs of the reference logged it",)
 
 
+def test_a_seed_of_the_same_metrics_without_one_that_has_a_limit_may_have_been_nan() -> None:
+    whole, empty = run({REWARD: {1: 1.0, 2: 1.0}, "a": {1: 1.0}}, "whole"), run({"a": {1: 1.0}}, "empty")
+    found = judged([whole], [whole, empty])
+    assert (found.verdict, found.metrics[0].status) == ("unusable", "not comparable")
+    assert "empty has no value of it, and others beside it have: NaN, or not logged?" in str(found.problems[0])
+
+
+def test_what_is_nan_where_the_reference_has_no_step_is_told_of() -> None:
+    seldom = run({REWARD: dict.fromkeys(range(10, 101, 10), 1.0)})
+    often = run({REWARD: {step: 1.0 if step % 10 == 0 else math.nan for step in range(1, 101)}}, "often")
+    found = judged([seldom], [often])
+    said = "often is NaN or infinite at 90 steps that are not compared, the first 1"
+    assert (found.verdict, only(found).doubts) == ("unusable", (said,))
+    longer = run({REWARD: {step: 1.0 if step <= 100 else math.inf for step in range(1, 301)}}, "longer")
+    assert judged([seldom], [longer]).verdict == "unusable"
+    assert compare([seldom], [longer], DEFAULTS, steps=(1, 100)).verdict == "within"
+    both = run({REWARD: dict.fromkeys(range(1, 11), 1.0) | {11: math.nan}})
+    assert judged([both], [both]).verdict == "within"
+
+
 def test_one_seed_that_is_nan_is_not_averaged_away() -> None:
     broken = run({REWARD: {**dict.fromkeys(STEPS, 1.0), 3: math.nan}})
     assert judged([constant(1.0)], [constant(1.0), broken]).verdict == "beyond"

@@ -271,6 +271,112 @@ with dump_forward(model, "npu.npz"):
     assert "all 5 passages agree" in capsys.readouterr().out
 
 
+def test_a_part_that_is_called_module_hides_nothing_around_it(run: Run, tmp_path: Path) -> None:
+    program = """
+import os
+import torch
+from torch import nn
+from npu_recipes.dumps.hooks import dump_forward
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.module = nn.Linear(8, 8)
+    def forward(self, x):
+        return x + self.module(x)
+torch.manual_seed(0)
+model, x = Residual(), torch.randn(2, 8)
+with dump_forward(model, "one.npz"):
+    model(x)
+many = nn.parallel.DistributedDataParallel(model)
+with dump_forward(many, "many.npz"):
+    many(x)
+"""
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
+    for name in ("one", "many"):
+        assert [one.module for one in manifest(tmp_path / f"{name}.npz").passages] == ["module", ""]
+
+
+@pytest.mark.parametrize(
+    ("gives", "dtype"),
+    [
+        ("Out(logits=x)", "float32"),
+        ("torch.polar(torch.ones_like(x), x).conj()", "complex64"),
+        ("x.to(torch.float8_e4m3fn)", "float8_e4m3fn"),
+    ],
+)
+def test_whatever_holds_or_is_a_tensor_is_recorded_and_compared(
+    run: Run, tmp_path: Path, gives: str, dtype: str
+) -> None:
+    program = f"""
+import dataclasses
+import torch
+from npu_recipes.dumps.hooks import dump_forward
+@dataclasses.dataclass
+class Out:
+    logits: torch.Tensor
+class Model(torch.nn.Module):
+    factor = 1
+    def forward(self, x):
+        x = x * self.factor
+        return {gives}
+model, x = Model(), torch.tensor([[1.0, 2.0], [3.0, float("nan")]])
+for name, model.factor in (("gpu", 1), ("same", 1), ("npu", 2)):
+    with dump_forward(model, f"{{name}}.npz"):
+        model(x)
+"""
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
+    gpu, same, npu = (tmp_path / f"{name}.npz" for name in ("gpu", "same", "npu"))
+    (passage,) = manifest(gpu).passages
+    assert [(one.dtype, one.not_finite) for one in passage.outputs] == [(dtype, 1)]
+    assert (main(["compare-dumps", str(gpu), str(same)]), main(["compare-dumps", str(gpu), str(npu)])) == (0, 1)
+
+
+def test_a_model_that_gives_no_tensor_is_not_said_to_agree(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = """
+import torch
+from npu_recipes.dumps.hooks import dump_forward
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return object()
+with dump_forward(model := Model(), "a.npz"):
+    model(torch.ones(2))
+"""
+    assert run("-c", program).returncode == 0
+    assert main(["compare-dumps", str(tmp_path / "a.npz"), str(tmp_path / "a.npz")]) == 2
+    assert "the model: no module of it gave a tensor" in " ".join(capsys.readouterr().err.split())
+
+
+def test_models_that_run_beside_each_other_are_all_recorded(run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "beside.py"
+    program.write_text(
+        """
+import threading
+import torch
+models = [torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)) for _ in range(4)]
+ready = threading.Barrier(len(models))
+def go(model):
+    ready.wait()
+    for _ in range(3):
+        model(torch.ones(64, 64))
+threads = [threading.Thread(target=go, args=(model,)) for model in models]
+[one.start() for one in threads]
+[one.join() for one in threads]
+""",
+        "utf-8",
+    )
+    done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--", program)
+    assert done.returncode == 0, done.stderr
+    files = sorted(tmp_path.glob("*.npz"))
+    assert [file.name for file in files] == ["a-2.npz", "a-3.npz", "a-4.npz", "a.npz"]
+    assert {tuple(one.module for one in manifest(file).passages) for file in files} == {("0", "1", "")}
+
+
 def test_where_too_many_forwards_are_skipped_that_is_said_and_no_file_is_left(run: Run, tmp_path: Path) -> None:
     done = run("-m", "npu_recipes", "dump", "--out", "a.npz", "--skip", "3", "--", FORWARD)
     assert done.returncode == 2, done.stderr
