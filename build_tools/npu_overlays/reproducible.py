@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,8 +30,14 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 @contextmanager
 def atomically(file: Path) -> Iterator[BinaryIO]:
-    """Yield what is written beside a file's place, and take its name in the end; raises `OutputError` on failure."""
+    """Yield what is written beside a file's place, and take its name in the end; raises `OutputError` on failure.
+
+    A link stays one, to what is written; a device, which would be replaced, is refused.
+    """
     try:
+        file = Path(os.path.realpath(file)) if file.is_symlink() else file
+        if file.exists() and not file.is_file():
+            raise OSError(errno.EINVAL, "it is no file")
         file.parent.mkdir(parents=True, exist_ok=True)
         with scratch(file.parent) as folder:
             made = folder / file.name
