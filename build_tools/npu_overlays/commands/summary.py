@@ -9,7 +9,6 @@ from typing import Literal
 
 from npu_overlays.commands.command import Command
 from npu_overlays.console import Console
-from npu_overlays.errors import OutputError, Problem
 from npu_overlays.reproducible import write_atomically
 
 _DESCRIPTION = """\
@@ -59,16 +58,10 @@ def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.inspection import wheel_page, wheel_summary  # noqa: PLC0415  # only needed here
 
     if options.html:
-        _write(options.html.resolve(), wheel_page(options.wheel))
+        write_atomically(options.html, wheel_page(options.wheel))
         return 0
     console.raw(wheel_summary(options.wheel, style=options.style, why=options.why, diff=options.diff))
     return 0
-
-
-def _write(file: Path, page: bytes) -> None:
-    if file.exists() and not file.is_file():  # renaming a file to it would replace a device
-        raise OutputError(Problem(where=str(file), what="is no file", fix="name a file that is there or can be made"))
-    write_atomically(file, page)
 
 
 COMMAND = Command(
