@@ -37,22 +37,17 @@ def begin(subjects: Sequence[Subject]) -> Callable[[], list[list[Candidate]]]:
     compared = comparison([one for own in believed for one in own])
 
     def found() -> list[list[Candidate]]:
+        others = [stale(_unchecked(subject)) for subject in subjects]  # before those that are compiled are waited for
         compiled = set(compared())
-        return [[one for one in own if one in compiled] for own in believed]
+        changed = ([one for one in own if one in compiled] for own in believed)
+        return [[*one, *other] for one, other in zip(changed, others, strict=True)]
 
     return found
 
 
-def check(subject: Subject, changed: Sequence[Candidate]) -> Iterator[Finding]:
-    """Yield one finding for all stale bytecode; zip files hold none that is not reported as added.
-
-    Args:
-        subject: the distribution.
-        changed: the stale ones among its changed files, from `begin`.
-    """
-    others = _files(subject, subject.files.keys() - subject.upstream.keys())
-    unchecked = [(*one, False) for one in others if _checked(one[1])[:1] == (UNCHECKED,)]
-    compiled = sorted(one[1] for one in [*changed, *stale(unchecked)])
+def check(subject: Subject, found: Sequence[Candidate]) -> Iterator[Finding]:
+    """Yield one finding for all stale bytecode that was found; zip files hold none that is not reported as added."""
+    compiled = sorted(one[1] for one in found)
     if compiled:
         what = f"{len(compiled)} compiled files that Python uses are not of the installed source"
         cause = "compiled from another version of the same date and size, or marked as never to be checked"
@@ -62,6 +57,12 @@ def check(subject: Subject, changed: Sequence[Candidate]) -> Iterator[Finding]:
 
 def _changed(subject: Subject) -> Iterator[tuple[str, str, int]]:
     return _files(subject, subject.files.keys() & subject.upstream.keys())
+
+
+def _unchecked(subject: Subject) -> list[Candidate]:
+    """Return the others that Python never checks: of those only the digest that they hold is compared."""
+    others = _files(subject, subject.files.keys() - subject.upstream.keys())
+    return [(*one, False) for one in others if _checked(one[1])[:1] == (UNCHECKED,)]
 
 
 def _shown(compiled: str, subject: Subject) -> str:

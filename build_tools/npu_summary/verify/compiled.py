@@ -28,14 +28,23 @@ _AT_ONCE = 4096  # bytes, each a verdict: 1 for stale bytecode
 
 
 def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[Candidate]]:
-    """Begin to compare, and return what gives those with stale bytecode, in order, once it is needed."""
-    process = _start(candidates) if len(candidates) >= _WORTH_A_PROCESS and (os.cpu_count() or 1) > 1 else None
-    return lambda: _shared(process, candidates) if process else stale(candidates)
+    """Begin to compare, and return what gives those with stale bytecode, once it is needed."""
+    if len(candidates) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < 2:  # noqa: PLR2004  # one waits for the other
+        return lambda: stale(candidates)
+    ordered = _meeting(candidates)
+    process = _start(ordered)
+    return lambda: _shared(process, ordered) if process else stale(ordered)
 
 
 def stale(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return those whose bytecode Python believes although it is not of its source."""
     return [candidate for candidate in candidates if _is_stale(*candidate)]
+
+
+def _meeting(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the largest at both ends: where two processes meet, one of them compares in vain."""
+    by_size = sorted(candidates, key=lambda one: os.path.getsize(one[1]) if os.path.exists(one[1]) else 0)
+    return [*by_size[::-2], *by_size[-2::-2][::-1]]
 
 
 def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:

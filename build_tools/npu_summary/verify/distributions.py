@@ -8,9 +8,9 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..frozen import Frozen
 from ..installed import normal_name
 from ..stores import Store, open_store
 
@@ -18,8 +18,7 @@ _SUFFIXES = (".dist-info", ".egg-info")
 _COMMANDS = "entry_points.txt"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dist:
+class Dist(Frozen):
     """One installed distribution.
 
     Args:
@@ -27,7 +26,7 @@ class Dist:
         info: name of its metadata folder there (or of a single ``.egg-info`` file).
     """
 
-    store: Store = field(repr=False)
+    store: Store
     info: str
 
     @cached_property

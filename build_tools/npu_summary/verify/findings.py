@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..frozen import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Repair:
+class Repair(Frozen):
     """One command.
 
     Args:
@@ -58,8 +57,7 @@ class Repair:
     command: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
+class Finding(Frozen):
     """One thing found; in JSON it has these fields, in this order.
 
     Args:

@@ -6,17 +6,16 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
+from ..frozen import Frozen
 from .findings import Repair
 
 _REMOVE, _UNINSTALL, _COMPANION, _WHEEL = range(4)
 _PLAIN = {chr(byte) for byte in range(ord(" "), ord("~") + 1)} - {"'", "\\"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Installer:
+class Installer(Frozen):
     """Writes commands for the tool that made an installation.
 
     Args:

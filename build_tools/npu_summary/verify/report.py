@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from .. import provenance
+from ..frozen import Frozen
 from ..reports import Report
 from ..stream import printable
 from .findings import Finding
@@ -24,8 +24,7 @@ _STATES = {"intact": "intact", "damaged": "NOT INTACT", "unknown": "could not te
 _SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verification(Report):
+class Verification(Frozen, Report):
     """The outcome of one verification.
 
     Args:

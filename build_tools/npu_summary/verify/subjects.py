@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from .. import changes as model
 from ..changes import Changes
+from ..frozen import Frozen
 from ..installed import DATA, MANIFEST, Place, normal_name, reason
 from ..stores import Archive, Store
 from .distributions import Dist, sha256_of
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .findings import Kind, Level
 
 
-@dataclass(frozen=True, kw_only=True)
-class Built:
+class Built(Frozen):
     """What was built.
 
     Args:
@@ -32,14 +31,13 @@ class Built:
         damage: what is wrong with the manifest.
     """
 
-    files: Mapping[str, str] = field(repr=False)
+    files: Mapping[str, str]
     version: str = ""
     manifest: str = ""
     damage: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
+class Subject(Frozen):
     """One patched distribution to be verified.
 
     Args:
@@ -62,7 +60,7 @@ class Subject:
     built: Built
     own: tuple[Dist, ...]
     dists: tuple[Dist, ...]
-    installer: Installer = field(repr=False)
+    installer: Installer
 
     @property
     def name(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from threading import Thread
 
+from ..frozen import Frozen
 from ..stores import Archive, Store
 from .subjects import Subject
 
@@ -23,8 +23,7 @@ _TRIED = 16  # files, which show whether there is any
 _SLOW = 0.0005  # seconds a file, a few times what a local disk takes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Survey:
+class Survey(Frozen):
     """What one walk over the shipped folders saw.
 
     Args:

@@ -55,9 +55,8 @@ def test_two_processes_share_the_work(candidates: list[compiled.Candidate], monk
         return compare(these)
 
     monkeypatch.setattr(compiled, "stale", slowly)
-    assert compiled.comparison(candidates)() == expected(candidates)
-    assert done_here == candidates[::-1][: len(done_here)]
-    assert len(done_here) < MANY
+    assert sorted(compiled.comparison(candidates)()) == sorted(expected(candidates))
+    assert 0 < len(done_here) < MANY
 
 
 @pytest.mark.parametrize("executable", ["", "/absent", "/bin/false", "/bin/echo", "/bin/cat"])
@@ -66,7 +65,7 @@ def test_without_a_python_to_start_it_is_done_here(
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(sys, "executable", executable)
-    assert compiled.comparison(candidates)() == expected(candidates)
+    assert sorted(compiled.comparison(candidates)()) == sorted(expected(candidates))
 
 
 @pytest.mark.parametrize(("cores", "number"), [(1, MANY), (2, 3)])
