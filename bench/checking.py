@@ -22,10 +22,10 @@ DOCTORS = Path(__file__).resolve().parents[1] / "build_tools"
 Told = Callable[[str], None]
 
 
-def pair(overlay: Overlay, root: Path) -> list[Overlay]:
-    """Return an overlay and those it is installed with."""
-    names = next((stack.overlays for stack in load_stacks(root).of(overlay.name)), (overlay.name,))
-    return [find_overlay(root, name) for name in names]
+def pair(root: Path) -> list[Overlay]:
+    """Return the overlays of the default stack, which any machine can build."""
+    stacks = load_stacks(root)
+    return [find_overlay(root, name) for name in stacks.get(stacks.default)]
 
 
 def measure(overlays: list[Overlay], work: Path, repeats: int, told: Told) -> dict[str, list[Sample]]:

@@ -61,14 +61,13 @@ def main() -> int:
 def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield every figure asked for."""
     # First, since what this process holds is the least that the processes it starts seem to have held.
-    if {"build", "summary"} & set(only):
+    if "build" in only:
         overlay, git = building.choose(OVERLAYS, told)
-        if "build" in only:
-            tree = building.upstream_tree(overlay, work, git=git)
-            yield from build_figures(overlay, tree, work, repeats, told)
-            yield from all_figures(work, repeats, told)
-        if "summary" in only:
-            yield from summary_figures(overlay, work, max(repeats, 20), told)
+        tree = building.upstream_tree(overlay, work, git=git)
+        yield from build_figures(overlay, tree, work, repeats, told)
+        yield from all_figures(work, repeats, told)
+    if "summary" in only:
+        yield from summary_figures(work, max(repeats, 20), told)
     yield from alone(only, work, repeats, told)
     if {"models", "audit"} & set(only):
         pythons = models.environments(work, told)
@@ -127,9 +126,9 @@ def all_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     yield Figure(what=what, value=again / took[building.ALL], unit="×", goal=0.5, detail=detail)
 
 
-def summary_figures(overlay: Overlay, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
+def summary_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield what asking and checking installed wheels costs, against starting Python and hashing what is installed."""
-    overlays = checking.pair(overlay, OVERLAYS)
+    overlays = checking.pair(OVERLAYS)
     took = {name: seconds(taken) for name, taken in checking.measure(overlays, work, repeats, told).items()}
     names = " and ".join(one.distribution for one in overlays)
     for name, other, goal in (
