@@ -16,7 +16,8 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import load_stacks
 
 SUMMARY, BARE = "the summary", "python -c pass"
-VERIFY, DOCTOR, HASHING = "--verify", "--doctor --no-import", "hashing the same files"
+VERIFY, VERIFY_ALONE = "--verify on two cores", "--verify on one core"
+DOCTOR, HASHING = "--doctor --no-import", "hashing the same files"
 AUDIT, IMPORTING = "--audit", "importing the same modules"
 DOCTORS = Path(__file__).resolve().parents[1] / "build_tools"
 Told = Callable[[str], None]
@@ -44,7 +45,8 @@ def measure(overlays: list[Overlay], work: Path, repeats: int, told: Told) -> di
     contenders = {
         SUMMARY: Contender(run=command(python, "-m", package)),
         BARE: Contender(run=command(python, "-c", "pass")),
-        VERIFY: Contender(run=command(python, "-m", package, "--verify")),
+        VERIFY: Contender(run=command(python, "-m", package, "--verify", cores=2)),
+        VERIFY_ALONE: Contender(run=command(python, "-m", package, "--verify", cores=1)),
         # Nothing is fit for an NPU here, and the doctor says so with 1.
         DOCTOR: Contender(run=command(python, "-m", package, "--doctor", "--no-import", codes=(0, 1, 2))),
         HASHING: Contender(run=command(python, Path(__file__).with_name("hashing.py"), *folders)),

@@ -134,6 +134,7 @@ def summary_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     for name, other, goal in (
         (checking.SUMMARY, checking.BARE, 4.0),
         (checking.VERIFY, checking.HASHING, 1.3),
+        (checking.VERIFY_ALONE, checking.HASHING, 2.5),
         (checking.DOCTOR, checking.HASHING, 2.5),
     ):
         detail = f"{took[name] * 1000:.0f} ms / {took[other] * 1000:.0f} ms, of {names}"

@@ -29,7 +29,7 @@ _AT_ONCE = 4096  # bytes, each a verdict: 1 for stale bytecode
 
 def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[Candidate]]:
     """Begin to compare, and return what gives those with stale bytecode, once it is needed."""
-    if len(candidates) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < 2:  # noqa: PLR2004  # one waits for the other
+    if len(candidates) < _WORTH_A_PROCESS or _cores() == 1:
         return lambda: stale(candidates)
     ordered = _meeting(candidates)
     process = _start(ordered)
@@ -39,6 +39,11 @@ def comparison(candidates: Sequence[Candidate]) -> Callable[[], list[Candidate]]
 def stale(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return those whose bytecode Python believes although it is not of its source."""
     return [candidate for candidate in candidates if _is_stale(*candidate)]
+
+
+def _cores() -> int:
+    """Return on how many cores this process may run; in a container those are fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _meeting(candidates: Sequence[Candidate]) -> list[Candidate]:

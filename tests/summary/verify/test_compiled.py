@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-import os
 import py_compile
 import subprocess
 import sys
@@ -46,7 +45,7 @@ def test_a_second_process_finds_what_this_one_finds(candidates: list[compiled.Ca
 
 
 def test_two_processes_share_the_work(candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiled, "_cores", lambda: 2)
     compare, done_here = compiled.stale, []
 
     def slowly(these: list[compiled.Candidate]) -> list[compiled.Candidate]:
@@ -63,7 +62,7 @@ def test_two_processes_share_the_work(candidates: list[compiled.Candidate], monk
 def test_without_a_python_to_start_it_is_done_here(
     candidates: list[compiled.Candidate], monkeypatch: pytest.MonkeyPatch, executable: str
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiled, "_cores", lambda: 2)
     monkeypatch.setattr(sys, "executable", executable)
     assert sorted(compiled.comparison(candidates)()) == sorted(expected(candidates))
 
@@ -74,9 +73,9 @@ def test_no_process_is_started_where_it_gains_nothing(
 ) -> None:
     begun: list[object] = []
     monkeypatch.setattr(compiled, "_start", begun.append)
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(compiled, "_cores", lambda: cores)
     compiled.comparison(candidates[:number])()
     assert not begun
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiled, "_cores", lambda: 2)
     compiled.comparison(candidates)()
     assert begun
