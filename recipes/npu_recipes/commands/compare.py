@@ -142,9 +142,8 @@ def _run(options: Options, console: Console) -> int:
     reference, run = read_groups(options.reference, options.run)
     if options.html:
         _refuse_overwriting(options.html, [*reference, *run])
-    comparison = compare(
-        reference, _told_of_themselves(reference, run), options.limits, steps=options.steps, least=options.least
-    )
+    reference, run = _told_of_twice(reference), _told_of_twice(_told_of_themselves(reference, run))
+    comparison = compare(reference, run, options.limits, steps=options.steps, least=options.least)
     if options.html:
         _write_page(options.html, comparison, console)
     if options.json:
@@ -160,6 +159,15 @@ def _told_of_themselves(reference: Sequence[Run], run: Sequence[Run]) -> list[Ru
     known = {one.places for one in reference}
     note = "is a reference, too: it is compared with itself"
     return [replace(one, notes=(*one.notes, note)) if one.places in known else one for one in run]
+
+
+def _told_of_twice(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs, with a note where one is there before, as where a pattern took it that is named, too."""
+    note = "is named twice: it counts as two runs, and makes their spread smaller than it is"
+    return [
+        replace(one, notes=(*one.notes, note)) if any(one.places == other.places for other in runs[:number]) else one
+        for number, one in enumerate(runs)
+    ]
 
 
 def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:

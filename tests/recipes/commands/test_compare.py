@@ -146,6 +146,14 @@ def test_a_run_that_is_its_own_reference_is_told_of(gpu: Path, capsys: pytest.Ca
     assert "    is a reference, too: it is compared with itself\n" in capsys.readouterr().out
 
 
+def test_a_run_that_is_named_twice_is_told_of(gpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_console(tmp_path / "npu.log", log(range(1, 11)))
+    assert compare(gpu, f"{other},{other}") == 0
+    assert capsys.readouterr().out.count("    is named twice: it counts as two runs") == 1
+    assert compare(gpu, other) == 0
+    assert "is named twice" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("named", "code", "said"), [("gpu", 0, True), ("npu", 1, False)])
 def test_a_run_is_known_by_its_place_whatever_it_is_called(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, code: int, said: bool
