@@ -11,7 +11,6 @@ import marshal
 import os
 import sys
 import warnings
-from threading import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +47,15 @@ def _cores() -> int:
 
 def _meeting(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the largest at both ends: where two processes meet, one of them compares in vain."""
-    by_size = sorted(candidates, key=lambda one: os.path.getsize(one[1]) if os.path.exists(one[1]) else 0)
+    by_size = sorted(candidates, key=lambda one: _size(one[1]))
     return [*by_size[::-2], *by_size[-2::-2][::-1]]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
@@ -76,6 +82,8 @@ def _shared(process: Popen[bytes], candidates: Sequence[Candidate]) -> list[Cand
 
     One that has ended, or never answers, leaves all of it to this one.
     """
+    from threading import Thread  # the other process does without
+
     verdicts = bytearray()
     listener = Thread(target=_listen, args=(process, verdicts))
     listener.start()
