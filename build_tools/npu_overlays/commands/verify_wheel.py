@@ -36,6 +36,9 @@ _KINDS = {
     "doctor": "which examines machines",
     "recipes": "which trains and compares runs",
 }
+# They are made of no overlay and no upstream, of which a statement could speak.
+_WITHOUT_STATEMENT = {"doctor", "recipes"}
+_RECORD_ALONE = "; no statement is written of it, so that its own RECORD alone vouches for its files"
 _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD says that these are as built"
 
 
@@ -66,7 +69,7 @@ def _run(options: Options, console: Console) -> int:
     for one in verified:
         name = " ".join(filter(None, (one.name, one.version)))
         console.line(f"{one.wheel}: {name}, {_finding(one)}", style="green")
-        if one.unproven:
+        if one.unproven and one.kind not in _WITHOUT_STATEMENT:
             console.line(f"  {_NO_STATEMENT}: {', '.join(one.unproven)}", style="yellow")
     return 0
 
@@ -90,7 +93,9 @@ def _verified(files: Iterable[Path]) -> list[Verified]:
 
 
 def _finding(one: Verified) -> str:
-    return _KINDS.get(one.kind) or f"{plural(one.files, 'file')}, as its summary says; made of {one.made}"
+    if one.kind in _KINDS:
+        return f"{_KINDS[one.kind]}{_RECORD_ALONE if one.kind in _WITHOUT_STATEMENT else ''}"
+    return f"{plural(one.files, 'file')}, as its summary says; made of {one.made}"
 
 
 COMMAND = Command(
