@@ -117,6 +117,11 @@ class Catalogue:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+def constraints_name(stack: str) -> str:
+    """Return the name of the constraints file of a stack, by the stack's name."""
+    return f"constraints-{stack}.txt"
+
+
 def read_stacks(folder: Path) -> tuple[Stack, ...]:
     """Return the stacks of a folder, the default one first; raises `DataError` with the mistakes of all files."""
     mistakes: list[Mistake] = []

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from npu_doctor import knowledge
-from npu_doctor.stacks import CPU_INDEX, Stack
+from npu_doctor.stacks import CPU_INDEX, Stack, constraints_name
 from npu_overlays.installs import page as install_page
 from npu_overlays.installs import stacks as installs
 from support.pythons import find_uv
@@ -96,7 +96,7 @@ def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> Non
             revision = pin.commit or pin.tag or pin.repository
             assert (f"=={pin.version}" in said) if pin.install == "index" else (revision in said), pin
     assert said.endswith(f"python -I -m npu_doctor --stack {stack.name}")
-    assert installs.constraints_name(stack.name) in said
+    assert constraints_name(stack.name) in said
 
 
 @pytest.mark.parametrize(

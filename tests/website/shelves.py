@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_doctor.knowledge import load
-from npu_overlays.installs.stacks import constraints, constraints_name
+from npu_doctor.stacks import constraints_name
+from npu_overlays.installs.stacks import constraints
 from summary.pages import DIFF, sample
 from summary.samples import change, distribution, file
 from support.wheels import write_wheel

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from npu_doctor.stacks import constraints_name
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.installs.pins import FIX, mistakes, older, pinned, read_constraints
-from npu_overlays.installs.stacks import combined, constraints_name
+from npu_overlays.installs.stacks import combined
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_doctor.knowledge import load as load_knowledge
-from npu_doctor.stacks import Stack
+from npu_doctor.stacks import Stack, constraints_name
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.installs.stacks import constraints, constraints_name, own_pins
+from npu_overlays.installs.stacks import constraints, own_pins
 
 FIX = "build again: it is written anew"
 _BYTES_OF = re.compile(r"[+.][ga][0-9a-f]{7}$")

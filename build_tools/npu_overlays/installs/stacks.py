@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.version import Version
 
-from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack
+from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack, constraints_name
 
 BASE = "npu"
 DOCTOR = "doctor"  # the extra that brings npu-doctor
@@ -90,11 +90,6 @@ def stacks_of(overlays: Iterable[str], catalogue: Catalogue) -> list[Stack]:
     """Return the stacks that go with any of the overlays, in the order of the data."""
     wanted = set(overlays)
     return [stack for stack in catalogue.stacks if wanted & set(stack.overlays)]
-
-
-def constraints_name(stack: str) -> str:
-    """Return the name of the constraints file of a stack, by the stack's name."""
-    return f"constraints-{stack}.txt"
 
 
 def constraints(stack: Stack, catalogue: Catalogue, ours: Mapping[str, Sequence[str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from npu_doctor.stacks import Catalogue, Stack
+from npu_doctor.stacks import Catalogue, Stack, constraints_name
 from npu_overlays.installs import stacks as installs
 from npu_overlays.installs.page import note
 from npu_overlays.site.languages import Language
@@ -81,7 +81,7 @@ def _offer(offer: Offer, asked: str, language: Language, index: str, *, in_full:
     more = f" · {link(language.say('in_full'), f'install.html#{stack_anchor(stack)}')}" if in_full else ""
     yield from (f"## {words(stack.name)}", "", f"{words(stack.title[language.catalogue])}", "")
     yield block(tag("p", f"{escape(language.say('patched'))}: {patched}{more}"))
-    yield from _boxes(*commands(asked, index, installs.constraints_name(stack.name)))
+    yield from _boxes(*commands(asked, index, constraints_name(stack.name)))
 
 
 def _others(shelf: Shelf, language: Language, index: str) -> Iterator[str]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import parse_wheel_filename
 
-from npu_doctor.stacks import Catalogue, Stack
+from npu_doctor.stacks import Catalogue, Stack, constraints_name
 from npu_overlays.errors import OutputError, OverlayError, Problem
-from npu_overlays.installs.stacks import constraints_name, own_pins
+from npu_overlays.installs.stacks import own_pins
 from npu_overlays.progress import step
 from npu_overlays.site.difference import difference
 from npu_overlays.wheels.inspection import carries_summary, read_record, wheel_page, wheel_summary

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from npu_doctor.stacks import constraints_name
 from npu_overlays.errors import Problem
 from npu_overlays.installs.pins import FIX, mistakes, pinned, stack_of
-from npu_overlays.installs.stacks import constraints, constraints_name, own_pins
+from npu_overlays.installs.stacks import constraints, own_pins
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.reproducible import write_atomically
