@@ -31,12 +31,17 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     chosen, unknown = installed.select(places, names)
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
-    begun = bytecode.begin(subjects_)
-    # All else is looked at before one is waited for.
+    asked, begun = origins.begin(subjects_, path), bytecode.begin(subjects_)
+    # All else is looked at before these are waited for.
     checked = [list(_check(subject, places, path)) for subject in subjects_]
-    compared = map(bytecode.check, subjects_, begun())
-    findings = [one for pair in zip(checked, compared, strict=True) for found in pair for one in found]
-    findings += [finding for subject in subjects_ for finding in origins.shadows(subject)]
+    compared, told = begun(), asked()
+    findings: list[Finding] = []
+    for subject, others, stale in zip(subjects_, checked, compared, strict=True):
+        findings += [*origins.check(subject, told), *others, *bytecode.check(subject, stale)]
+    for subject in subjects_:
+        findings += origins.shadows(subject)
+        if path is None:
+            findings += origins.workers(subject, told)
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
     return Verification(
         subjects=tuple(subjects_),
@@ -45,12 +50,19 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     )
 
 
+def elsewhere(names: Iterable[str] = ()) -> list[Finding]:
+    """Return what of the patched distributions a Python started here, or a Ray worker of it, imports from elsewhere."""
+    found = distributions.scan(installed.own_path())
+    subjects_ = [subjects.load(place, found) for place in installed.select(installed.places(), names)[0]]
+    told = origins.begin(subjects_, None)()
+    return [one for subject in subjects_ for check in (origins.check, origins.workers) for one in check(subject, told)]
+
+
 def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield every finding of one distribution, the likeliest root cause first."""
     yield from companions.check(subject)
     yield from records.check(subject)
     yield from companions.check_pairs(subject, places)
-    yield from origins.check(subject, path)
     yield from records.check_summary(subject)
     if not subject.files:
         return  # nothing tells what was built

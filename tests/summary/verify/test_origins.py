@@ -7,14 +7,16 @@ import os
 import shutil
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from support.environment import Done
 from support.patched import Site, copy_site
-from support.venvs import make_venv
+from support.venvs import Venv, make_venv
 
+SAFE_PATH = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has -P from 3.11 on")
 # Not of an environment of its own: the user's folder is no part of that.
 PYTHON = str(Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}"))
 FINDER = """\
@@ -126,6 +128,95 @@ def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:
     report = site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{other.folder}")
     found = [one for one in report["findings"] if one["kind"] == "unregistered"]
     assert [f"the metadata lies in {other.folder}" in one["cause"] for one in found] == [True]
+
+
+@pytest.fixture
+def installed(site: Site, tmp_path: Path) -> Venv:
+    """Return an environment in which the wheels are installed, and what a user installed for himself comes first."""
+    made = make_venv(tmp_path / "venv", site.patched.environment)
+    (made.site / "site.pth").write_text(f"{site.folder}\n")
+    settings = made.folder / "pyvenv.cfg"
+    settings.write_text(settings.read_text().replace("site-packages = false", "site-packages = true"))
+    return made
+
+
+def shadows(installed: Venv, *flags: str, cwd: Path, **more: str) -> tuple[int, list[tuple[str, str]]]:
+    """Return the exit code of a check, and level and place of each copy that it finds in the way."""
+    command = (*flags, "-m", "verl_npu_summary", "--verify", "--json")
+    done = installed.environment.run(installed.executable, *command, cwd=cwd, **more)
+    assert done.err == ""
+    found = [one for one in json.loads(done.out)["findings"] if one["kind"] == "shadowed"]
+    return done.code, [(one["level"], *one["paths"]) for one in found]
+
+
+@pytest.mark.parametrize("flags", ["", "-I", "-E", "-s", pytest.param("-P", marks=SAFE_PATH)])
+def test_a_clone_is_found_however_the_check_that_is_started_in_it_is_isolated(
+    installed: Venv, clone: Path, flags: str
+) -> None:
+    if flags in {"-I", "-P"}:  # else they run in place of the check's own imports
+        for name in ("json", "importlib", "os", "marshal", "encodings", "__future__"):
+            (clone / f"{name}.py").write_text("raise SystemExit('mine')\n")
+    assert shadows(installed, *flags.split(), cwd=clone) == (1, [("damage", str(clone / "verl"))])
+
+
+# By where a copy lies: the current folder, variables with `{}` for the folder of the test, and the copy that a run
+# started there imports, which Python itself is asked for as well.
+RUNS: dict[str, tuple[str, dict[str, str], str]] = {
+    "the current folder": ("clone", {}, "clone/verl"),
+    "a folder that PYTHONPATH names by a relative path": (".", {"PYTHONPATH": "clone"}, "clone/verl"),
+    "an empty entry of PYTHONPATH": ("clone", {"PYTHONPATH": ":/nowhere", "PYTHONSAFEPATH": "1"}, "clone/verl"),
+    "a zip file": (".", {"PYTHONPATH": "{}/shadow.zip"}, "shadow.zip/verl"),
+    "a finder of sitecustomize": (".", {"PYTHONPATH": "{}/hooks"}, "clone/verl"),
+    "the user's site, which comes behind that of an environment": (".", {"PYTHONUSERBASE": "{}/base"}, ""),
+    "the folder above a clone": ("above", {}, ""),
+    "a script's folder of a clone": ("clone/verl/trainer", {}, ""),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_check_names_the_copy_that_a_run_imports(installed: Venv, clone: Path, tmp_path: Path, name: str) -> None:
+    where, variables, copy = RUNS[name]
+    (clone / "verl/trainer").mkdir()
+    for target in ("above/verl/verl", f"base/lib/{installed.site.parent.name}/site-packages/verl"):
+        shutil.copytree(clone / "verl", tmp_path / target)
+    with zipfile.ZipFile(tmp_path / "shadow.zip", "w") as archive:
+        archive.writestr("verl/__init__.py", "")
+    (tmp_path / "hooks").mkdir()
+    hook = f"import sys\nprint('hello')\n{FINDER.format(clone=str(clone))}\ninstall()\n"
+    (tmp_path / "hooks/sitecustomize.py").write_text(hook)
+    given = {key: value.replace("{}", str(tmp_path)) for key, value in variables.items()}
+
+    run = installed.environment.run(
+        installed.executable, "-c", "import verl; print(verl.__path__[0])", cwd=tmp_path / where, **given
+    )
+    expected = [("damage", str(tmp_path / copy))] if copy else []
+    assert run.out.splitlines()[-1] == str(tmp_path / (copy or "site/verl"))
+    assert shadows(installed, "-I", cwd=tmp_path / where, **given) == (len(expected), expected)
+
+
+@SAFE_PATH
+def test_what_rays_workers_alone_import_from_the_current_folder_is_noted(installed: Venv, clone: Path) -> None:
+    """Ray puts the folder of a job first on its workers' path, whatever kept the job's own process from it."""
+    assert shadows(installed, "-I", cwd=clone, PYTHONSAFEPATH="1") == (0, [("note", str(clone / "verl"))])
+
+
+@pytest.mark.parametrize(("file", "code"), [("mine.py", 0), ("dapo.py", 1)])
+def test_a_folder_of_a_namespace_package_is_in_the_way_where_it_has_a_name_of_ours(
+    installed: Venv, tmp_path: Path, file: str, code: int
+) -> None:
+    (tmp_path / "work/recipe").mkdir(parents=True)
+    (tmp_path / "work/recipe" / file).write_text("")
+    expected = [("damage", str(tmp_path / "work/recipe"))] * code
+    assert shadows(installed, "-I", cwd=tmp_path / "work") == (code, expected)
+
+
+def test_a_python_that_cannot_be_started_leaves_it_untold(installed: Venv, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no')\n")
+    done = installed.environment.run(
+        installed.executable, "-I", "-m", "verl_npu_summary", "--verify", PYTHONPATH=str(tmp_path)
+    )
+    assert done.code == 2
+    assert "shadowed: cannot tell where `import verl` leads: a Python started here fails: SystemExit: no" in done.out
 
 
 def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: Site, tmp_path: Path) -> None:
