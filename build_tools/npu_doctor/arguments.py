@@ -19,8 +19,8 @@ _NAMED_BY = {
 }
 _TEACHING = """\
 examples:
-  python -m npu_doctor                              versions, environment and devices of this machine
-  python -m npu_doctor --stack {stack}            the same, against the versions of one stack
+  python -m npu_doctor                              does this machine fit the stack of the installed wheels?
+  python -m npu_doctor --stack {stack}            the same, against the versions of another stack
   python -m npu_doctor --deterministic              and the variables of a reproducible run
   python -m npu_doctor --data lab.json              and tables, ranges and stacks of your own
   python -m npu_doctor --no-import --json > node.json
@@ -125,7 +125,9 @@ def _doctor() -> argparse.ArgumentParser:
 
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--stack", default="", metavar="NAME", help="hold the machine against this stack too")
+    parser.add_argument(
+        "--stack", default="", metavar="NAME", help="hold the machine against this stack (default: that of the wheels)"
+    )
     parser.add_argument("--deterministic", action="store_true", help="also what a reproducible run needs")
     parser.add_argument(
         "--no-import",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from npu_doctor.knowledge import Knowledge
 from npu_doctor.model import Level, Origin, Row
 from npu_doctor.packages import Packages
 from npu_doctor.probe import Imported
-from npu_doctor.stacks import CPU_INDEX, Stack
+from npu_doctor.stacks import CPU_INDEX, Stack, constraints_name
 from npu_doctor.system import System
 
 
@@ -25,7 +26,7 @@ class Context:
     Args:
         system: the machine.
         knowledge: tables, stacks and symptoms.
-        stack: the stack to hold it against, None for the published tables only.
+        stack: the stack to hold it against; None for the one of the installed wheels, and where they have none.
         deterministic: whether the variables of a reproducible run are wanted.
         imports: whether to try the real imports in a child process.
     """
@@ -40,7 +41,7 @@ class Context:
     @cached_property
     def packages(self) -> Packages:
         """What is installed."""
-        return Packages(self.system.path)
+        return Packages(self.system.path, self.system.found)
 
     @cached_property
     def ascend(self) -> Ascend:
@@ -119,12 +120,26 @@ class Context:
         component = self.stack.component("torch") if self.stack else None
         return next(iter(published), "") or (component.version if component else versions.public(self.version("torch")))
 
+    @property
+    def x86(self) -> bool:
+        """Whether the machine's processor is one for which torch's usual wheels are built with CUDA."""
+        return self.system.machine.lower() in ("x86_64", "amd64")
+
     def pip_torch(self, version: str, name: str = "torch") -> str:
         """Return what pip takes to get torch, or `name`, as torch_npu needs it on this machine."""
         # torch_npu's x86 wheels require this very build, torchvision's operators too; the default index has CUDA's.
-        if self.system.machine.lower() in ("x86_64", "amd64"):
+        if self.x86:
             return f"{name}=={versions.public(version)}+cpu --extra-index-url {CPU_INDEX}"
         return f"{name}=={versions.public(version)}"
+
+    def pip_options(self, *, ours: bool) -> Iterator[str]:
+        """Yield the options with which pip takes the versions of the stack and, where asked, finds wheels of ours."""
+        if self.stack:
+            yield f"-c wheels/{constraints_name(self.stack.name)}"
+            if self.x86:
+                yield f"--extra-index-url {CPU_INDEX}"
+        if ours:
+            yield "--find-links wheels"
 
     def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
         """Return a row that says what the table of symptoms says.

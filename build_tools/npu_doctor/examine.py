@@ -7,12 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from npu_doctor import versions
 from npu_doctor.checks import CHECKS, Check
+from npu_doctor.choice import Choice, choose, mismatch, score
 from npu_doctor.context import Context
 from npu_doctor.model import LEVELS, Origin, Row
 from npu_doctor.report import Diagnosis
-from npu_doctor.stacks import Stack
 
 T = TypeVar("T")
 
@@ -24,12 +23,17 @@ def examine(context: Context) -> Diagnosis:
     """Run every check.
 
     Args:
-        context: the machine and what is asked of it.
+        context: the machine and what is asked of it; where it names no stack, the wheels that are installed do.
 
     Returns:
         Its report. A check that fails is a row of its own, never a traceback: the machines that need a doctor are ill.
     """
     rows: list[Row] = []
+    choice = Choice(wheels={})
+    if context.stack is None:
+        choice = _answer("choice", lambda: choose(context), choice, rows)
+        context = replace(context, stack=next(iter(choice.stacks), None))
+        rows += mismatch(choice, context.knowledge)
     _answer("commands", context.start, None, rows)
     rows += [row for name, check in CHECKS.items() for row in _run(name, check, context)]
     nearest = "" if context.stack else _answer("nearest", lambda: _nearest(context), "", rows)
@@ -41,6 +45,8 @@ def examine(context: Context) -> Diagnosis:
     return Diagnosis(
         stack=context.stack.name if context.stack else "",
         nearest=nearest,
+        wheels=choice.wheels if choice.stacks else {},
+        others=tuple(stack.name for stack in choice.stacks[1:]),
         rows=tuple(sorted(rows, key=lambda row: LEVELS.index(row.level))),
         origins=tuple(filter(None, found.values())),
         facts=facts,
@@ -66,20 +72,15 @@ def _answer(name: str, question: Callable[[], T], otherwise: T, rows: list[Row])
 
 def _failure_row(name: str, error: Exception) -> Row:
     why = f"the check {name} failed: {type(error).__name__}: {error}"
-    fix = "report it with the output of --doctor --json"
+    fix = "report it with the output of `python -I -m npu_doctor --json`"
     return Row(component=name, level="unknown", found="could not be told", why=why, fix=fix, check=name)
 
 
 def _nearest(context: Context) -> str:
     """Return the stack most of whose pins are installed; empty where hardly any is."""
-    scores = {stack.name: _score(context, stack) for stack in context.knowledge.stacks}
+    scores = {stack.name: score(context, stack) for stack in context.knowledge.stacks}
     best = max(scores, key=lambda name: scores[name], default="")
     return best if scores.get(best, 0) >= _FEWEST else ""
-
-
-def _score(context: Context, stack: Stack) -> int:
-    pins = [(pin.version, context.version(pin.name)) for pin in stack.components if pin.version]
-    return sum(bool(found) and versions.same(wanted, versions.public(found)) for wanted, found in pins)
 
 
 def _facts(context: Context) -> dict[str, str]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote, urlsplit
 
+from packaging.utils import canonicalize_name
+
 from npu_doctor import files
 from npu_doctor.clones import clone_of, head
 from npu_doctor.distributions import Distribution
@@ -72,14 +74,22 @@ def _python_files(located: Located) -> Iterable[str]:
 
 
 def _owner(packages: Packages, package: str, distribution: str, located: Located) -> Distribution | None:
-    """Return the distribution whose record names the file; without one, that of the usual name."""
+    """Return the distribution that a file belongs to; None for a copy that no installed one has put there.
+
+    It is one whose record names the file, else that of the usual name if it lies beside the file or is editable there.
+    """
     relative = located.file.removeprefix(f"{located.entry}/")
-    named = packages.get(distribution or package)
-    candidates = [one for one in packages.all if files.absolute(one.root) == files.absolute(located.entry)]
-    owners = [one for one in candidates if relative in one.record]
-    if named in owners or not owners:
-        return named if distribution or named in candidates else None
-    return owners[0]
+    name = canonicalize_name(distribution or package)
+    beside = [one for one in packages.all if files.absolute(one.root) == files.absolute(located.entry)]
+    owners = [one for one in beside if relative in one.record]
+    named = [one for one in packages.all if one.name == name and (one in beside or _is_of(one, located))]
+    return next((one for one in named if one in owners), None) or next(iter(owners or named), None)
+
+
+def _is_of(one: Distribution, located: Located) -> bool:
+    """Return whether a file lies in the folder that a distribution is installed from as editable."""
+    folder = _editable_folder(one)
+    return bool(folder) and files.real(located.file).startswith(f"{files.real(folder)}/")
 
 
 def _kind(owner: Distribution | None, located: Located) -> str:

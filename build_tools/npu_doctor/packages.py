@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -39,9 +39,11 @@ class Packages:
 
     Args:
         path: the folders Python imports from, in order.
+        found: folder or file by top-level name, where Python's own finders were asked.
     """
 
     path: Sequence[str]
+    found: Mapping[str, str] = field(default_factory=dict)
     _located: dict[str, Located | None] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -78,6 +80,9 @@ class Packages:
 
     def _locate(self, module: str) -> Located | None:
         parts = module.split(".")
+        told = files.absolute(self.found[parts[0]]).rpartition("/")[0] if parts[0] in self.found else ""
+        if told and (located := _in_folder(told, parts)):
+            return located
         namespace: Located | None = None
         for entry in self.path:
             found = _in_folder(entry or ".", parts[:1])

@@ -16,7 +16,6 @@ _MARK = "npu-doctor:"
 # Autoload would import torch_npu from within torch and hide the reason of its failure behind its own.
 _ENV = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1"}
 _CODE = """
-import importlib, json, sys
 def root(error):
     seen = set()
     while id(error) not in seen:
@@ -76,8 +75,9 @@ def start(system: System, modules: list[str]) -> Started | None:
         return None
     env = {**_ENV, "PYTHONPATH": ":".join(system.path)} if system.explicit_path else _ENV
     kept = isolation.options()
-    path = f"import sys; sys.path[:] = {list(system.path)!r}\n" if kept and not system.explicit_path else ""
-    code = f"{path}MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
+    # Only then: this code's own imports are the standard library's, whatever lies in the current folder.
+    path = f"sys.path[:] = {list(system.path)!r}\n" if kept and not system.explicit_path else ""
+    code = f"import importlib, json, sys\n{path}MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
     return system.start([system.executable, *kept, "-c", code], timeout=_SECONDS, env=env)
 
 

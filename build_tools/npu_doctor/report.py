@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,9 @@ class Diagnosis(Report):
 
     Args:
         stack: name of the stack it was held against, empty for none.
-        nearest: the stack whose pins fit best, where none was named.
+        nearest: the stack whose pins fit best, where there is none.
+        wheels: the patched wheels that the stack was chosen for, with their overlays; empty where it was named.
+        others: further stacks that these wheels were built for.
         rows: the findings, worst first.
         origins: where each package comes from.
         facts: versions and machine data, to be compared between machines.
@@ -30,6 +32,8 @@ class Diagnosis(Report):
 
     stack: str
     nearest: str
+    wheels: Mapping[str, str]
+    others: tuple[str, ...]
     rows: tuple[Row, ...]
     origins: tuple[Origin, ...]
     facts: dict[str, str]
@@ -48,6 +52,8 @@ class Diagnosis(Report):
             "schema": 1,
             "stack": self.stack,
             "nearest": self.nearest,
+            "wheels": dict(self.wheels),
+            "others": list(self.others),
             "exit_code": self.exit_code,
             "counts": {level: sum(row.level == level for row in self.rows) for level in LEVELS},
             "rows": [row.as_json() for row in self.rows],
@@ -61,10 +67,10 @@ class Diagnosis(Report):
 
 
 def _report_lines(report: Diagnosis) -> Iterator[str]:
-    yield from (_heading(report), "")
+    yield from (*_wrap(_heading(report), further=""), "")
     for row in report.rows:
         yield from _row_lines(row)
-    yield from ("", "Imported from:")
+    yield from ("", "Imported from: (by a Python started in this folder)")
     yield from [line for origin in report.origins for line in _origin_lines(origin)] or [
         "  none of the packages is installed"
     ]
@@ -73,7 +79,11 @@ def _report_lines(report: Diagnosis) -> Iterator[str]:
 
 def _heading(report: Diagnosis) -> str:
     if report.stack:
-        return f"Held against the stack {report.stack} and the published tables."
+        wheels = " and ".join(f"{name} ({overlay})" for name, overlay in report.wheels.items())
+        others = "".join(f" --stack {name}" for name in report.others)
+        because = f", which {wheels} {'were' if len(report.wheels) > 1 else 'was'} built for" if wheels else ""
+        also = f" Others for the same wheels:{others}." if others else ""
+        return f"Held against the stack {report.stack}{because}, and the published tables.{also}"
     nearest = f" Nearest stack: {report.nearest} (--stack {report.nearest})." if report.nearest else ""
     return f"Held against the published tables.{nearest}"
 

@@ -29,6 +29,8 @@ class System:
         root: what ``/`` means for files outside the Python environment.
         env: the environment variables.
         path: the folders Python imports from.
+        found: folder or file by top-level package, as a Python started here finds it, whatever its finders do.
+        untold: why that could not be told; empty where it could.
         explicit_path: whether a child process has to be told that path.
         executable: the Python that would run the training.
         machine: the processor's name, ``aarch64`` or ``x86_64``.
@@ -40,6 +42,8 @@ class System:
     root: str = "/"
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     path: Sequence[str] = field(default_factory=lambda: tuple(entry for entry in sys.path if isinstance(entry, str)))
+    found: Mapping[str, str] = field(default_factory=dict)
+    untold: str = ""
     explicit_path: bool = False
     executable: str = sys.executable
     machine: str = field(default_factory=platform.machine)

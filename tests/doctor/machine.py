@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from npu_doctor.knowledge import Knowledge
     from npu_doctor.model import Row
     from npu_doctor.report import Diagnosis
+    from npu_summary.changes import Changes
 
 MINDSPEED = "1cdd0abd75e40936ad31721c092f57c695dd72c4"
 ATB = "/usr/local/Ascend/nnal/atb/latest/atb/cxx_abi_1"
@@ -335,6 +336,33 @@ class Machine:
         clone(self.clones / "MindSpeed", MINDSPEED)
         write(self.clones / "MindSpeed" / "mindspeed.egg-info" / "PKG-INFO", "Name: mindspeed\nVersion: 0.12.1\n")
         self.path += [str(self.clones / "Megatron-LM"), str(self.clones / "MindSpeed")]
+
+
+def changes(overlay: str, *layers: str) -> Changes:
+    """Return what a wheel of an overlay says of itself, ``verl@d62da49``."""
+    project = overlay.partition("@")[0]
+    return {
+        "schema": 1,
+        "distribution": {"name": f"{project}-npu", "version": "0.6.1+npu.1.aa67dd50"},
+        "purpose": "NPU",
+        "upstream": {
+            "project": project,
+            "version": "0.6.1",
+            "repository": f"https://example.invalid/{project}",
+            "commit": "d" * 40,
+            "tag": "",
+            "source": {"kind": "archive", "archive": f"{project}-0.6.1-py3-none-any.whl"},
+            "compared": True,
+            "missing": ["x", "y"],
+        },
+        "overlay": {"name": overlay, "revision": 1, "layers": list(layers), "sha256": "0" * 64},
+        "requires": [],
+        "pairs": [],
+        "companion": project,
+        "not_built": [],
+        "files": [],
+        "not_applied": [],
+    }
 
 
 def clone(folder: Path, commit: str, branch: str = "") -> None:

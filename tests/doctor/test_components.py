@@ -14,7 +14,7 @@ from npu_doctor.examine import examine
 from npu_doctor.jsonfiles import DataError
 from npu_doctor.stacks import CPU_INDEX
 
-from .machine import MINDSPEED, TOOLKIT, Machine, clone
+from .machine import MINDSPEED, TOOLKIT, Machine, changes, clone, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,6 +192,58 @@ def test_without_a_stack_the_nearest_is_named(machine: Machine) -> None:
     assert machine.report("vllm-0.11").nearest == ""
 
 
+def install_overlays(machine: Machine, *overlays: str) -> None:
+    """Install wheels that say they were made of these overlays; behind one's name may stand its layers."""
+    for overlay in overlays:
+        record = changes(*overlay.split())
+        write(machine.site / f"{record['upstream']['project']}_npu_summary/changes.json", json.dumps(record))
+
+
+# By the overlays of the wheels: the stack that they were built for, and the others.
+CHOSEN = {
+    ("verl@0.9.1", "transformers@5.10.4"): ("verl-0.9.1", ["verl-0.9.1-images"]),
+    # Of two that are no records, the one whose versions the machine has.
+    ("verl@d62da49", "transformers@91393fe"): ("vllm-0.11", ["sglang-0.5.2", "sglang-2025-09"]),
+    ("verl@bec9ef7",): ("verl-0.7.1", ["verl-0.7.1-images"]),
+    ("transformers@5.10.4",): ("verl-0.9.1", ["verl-0.9.1-images"]),
+    # A site's own overlay on top of one of ours, and a wheel of which there are no stacks.
+    ("verl@acme verl@d62da49 verl", "peft@1.0"): ("vllm-0.11", ["sglang-0.5.2", "sglang-2025-09"]),
+    ("peft@1.0",): ("", []),
+    # No stack holds both, so that neither is taken.
+    ("verl@0.9.1", "transformers@91393fe"): ("", []),
+    ("verl@acme", "transformers@5.10.4"): ("", []),
+}
+
+
+@pytest.mark.parametrize("overlays", CHOSEN, ids=" ".join)
+def test_the_stack_is_that_of_the_installed_wheels(machine: Machine, overlays: tuple[str, ...]) -> None:
+    install_overlays(machine, *overlays)
+    report = machine.report()
+    assert (report.stack, list(report.others)) == CHOSEN[overlays]
+    assert bool([one for one in report.rows if one.check == "stack.pins"]) is bool(report.stack)
+    # One that is named wins.
+    assert machine.report("vllm-0.7.3").stack == "vllm-0.7.3"
+
+
+def test_the_report_says_which_stack_was_taken_and_why(machine: Machine) -> None:
+    install_overlays(machine, "verl@0.9.1", "transformers@5.10.4")
+    heading = machine.report().to_text().partition("\n\n")[0]
+    assert heading.replace("\n", " ") == (
+        "Held against the stack verl-0.9.1, which verl-npu (verl@0.9.1) and transformers-npu (transformers@5.10.4) "
+        "were built for, and the published tables. Others for the same wheels: --stack verl-0.9.1-images."
+    )
+
+
+@pytest.mark.parametrize(
+    ("verl", "level", "of_verl"), [("verl@0.9.1", "broken", "verl-0.9.1"), ("verl@acme", "compatible", "no stack")]
+)
+def test_wheels_that_no_stack_holds_together_are_named(machine: Machine, verl: str, level: str, of_verl: str) -> None:
+    install_overlays(machine, verl, "transformers@91393fe")
+    found = row(machine.report(), "stack of the patched wheels", "stack.wheels")
+    assert (found.level, found.found) == (level, f"verl-npu ({verl}) with transformers-npu (transformers@91393fe)")
+    assert f"({verl}: {of_verl}; transformers@91393fe: sglang-0.5.2, vllm-0.11)" in found.fix
+
+
 def test_a_commit_is_compared_though_the_version_is_the_same(machine: Machine) -> None:
     clone(machine.clones / "MindSpeed", "b" * 40)
     found = row(machine.report("vllm-0.11"), "mindspeed", "stack.pins")
@@ -322,9 +374,22 @@ def test_what_a_patched_wheel_requires_and_nobody_installed_is_named(machine: Ma
     found = row(machine.report(), "requirements of verl-npu", "install.required")
     assert (found.level, found.found) == ("broken", "not installed: absent-thing, companion")
     assert found.fix == (
-        "python -m pip install --find-links wheels 'absent-thing[default]<3,>=2.0' 'absent-thing!=2.5' "
-        "companion==0.6.1+npu.1"
+        "python -m pip install --find-links wheels 'absent-thing[default]<3,>=2.0,!=2.5' companion==0.6.1+npu.1"
     )
+    machine.install(
+        "transformers-npu",
+        "4.56.1+npu.1",
+        {"transformers_npu_summary/changes.json": json.dumps(changes("transformers@91393fe"))},
+        requires=["absent-thing>=2.0", "gone @ https://example.invalid/gone.whl"],
+    )
+    for processor, index in (("aarch64", ""), ("x86_64", f"--extra-index-url {CPU_INDEX} ")):
+        machine.machine = processor
+        found = row(machine.report(), "requirements of verl-npu and transformers-npu", "install.required")
+        assert found.fix == (
+            f"python -m pip install -c wheels/constraints-vllm-0.11.txt {index}--find-links wheels "
+            "'absent-thing[default]<3,>=2.0,!=2.5' companion==0.6.1+npu.1 gone@https://example.invalid/gone.whl"
+        )
+    machine.install("gone", "1")
     machine.install("absent-thing", "2.1")
     machine.install("companion", "0.6.1+npu.1")
     assert not [one for one in machine.report().rows if one.check == "install.required"]

@@ -6,19 +6,20 @@ import json
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from npu_doctor.packages import Packages
+from support.venvs import make_venv
 
-from .machine import MINDSPEED, Machine, clone, write
+from .machine import MINDSPEED, Machine, changes, clone, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from npu_doctor.model import Origin, Row
-    from npu_summary.changes import Changes
+    from support.patched import Site
 
 
 def origin(machine: Machine, package: str) -> Origin:
@@ -37,28 +38,7 @@ def test_a_wheel_is_told_with_file_version_and_the_commit_in_its_version(machine
 
 def test_a_patched_wheel_is_told_with_what_it_was_made_of(machine: Machine) -> None:
     assert not origin(machine, "verl").made
-    record: Changes = {
-        "schema": 1,
-        "distribution": {"name": "verl-npu", "version": "0.6.1+npu.1.aa67dd50"},
-        "purpose": "NPU",
-        "upstream": {
-            "project": "verl",
-            "version": "0.6.1",
-            "repository": "https://example.invalid/verl",
-            "commit": "d" * 40,
-            "tag": "",
-            "source": {"kind": "archive", "archive": "verl-0.6.1-py3-none-any.whl"},
-            "compared": True,
-            "missing": ["x", "y"],
-        },
-        "overlay": {"name": "verl@d62da49", "revision": 1, "layers": [], "sha256": "0" * 64},
-        "requires": [],
-        "pairs": [],
-        "companion": "verl",
-        "not_built": [],
-        "files": [],
-        "not_applied": [],
-    }
+    record = changes("verl@d62da49")
     write(machine.site / "verl_npu_summary" / "changes.json", json.dumps(record))
     made = f"verl 0.6.1 at {'d' * 40}, from verl-0.6.1-py3-none-any.whl, which lacks 2 files of the commit"
     assert origin(machine, "verl").made == made
@@ -166,14 +146,40 @@ def test_two_versions_of_one_distribution_on_the_path_are_broken(machine: Machin
     assert [(row.component, row.level) for row in rows(machine, "duplicates")] == [("numpy", "broken")]
 
 
-def test_a_copy_that_comes_before_the_installed_one_is_broken(machine: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_clone", [False, True])
+def test_a_copy_that_comes_before_the_installed_one_is_broken(machine: Machine, tmp_path: Path, is_clone: bool) -> None:
     assert rows(machine, "outside") == []
     copy = write(tmp_path / "work" / "transformers" / "__init__.py", "")
+    if is_clone:
+        clone(tmp_path / "work", "c" * 40)
     machine.path.insert(0, str(tmp_path / "work"))
     assert [(row.component, row.level, row.found) for row in rows(machine, "outside")] == [
         ("transformers", "broken", str(copy))
     ]
-    assert origin(machine, "transformers").kind == "path"
+    found = origin(machine, "transformers")
+    assert (found.kind, found.distribution, found.commit) == ("path", "", "c" * 40 if is_clone else "")
+
+
+@pytest.mark.slow
+def test_the_copy_of_the_current_folder_is_named_though_the_check_is_kept_from_it(site: Site, tmp_path: Path) -> None:
+    made = make_venv(tmp_path / "venv", site.patched.environment)
+    (made.site / "site.pth").write_text(f"{site.folder}\n")
+    copy = write(tmp_path / "clone/verl/__init__.py", "")
+
+    def ask(*arguments: str, cwd: Path) -> tuple[int, dict[str, Any]]:
+        command = ("-I", "-m", "npu_doctor", *arguments, "--json")
+        done = site.patched.environment.run(made.executable, *command, cwd=cwd)
+        return done.code, json.loads(done.out)
+
+    for cwd, file in ((tmp_path, site.path("verl/__init__.py")), (tmp_path / "clone", copy)):
+        _, found = ask("--no-import", cwd=cwd)
+        assert [one["file"] for one in found["packages"] if one["package"] == "verl"] == [str(file)]
+        outside = [one["found"] for one in found["rows"] if one["check"] == "origin.outside"]
+        assert outside == ([str(copy)] if file == copy else [])
+        # An audit of the installed copy says nothing of a run that imports another.
+        code, found = ask("audit", cwd=cwd)
+        said = f"`import verl` gives {copy.parent}, not {site.path('verl')}, in a Python started here: "
+        assert (code, [one.startswith(said) for one in found["problems"]]) == ((2, [True]) if file == copy else (0, []))
 
 
 def test_a_companion_whose_patched_package_is_gone_is_broken(machine: Machine) -> None:

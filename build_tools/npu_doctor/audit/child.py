@@ -14,7 +14,7 @@ from npu_doctor.audit import definitions
 from npu_doctor.audit.compare import Comparison
 from npu_doctor.audit.layers import Homes
 from npu_doctor.audit.makers import Makers
-from npu_summary import installed, isolation
+from npu_summary import installed, isolation, verify
 from npu_summary.verify import distributions, subjects
 
 TYPE_CHECKING = False
@@ -41,6 +41,9 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     places, _ = installed.select(installed.places(), asked["names"])
     found = distributions.scan(installed.own_path())
     ours = [subjects.load(place, found) for place in places]
+    problems = [] if ours else [installed.NOTHING]
+    if not asked["script"]:  # which has a path of its own
+        problems += [f"{one.what}: {one.cause}" for one in verify.elsewhere(asked["names"]) if one.level != "note"]
     failures = list(_script_failures(asked["script"], asked["arguments"])) if asked["script"] else []
     listed = asked["imports"] or ([] if asked["script"] else sorted(_changed_modules(ours)))
     failures += [failure for name in listed if (failure := _import_failure(name, explicit=bool(asked["imports"])))]
@@ -58,7 +61,6 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         except Exception as error:  # an attribute may run any code when it is looked at
             told = {"module": module.__name__, "error": _first_line(error), "absent": "", "explicit": True}
             failures.append({**told, "required": ""})
-    problems = [] if ours else [installed.NOTHING]
     return {
         "modules": len(audited),
         "asked": len(listed),

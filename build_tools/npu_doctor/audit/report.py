@@ -153,7 +153,7 @@ def _failure_lines(failures: tuple[Failure, ...]) -> Iterator[str]:
         more = f" and {len(names) - 1} more" if names[1:] else ""
         yield f"{'error' if reason.explicit else 'not audited'}: {names[0]}{more}: {why}"
         if reason.required:
-            yield "    fix: install what is required; `--doctor` prints the command"
+            yield "    fix: install what is required; `python -I -m npu_doctor` prints the command"
 
 
 def _replacement_lines(one: Replacement) -> Iterator[str]:

@@ -73,6 +73,7 @@ CHECKS: Mapping[str, Check] = {
     "origin.placeholders": ownership.placeholders,
     "origin.owners": ownership.owners,
     "origin.duplicates": ownership.duplicates,
+    "origin.untold": ownership.untold,
     "origin.outside": ownership.outside,
     "origin.lost": ownership.lost,
     # These wait for commands that run meanwhile.

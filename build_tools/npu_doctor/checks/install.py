@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 def cpu_torch(context: Context) -> Iterator[Row]:
     """Yield whether torch on x86 is the CPU build that torch_npu's x86 wheels ask for."""
     torch = context.version("torch")
-    if context.system.machine.lower() not in ("x86_64", "amd64") or not (torch or context.version("torch_npu")):
+    if not context.x86 or not (torch or context.version("torch_npu")):
         return
     level: Level = "matched" if torch.partition("+")[2].startswith("cpu") else "broken"
     yield context.judge(1, "torch on x86", level, torch or "not installed", f"{context.torch}+cpu")

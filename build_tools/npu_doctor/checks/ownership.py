@@ -92,6 +92,12 @@ def duplicates(context: Context) -> Iterator[Row]:
             )
 
 
+def untold(context: Context) -> Iterator[Row]:
+    """Yield that no Python could be started here to tell what it imports."""
+    if context.system.untold:
+        yield Row(component="imports of a Python started here", level="unknown", found=context.system.untold)
+
+
 def outside(context: Context) -> Iterator[Row]:
     """Yield packages that would be imported from a place that none of the installed distributions owns."""
     for package, distribution in context.settings["packages"].items():

@@ -34,31 +34,50 @@ def development_pin(context: Context) -> Iterator[Row]:
 
 
 def required(context: Context) -> Iterator[Row]:
-    """Yield, for each patched distribution, what it requires and nobody installed, as after ``--no-deps``."""
-    for distribution in context.packages.by_name.values():
-        package = f"{distribution.name.replace('-', '_')}_summary"
-        if not files.is_file(f"{distribution.root}/{package}/changes.json"):
-            continue
-        wanted = {text: _requirement_here(context, text) for text in dict.fromkeys(distribution.requires)}
-        absent = {
-            text.partition(";")[0].replace(" ", ""): one.name
-            for text, one in wanted.items()
-            if one and not context.packages.get(one.name)
-        }
-        if absent:
-            # Ours, the companion and those of the same suffix, may be on no index.
-            suffix = distribution.name.rpartition("-")[2]
-            ours = any("+" in text or name.endswith(f"-{suffix}") for text, name in absent.items())
-            links = " --find-links wheels" if ours else ""
-            yield Row(
-                component=f"requirements of {distribution.name}",
-                level="broken",
-                found=f"not installed: {', '.join(dict.fromkeys(absent.values()))}",
-                expected="all installed",
-                why="what needs them cannot be imported; --no-deps leaves them out",
-                fix=f"python -m pip install{links} {' '.join(map(shlex.quote, absent))}",
-                see=(distribution.info,),
-            )
+    """Yield what patched distributions require and nobody installed, as after ``--no-deps``, and what installs it."""
+    absent: dict[str, dict[str, Requirement]] = {}
+    lacking: dict[str, Distribution] = {}
+    for distribution in filter(_is_patched, context.packages.by_name.values()):
+        for text, one in _absent(context, distribution):
+            absent.setdefault(canonicalize_name(one.name), {})[text] = one
+            lacking[distribution.name] = distribution
+    if absent:
+        # Ours, the companions and those of the same suffix, may be on no index.
+        suffixes = tuple(f"-{name.rpartition('-')[2]}" for name in lacking)
+        ours = any("+" in "".join(texts) or name.endswith(suffixes) for name, texts in absent.items())
+        yield Row(
+            component=f"requirements of {' and '.join(lacking)}",
+            level="broken",
+            found=f"not installed: {', '.join(absent)}",
+            expected="all installed",
+            why="what needs them cannot be imported; --no-deps leaves them out",
+            fix=" ".join(["python -m pip install", *context.pip_options(ours=ours), *map(_joined, absent.values())]),
+            see=tuple(one.info for one in lacking.values()),
+        )
+
+
+def _is_patched(distribution: Distribution) -> bool:
+    package = f"{distribution.name.replace('-', '_')}_summary"
+    return files.is_file(f"{distribution.root}/{package}/changes.json")
+
+
+def _absent(context: Context, distribution: Distribution) -> Iterator[tuple[str, Requirement]]:
+    """Yield the requirements of a distribution that are not installed, as written but for their conditions."""
+    for text in distribution.requires:
+        one = _requirement_here(context, text)
+        if one and not context.packages.get(one.name):
+            yield text.partition(";")[0].replace(" ", ""), one
+
+
+def _joined(asked: Mapping[str, Requirement]) -> str:
+    """Return requirements of one name as one word of a command; one that names its source says all."""
+    first = next((text for text, one in asked.items() if one.url), next(iter(asked)))
+    if len(asked) == 1 or asked[first].url:
+        return shlex.quote(first)
+    extras = ",".join(sorted({extra for one in asked.values() for extra in one.extras}))
+    ranges = ",".join(filter(None, map(range_of, asked)))
+    clauses = ",".join(dict.fromkeys(ranges.split(",")))
+    return shlex.quote(f"{asked[first].name}{f'[{extras}]' if extras else ''}{clauses}")
 
 
 def _requirement_here(context: Context, text: str) -> Requirement | None:

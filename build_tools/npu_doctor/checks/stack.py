@@ -142,7 +142,7 @@ def _pin_fix(context: Context, name: str, component: Component | None, expected:
         revision = f"@{component.commit or component.tag}" if component.commit or component.tag else ""
         return "; ".join(component.commands) or f"{env}pip install {options}'git+{component.repository}{revision}'"
     if component is not None and component.install == "overlay":
-        return f"install the patched wheel: pip install {name}-npu"
+        return " ".join(["pip install", *context.pip_options(ours=True), f"{name}-npu"])
     return fix_of(context, name, component.version or component.allow if component else expected)
 
 

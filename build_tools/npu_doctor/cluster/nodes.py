@@ -108,15 +108,18 @@ def _submit(ray: Any, node: str, commands: Mapping[str, Sequence[str]], seconds:
 
     # Defined here, and importing by itself, so that it travels to nodes that lack this package.
     def probe(wanted: Mapping[str, Sequence[str]], patience: float) -> dict[str, tuple[int, str, str]]:
+        import os
         import subprocess
         import sys
         import tempfile
 
         def run(*arguments: str) -> tuple[int, str, str]:
             # Where the node was started nothing is taken for a module: neither its folder nor, with -I, PYTHONPATH's.
+            # The path that is searched is this worker's, with what Ray added to it for the job.
+            env = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if isinstance(entry, str))}
             with tempfile.TemporaryDirectory() as empty:
                 command = [sys.executable, *arguments]
-                done = subprocess.run(command, cwd=empty, capture_output=True, timeout=patience, check=False)
+                done = subprocess.run(command, cwd=empty, env=env, capture_output=True, timeout=patience, check=False)
             out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
             return done.returncode, out, err[-2000:]
 

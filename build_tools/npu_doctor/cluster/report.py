@@ -137,6 +137,8 @@ class Cluster(Report):
             if node.problem:
                 yield f"{_label(node)}: {node.problem}"
         yield from (f"error: {problem}" for problem in self.problems)
+        if not self.nodes:
+            return
         silent = sum(node.verify is None for node in self.nodes)
         agree = len(groups[0]) if groups else 0
         differ = len(self.nodes) - silent - agree

@@ -130,16 +130,17 @@ class LocalCluster:
     def told(self) -> str:
         return "\n".join(file.read_text(errors="replace")[-1500:] for file in self.temporary.glob("node*.log"))
 
-    def verify(self, *arguments: str) -> tuple[int, dict[str, Any]]:
-        done = self.run("--json", *arguments)
+    def verify(self, *arguments: str, cwd: Path | None = None, **more: str) -> tuple[int, dict[str, Any]]:
+        done = self.run("--json", *arguments, cwd=cwd, **more)
+        assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    def run(self, *arguments: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[bytes]:
         command = [str(self.python), "-m", "verl_npu_summary", "--verify", "--ray", self.address, *arguments]
         return subprocess.run(
             command,
-            env=self.variables(self.sites[0]),
-            cwd=self.temporary,
+            env={**self.variables(self.sites[0]), **more},
+            cwd=cwd or self.temporary,
             capture_output=True,
             timeout=300,
             check=False,
@@ -193,6 +194,8 @@ def test_each_node_answers_for_itself(cluster: LocalCluster, subtests: pytest.Su
         code, report = cluster.verify()
         assert (code, [one["state"] for one in report["nodes"]]) == (0, ["intact"] * 3)
         assert [len(group) for group in report["agreeing"]] == [3]
+    with subtests.test("a copy that Ray puts on the path of a job's workers"):
+        copies_of_a_job(cluster)
     with subtests.test("the doctor runs where asked, and tells what differs"):
         different_toolkits(cluster)
     with subtests.test("a damaged node"):
@@ -201,6 +204,26 @@ def test_each_node_answers_for_itself(cluster: LocalCluster, subtests: pytest.Su
         node_without_the_package_and_stopped_node(cluster)
     with subtests.test("a dead node"):
         dead_node(cluster)
+
+
+def copies_of_a_job(cluster: LocalCluster) -> None:
+    """Ray looks into the folder a job is started in, and into what its `runtime_env` brings, before the wheels."""
+    clone = cluster.temporary / "clone"
+    (clone / "verl").mkdir(parents=True)
+    (clone / "verl/__init__.py").write_text("")
+    started: list[tuple[Path | None, dict[str, Any]]] = [
+        (clone, {}),
+        (None, {"working_dir": str(clone)}),
+        (None, {"py_modules": [str(clone / "verl")]}),
+    ]
+    for cwd, runtime_env in started:
+        # As the variable in which a submitted job finds what it was submitted with.
+        job = {"RAY_JOB_CONFIG_JSON_ENV_VAR": json.dumps({"runtime_env": runtime_env})} if runtime_env else {}
+        code, report = cluster.verify("--timeout", "120", cwd=cwd, **job)
+        assert code == 1, report
+        for node in report["nodes"]:
+            (found,) = node["verify"]["findings"]
+            assert (found["kind"], found["cause"].startswith("Ray puts it before")) == ("shadowed", True), found
 
 
 def different_toolkits(cluster: LocalCluster) -> None:
