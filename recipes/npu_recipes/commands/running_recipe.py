@@ -18,6 +18,7 @@ from npu_recipes.launching.environment import Wishes
 from npu_recipes.launching.places import Places, model_of
 from npu_recipes.launching.plan import Plan, chosen_pin, installed_verl, make_plan
 from npu_recipes.launching.runs import Run, begin
+from npu_recipes.launching.shadows import shadows
 from npu_recipes.launching.verdict import ask_doctor
 from npu_recipes.preparing.known import prepare
 
@@ -99,6 +100,8 @@ def _run(options: Options, console: Console) -> int:
     if options.dry_run:
         return _show(options, plan, console)
     _require_verl(plan)
+    if problems := [*shadows(plan)]:
+        raise RecipeError(problems)
     if recipe.smoke and options.data is None:
         prepare(recipe.data, plan.places.data, source="", only_missing=True)
     _require_places(plan)
@@ -151,6 +154,7 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
     part = plan.recipe.pins[plan.pin.name]
     stack = next(iter(part.stacks), "")
     console.step("asking npu-doctor about this machine")
+    refused = [*map(str, shadows(plan))]
     verdict = ask_doctor(stack, deterministic=options.wishes.deterministic is not None)
     if options.json:
         console.json(
@@ -161,6 +165,7 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
                 "note": part.note.en if part.note else "",
                 "command": list(plan.command),
                 "environment": [{"name": one.name, "value": one.value, "why": one.why} for one in plan.variables],
+                "shadowed": refused,
                 "verdict": verdict.text,
                 "doctor": verdict.report,
             }
@@ -175,6 +180,8 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
     for line in plan.shell().split("\n"):
         console.line(line)
     console.line()
+    for line in "\n".join(refused).splitlines():
+        console.line(f"# not trained from here: {line}", style="yellow")
     console.line(f"# this machine: {verdict.text}", style="bold")
     return 0
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from npu_recipes.cli import main
 from npu_recipes.launching import plan
 from npu_recipes.launching.environment import DETERMINISTIC
 from npu_recipes.launching.overrides import value_text
+from support.patched import Patched, copy_site
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -273,6 +276,40 @@ def test_what_cannot_be_run_is_refused(
 def test_without_verl_nothing_is_started(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "verl-npu: is not installed" in said(capsys, "run", "smoke-sft", "--output", str(tmp_path / "a"), code=2)
     assert list(tmp_path.iterdir()) == []
+
+
+SAFE = "1" if sys.version_info >= (3, 11) else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recipe", "where", "safe"),
+    [
+        ("grpo-qwen2.5-7b", "clone", None),
+        ("sft-qwen2.5-7b", "clone", None),
+        # Ray's workers look into the current folder all the same, and torchrun's processes do not.
+        ("grpo-qwen2.5-7b", "clone", SAFE),
+        ("sft-qwen2.5-7b", "clone", SAFE),
+        ("grpo-qwen2.5-7b", ".", None),
+    ],
+)
+def test_a_copy_in_the_way_of_the_patched_package_is_not_trained(
+    patched: Patched, tmp_path: Path, recipe: str, where: str, safe: str | None
+) -> None:
+    site, copy = copy_site(patched, tmp_path / "site"), tmp_path / "clone/verl"
+    copy.mkdir(parents=True)
+    (copy / "__init__.py").write_text("")
+    places = os.pathsep.join((str(site.folder), *(entry for entry in sys.path if entry)))
+    run = partial(site.python, "-m", "npu_recipes", "run", recipe, PYTHONPATH=places, PYTHONSAFEPATH=safe)
+    refused = where == "clone" and not (safe and recipe.startswith("sft"))
+
+    done = run(cwd=tmp_path / where)
+    # What it looks for next is the data.
+    assert (f"`import verl` gives {copy}" in done.err, "is not on this machine" in done.err) == (refused, not refused)
+    assert (done.code, sorted(one.name for one in tmp_path.iterdir())) == (2, ["clone", "site"])
+    if safe is None:
+        shown = run("--dry-run", "--json", cwd=tmp_path / where).json()["shadowed"]
+        assert [str(copy) in one for one in shown] == [True] * refused
 
 
 def test_an_option_that_is_none_is_still_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
