@@ -35,12 +35,12 @@ def begin(subjects: Iterable[Subject], path: Sequence[str] | None) -> Callable[[
 def check(subject: Subject, origins: Origins) -> Iterator[Finding]:
     """Yield each top-level package or module that is not imported from where it was verified."""
     path, answers = origins
+    untold: dict[str, list[str]] = {}
     for entry in _entries(subject):
         places, finder, problem = answers[_name(entry)]
         expected = os.path.join(os.path.abspath(subject.store.root), entry)
         if problem:
-            what = f"cannot tell where `import {_name(entry)}` leads: {problem}"
-            yield subject.finding("shadowed", what, repairs=(), level="unknown")
+            untold.setdefault(problem, []).append(_name(entry))
         elif found := _instead(subject, places, expected):
             what = f"`import {_name(entry)}` gives {found}, not {expected}, in a Python started here"
             cause = _why_elsewhere(found, finder, path)
@@ -49,6 +49,9 @@ def check(subject: Subject, origins: Origins) -> Iterator[Finding]:
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {entry}` finds nothing in a Python started here, though {expected} is there"
             yield subject.finding("shadowed", what, _why_unfound(subject, entry), repairs=())
+    for problem, names in untold.items():
+        what = f"cannot tell where `import {', '.join(names)}` leads: {problem}"
+        yield subject.finding("shadowed", what, repairs=(), level="unknown")
 
 
 def _entries(subject: Subject) -> tuple[str, ...]:

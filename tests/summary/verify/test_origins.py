@@ -216,7 +216,8 @@ def test_a_python_that_cannot_be_started_leaves_it_untold(installed: Venv, tmp_p
         installed.executable, "-I", "-m", "verl_npu_summary", "--verify", PYTHONPATH=str(tmp_path)
     )
     assert done.code == 2
-    assert "shadowed: cannot tell where `import verl` leads: a Python started here fails: SystemExit: no" in done.out
+    said = "shadowed: cannot tell where `import recipe, verl, verl_npu_summary` leads: "
+    assert f"{said}a Python started here fails: SystemExit: no\n" in done.out
 
 
 def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: Site, tmp_path: Path) -> None:
