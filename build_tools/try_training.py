@@ -2,8 +2,8 @@
 
 Installs the wheels of the default stack, npu-recipes and all that verl requires
 into a scratch environment, once, and runs the recipe smoke-grpo there. torch
-comes first, the build for CPUs: left to itself, pip would fetch the gigabytes of
-the one for GPUs.
+comes first, the build for CPUs where an index has it: left to itself, pip would
+fetch the gigabytes of the one for GPUs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from email.parser import BytesHeaderParser
 from pathlib import Path
 from zipfile import ZipFile
@@ -23,7 +24,7 @@ from packaging.specifiers import SpecifierSet
 from npu_doctor.stacks import CPU_INDEX
 from try_wheels import built, run
 
-TORCH = "torch==2.13.0+cpu"
+TORCH = "2.13.0"
 
 
 def main() -> int:
@@ -43,7 +44,9 @@ def main() -> int:
         if problems := unfit([*wheels, *ours]):
             sys.stderr.write("".join(f"try_training: error: {problem}\n" for problem in problems))
             return 2
-        install(options.environment, [*wheels, *ours])
+        if problem := install(options.environment, [*wheels, *ours]):
+            sys.stderr.write(f"try_training: error: {problem}\n")
+            return 2
         arguments = options.arguments or ["smoke-grpo"]
         if options.fresh:
             shutil.rmtree(Path("runs") / arguments[0], ignore_errors=True)
@@ -66,25 +69,63 @@ def unfit(wheels: list[Path], python: str = platform.python_version()) -> list[s
     return problems
 
 
-def install(environment: Path, wheels: list[Path]) -> None:
-    """Make the environment, where it is missing, and install the wheels with what they require."""
+def install(environment: Path, wheels: list[Path]) -> str:
+    """Make the environment, where it is missing, and install the wheels with what they require.
+
+    Returns:
+        What cannot be installed, and what to do about it; empty where everything is.
+    """
     stamp = environment / "installed"
     digests = (hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels)
     wanted = "\n".join([sys.version, TORCH, *digests])
     if stamp.is_file() and stamp.read_text("utf-8") == wanted:
-        return
+        return ""
     python = environment / "bin" / "python"
     if not python.exists():
         run(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet", "install")
-    own_index = subprocess.run([*map(str, pip), TORCH], check=False, capture_output=True)
-    if own_index.returncode:
-        # If the user's own index has no builds for CPUs.
-        run(*pip, "--extra-index-url", CPU_INDEX, TORCH)
-    # Of the wheels what is new: the version says which upstream, not which build of ours.
-    run(*pip, "--force-reinstall", "--no-deps", *wheels)
-    run(*pip, *wheels)
+    if problem := install_torch(pip, wheels[-1].parent):
+        return problem
+    try:
+        # Of the wheels what is new: the version says which upstream, not which build of ours.
+        run(*pip, "--force-reinstall", "--no-deps", *wheels)
+        run(*pip, *wheels)
+    except subprocess.CalledProcessError:
+        return "what verl requires cannot be installed, for the reason above; PIP_INDEX_URL=… names pip another index"
     stamp.write_text(wanted, "utf-8")
+    return ""
+
+
+def install_torch(pip: Sequence[str | Path], folder: Path) -> str:
+    """Install torch: the build for CPUs, of the user's indexes or PyTorch's own, else the plain one of that version.
+
+    Args:
+        pip: the command, up to ``install``.
+        folder: where a wheel of torch may lie, too.
+
+    Returns:
+        Which wheel to supply, where none can be had; else nothing.
+    """
+    pip = (*pip, "--find-links", folder)
+    for options in ((), ("--retries", "1", "--extra-index-url", CPU_INDEX)):
+        if not _attempted(*pip, *options, f"torch=={TORCH}+cpu"):
+            return ""
+    plain = f"torch=={TORCH}"
+    print(f"No index here has {plain}+cpu: fetching {plain}, which may be gigabytes for GPUs", flush=True)
+    if not (said := _attempted(*pip, plain)):
+        return ""
+    wheel = f"torch-{TORCH}+cpu-cp{sys.version_info.major}{sys.version_info.minor}-…_{platform.machine()}.whl"
+    return (
+        f"{plain} is on no index that pip reaches here; put {wheel} of {CPU_INDEX} into {folder}/, or name an index "
+        f"that has it: PIP_INDEX_URL=… (pip: {said})"
+    )
+
+
+def _attempted(*command: str | Path) -> str:
+    """Run pip; returns the first of its errors, or nothing where it succeeds."""
+    done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
+    return (errors or [f"exit code {done.returncode}"])[0].removeprefix("ERROR: ") if done.returncode else ""
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from platformdirs import user_cache_path
 
 from environments.installing import install
 from environments.once import once
+from npu_doctor.stacks import CPU_INDEX
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Only builds for CPU alone: the ordinary ones bring gigabytes that no test uses.
@@ -82,8 +83,10 @@ def torch_environment() -> Torch:
         try:
             return _torch_for(Path(python))
         except subprocess.CalledProcessError as error:
-            reasons.append(f"{name}: {error.stderr.strip().splitlines()[-1]}")
-    raise Unavailable(f"no Python here can install {TORCH}; " + "; ".join(reasons))
+            lines = error.stderr.strip().splitlines()
+            reasons.append(f"{name}: {next((line for line in lines if line.startswith('ERROR')), lines[-1])}")
+    fix = f"supply its wheel by PIP_FIND_LINKS=FOLDER, or name an index that has it: PIP_EXTRA_INDEX_URL={CPU_INDEX}"
+    raise Unavailable(f"no Python here can install {TORCH}: {fix} (" + "; ".join(reasons) + ")")
 
 
 def _torch_for(python: Path) -> Torch:

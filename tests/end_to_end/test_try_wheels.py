@@ -1,7 +1,8 @@
-"""The script behind `make wheels`: installs what was built and prints what it says of itself."""
+"""The scripts behind `make wheels` and `make train`: what they install, and what they say where that fails."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -100,3 +101,57 @@ def test_a_python_that_a_wheel_is_not_for_is_named_before_anything_is_fetched(tm
         told.append(done.stdout)
     assert told[0] == "[]\n"
     assert "verl-1-py3-none-any.whl is for Python <3.13,>=3.10, and this is 3.13.0; begin anew" in told[1]
+
+
+def torch_wheel(folder: Path, version: str) -> None:
+    """Write a wheel of torch with nothing in it."""
+    folder.mkdir(exist_ok=True)
+    record = f"torch-{version}.dist-info"
+    with ZipFile(folder / f"torch-{version}-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{record}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n\n")
+        archive.writestr(f"{record}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n\n")
+        archive.writestr(f"{record}/RECORD", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("own", "pytorchs", "wheels", "installed"),
+    [
+        (["2.13.0+cpu", "2.13.0"], [], [], "2.13.0+cpu"),
+        (["2.13.0"], ["2.13.0+cpu"], [], "2.13.0+cpu"),
+        (["2.13.0"], [], ["2.13.0+cpu"], "2.13.0+cpu"),
+        (["2.13.0", "2.15.0"], [], [], "2.13.0"),
+        (["2.15.0"], [], [], ""),
+    ],
+)
+def test_torch_comes_from_where_it_can_be_had(
+    tmp_path: Path, own: list[str], pytorchs: list[str], wheels: list[str], installed: str
+) -> None:
+    """The build for CPUs of the user's index, PyTorch's own or the folder of the wheels, else the plain one."""
+    places = {"own/torch": own, "pytorch/torch": pytorchs, "wheels": wheels}
+    for place, versions in places.items():
+        (tmp_path / place).mkdir(parents=True)
+        for version in versions:
+            torch_wheel(tmp_path / place, version)
+        names = [file.name for file in (tmp_path / place).iterdir()]
+        (tmp_path / place / "index.html").write_text("".join(f'<a href="{name}">{name}</a>' for name in names))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "trial"], check=True)
+    program = (
+        f"import sys, pathlib, try_training; try_training.CPU_INDEX = {(tmp_path / 'pytorch').as_uri()!r}\n"
+        "pip = (sys.executable, '-m', 'pip', '--python', sys.argv[1], 'install', '--index-url', sys.argv[2])\n"
+        "sys.exit(try_training.install_torch(pip, pathlib.Path(sys.argv[3])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "trial", (tmp_path / "own").as_uri(), tmp_path / "wheels"],
+        cwd=ROOT / "build_tools",
+        env={"PATH": os.environ["PATH"], "PIP_CONFIG_FILE": os.devnull},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [path.name for path in (tmp_path / "trial").glob("lib/python*/site-packages/torch-*.dist-info")]
+    assert found == [f"torch-{installed}.dist-info"] * bool(installed)
+    assert ("fetching torch==2.13.0, which may be gigabytes" in done.stdout) == (installed in {"2.13.0", ""})
+    if not installed:
+        assert done.stderr.startswith("torch==2.13.0 is on no index that pip reaches here; put torch-2.13.0+cpu-cp3")
+        assert f" into {tmp_path / 'wheels'}/, or name an index that has it: PIP_INDEX_URL=… (pip: " in done.stderr

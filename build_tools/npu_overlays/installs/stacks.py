@@ -154,7 +154,11 @@ def _constraint(component: Component, catalogue: Catalogue) -> list[str]:
     if component.name == "torch":
         # Without the local version pip could take a CUDA build on x86, which torch_npu refuses.
         x86 = 'platform_machine == "x86_64"'
-        return [f"{name}=={component.version}+cpu ; {x86}", f"{name}=={component.version} ; {x86.replace('==', '!=')}"]
+        return [
+            f"# on x86 of {CPU_INDEX}, or as a wheel by --find-links; else pip says: conflicting dependencies",
+            f"{name}=={component.version}+cpu ; {x86}",
+            f"{name}=={component.version} ; {x86.replace('==', '!=')}",
+        ]
     return [f"{name}=={component.version}" if component.version else f"{name}{component.allow}"]
 
 
