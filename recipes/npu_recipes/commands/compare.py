@@ -25,19 +25,23 @@ that diverges, and whether the mean is within its limit.
 
 A and B are what verl writes: a console log, the file logger's jsonl, a folder
 of TensorBoard event files (with `pip install 'npu-recipes[tensorboard]'`), CSV,
-or a wandb history. The form is found out. Several runs with different seeds
-are separated by commas, or a pattern in quotes: their mean is compared, and
-their spread is shown beside it. FILE#RUN names one run of a wandb export,
+or a wandb history; or what other trainers write: trainer_state.json (Hugging
+Face), trainer_log.jsonl (LLaMA-Factory), logging.jsonl (ms-swift), and what
+these and Megatron-LM print. The form is found out. Several runs with different
+seeds are separated by commas, or a pattern in quotes: their mean is compared,
+and their spread is shown beside it. FILE#RUN names one run of a wandb export,
 FIRST.log+SECOND.log one run that was resumed, in the order of its files; the
 folder of a run of `npu-recipes run` holds all of it.
 
 Limits are those of verl's page on Ascend: 2% for the loss of fine-tuning
-(train/loss, val/loss), 4% for the reward (critic/rewards/mean, …/score/mean).
+(train/loss, val/loss, and what other trainers call them), 4% for the reward
+(critic/rewards/mean, …/score/mean).
 
 examples:
   npu-recipes compare gpu.log npu.log
   npu-recipes compare 'gpu-*.log' 'npu-*.log' --html page.html
   npu-recipes compare gpu.log runs/grpo-qwen3-8b --min-steps 100
+  npu-recipes compare gpu/trainer_state.json npu/trainer_log.jsonl
   npu-recipes compare gpu.jsonl npu.log --limit 'val-core/*=5%' --steps 1:200
   npu-recipes compare gpu.log npu.log --limit 'critic/score/mean=none' --json
 

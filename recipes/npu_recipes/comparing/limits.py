@@ -37,16 +37,27 @@ class Limit:
         return metric == self.pattern or fnmatch.fnmatchcase(metric, self.pattern)
 
 
+# What trainers call the same: verl, Hugging Face's (and LLaMA-Factory and ms-swift), Megatron-LM and GPT-NeoX.
+TRAINED = ("train/loss", "loss", "lm loss", "lm_loss")
+EVALUATED = ("val/loss", "eval_loss", "eval/loss", "lm loss validation", "lm_loss validation")
+_REWARDS = (
+    *("critic/rewards/mean", "critic/score/mean", "reward", "rewards/mean", "reward/mean"),
+    *("train/reward", "grpo/rewards/mean", "grpo/score/mean"),
+)
+_REWARDS_OF_TRL = {"reward", "train/reward"}
 _LOSS, _REWARD = 0.02, 0.04
 # For metrics that nobody judges, what is called diverging in the list of them.
 LISTED = 0.04
 DEFAULTS = (
-    *(Limit(pattern=one, value=_LOSS, given=False) for one in ("train/loss", "val/loss", "loss")),
-    *(
-        Limit(pattern=one, value=_REWARD, given=False)
-        for one in ("critic/rewards/mean", "critic/score/mean", "reward", "rewards/mean", "reward/mean")
-    ),
+    *(Limit(pattern=one, value=_LOSS, given=False) for one in (*TRAINED, *EVALUATED)),
+    *(Limit(pattern=one, value=_REWARD, given=False) for one in _REWARDS),
 )
+
+
+def without_policy(limits: Sequence[Limit], metrics: Iterable[str]) -> list[Limit]:
+    """Return limits without the defaults of a loss where trl's reward is among the metrics: it is a policy's there."""
+    of_policy = () if _REWARDS_OF_TRL.isdisjoint(metrics) else (*TRAINED, *EVALUATED)
+    return [limit for limit in limits if limit.given or limit.pattern not in of_policy]
 
 
 def limit_of(metric: str, limits: Iterable[Limit]) -> Limit | None:

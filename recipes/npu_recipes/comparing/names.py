@@ -1,6 +1,7 @@
-"""Names: metrics of two groups of runs → the same, and those of limits, where they have ``_`` for ``/``.
+"""Names: metrics of two groups of runs → the same, and those of limits.
 
-So does who puts a metric's name into that of a file, as TensorBoard's page does with what it exports.
+Some have ``_`` for ``/``, as TensorBoard's page has it in the names of files that it exports; and each trainer has its
+own word for the loss.
 """
 
 from __future__ import annotations
@@ -8,8 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from npu_recipes.comparing.limits import Limit
+from npu_recipes.comparing.limits import EVALUATED, TRAINED, Limit
 from npu_recipes.runs.series import Run
+
+# What trainers call the same; trl's reward is verl's before any penalty.
+_SAME = (
+    TRAINED,
+    EVALUATED,
+    ("critic/score/mean", "grpo/score/mean", "reward", "train/reward"),
+    ("critic/rewards/mean", "grpo/rewards/mean"),
+    ("train/lr", "actor/lr", "train/learning_rate", "learning_rate", "learning rate", "learning-rate", "lr"),
+    ("train/grad_norm", "actor/grad_norm", "grad_norm", "grad norm", "grad-norm"),
+)
 
 
 def names_of(runs: Sequence[Run]) -> dict[str, None]:
@@ -22,6 +33,20 @@ def named_alike(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     ours, theirs = names_of(runs), names_of(others)
     flat = _flat(name for name in theirs if name not in ours)
     known = {name: other for name, other in flat.items() if name in ours and name not in theirs}
+    return [_renamed(run, known) for run in runs]
+
+
+def named_the_same(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
+    """Return runs under the names that other trainers have for the same metrics, with a note.
+
+    Where one side has several of these names, nobody can tell which of them is meant.
+    """
+    ours, theirs = names_of(runs), names_of(others)
+    known = {}
+    for same in _SAME:
+        own, other = ([name for name in same if name in names] for names in (ours, theirs))
+        if len(own) == len(other) == 1 and own != other:
+            known[own[0]] = other[0]
     return [_renamed(run, known) for run in runs]
 
 

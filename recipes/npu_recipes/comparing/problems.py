@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
 
 from npu_recipes.comparing.judged import Judged, hidden
 from npu_recipes.comparing.limits import Limit, limit_of, unused
 from npu_recipes.comparing.names import names_of
 from npu_recipes.errors import Problem
-from npu_recipes.runs.series import Run
+from npu_recipes.runs.series import Run, Series
+
+# The Trainer prints them with two decimals, or four digits.
+_EPOCHS = ("epoch", "train/epoch")
 
 
 def problems_of(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[str]) -> Iterator[Problem]:
@@ -29,6 +35,29 @@ def problems_of(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequenc
         named = f"--limit 'NAME=4%', for one that both have: {_listed(both)}"
         fix = f"look at the notes of {_listed([one.metric for one in with_limit])}" if with_limit else named
         yield Problem(where="the comparison", what=what, fix=fix)
+
+
+def unlike_steps(reference: Sequence[Run], run: Sequence[Run]) -> Iterator[Problem]:
+    """Yield where steps were counted, and epochs say that they are not the other side's steps."""
+    for one, other in product(reference, run):
+        step = _first_unlike(_epochs(one), _epochs(other)) if one.counted or other.counted else None
+        if step is not None:
+            what = f"its step {step} is not that of {one.name}: steps were counted, and their epochs differ"
+            fix = "name logs that state their steps, such as trainer_state.json, or that were written equally often"
+            yield Problem(where=other.name, what=what, fix=fix)
+
+
+def _epochs(run: Run) -> Series | None:
+    return next((run.metrics[name] for name in _EPOCHS if name in run.metrics), None)
+
+
+def _first_unlike(one: Series | None, other: Series | None) -> int | None:
+    """Return the first common step at which epochs differ by more than their rounding; None where none does."""
+    if one is None or other is None:
+        return None
+    steps, here, there = np.intersect1d(one.steps, other.steps, assume_unique=True, return_indices=True)
+    unlike = steps[~np.isclose(one.values[here], other.values[there], rtol=1e-3, atol=0.011)]
+    return int(unlike[0]) if len(unlike) else None
 
 
 def unread(runs: Sequence[Run], limits: Sequence[Limit]) -> Iterator[Problem]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from npu_recipes.comparing.judged import Asked, Judged, Status, judge
-from npu_recipes.comparing.limits import Limit, limit_of
-from npu_recipes.comparing.names import named_alike, named_as_limits, names_of
-from npu_recipes.comparing.problems import problems_of, unread
+from npu_recipes.comparing.limits import Limit, limit_of, without_policy
+from npu_recipes.comparing.names import named_alike, named_as_limits, named_the_same, names_of
+from npu_recipes.comparing.problems import problems_of, unlike_steps, unread
 from npu_recipes.errors import Problem
 from npu_recipes.runs.series import Run
 
@@ -61,15 +61,18 @@ def compare(
         steps: the first and the last step that count; None for no bound.
         least: how many steps a metric has to be compared at, to be judged.
     """
+    limits = without_policy(limits, names_of((*reference, *run)))
     reference, run = named_alike(reference, run), named_alike(run, reference)
+    run = named_the_same(run, reference)
     reference, run = named_as_limits(reference, run, limits), named_as_limits(run, reference, limits)
     ours, theirs = names_of(reference), names_of(run)
     both = [name for name in ours if name in theirs]
     asked = Asked(limits=limits, steps=steps, least=least)
     judged = sorted((judge(name, reference, run, asked) for name in both), key=lambda one: _RANK[one.status])
-    problems = (*unread((*reference, *run), limits), *problems_of(judged, limits, both))
+    unlike = list(unlike_steps(reference, run))
+    problems = (*unlike, *unread((*reference, *run), limits), *problems_of(judged, limits, both))
     alone = [name for name in (*ours, *theirs) if name not in ours or name not in theirs]
-    beyond = any(one.status == "beyond" for one in judged)
+    beyond = not unlike and any(one.status == "beyond" for one in judged)
     return Comparison(
         verdict="beyond" if beyond else "unusable" if problems else "within",
         reference=tuple(reference),

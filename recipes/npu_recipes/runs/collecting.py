@@ -32,18 +32,21 @@ class Logged:
         records: the steps of all records, those without a value among them.
         unread: in words why which metric cannot be told; a text among them, which has no series.
         notes: in words what was left out.
+        counted: whether steps are numbers of records, which state none.
     """
 
     series: Mapping[str, Series]
     records: Steps
     unread: Mapping[str, str]
     notes: tuple[str, ...]
+    counted: bool
 
 
 class Collector:
     """Takes records in the order they were logged, and each record's values."""
 
     def __init__(self) -> None:
+        self.counted = False
         self._samples: dict[str, Samples] = {}
         self._records = Samples()
         # How many values of a metric are no numbers, and the first of them.
@@ -88,6 +91,16 @@ class Collector:
         count, first = self._passed.get(metric, (0, f"`{str(value)[:_WIDTH]}` {where}"))
         self._passed[metric] = count + 1, first
 
+    def count_from(self, before: int) -> None:
+        """Say that steps are numbers of records, and move them to where the first is one of that many behind others."""
+        self.counted = True
+        self._returns.move(before)
+        for samples in (self._records, *self._samples.values()):
+            samples.move(before)
+        self._step, self._reached = self._step + before, self._reached + before
+        self._begun = None if self._begun is None else self._begun + before
+        self._first = None if self._first is None else self._first + before
+
     def settle(self, *, in_time: bool) -> None:
         """End a file: where its records are sorted otherwise, no run went back.
 
@@ -121,6 +134,7 @@ class Collector:
         if later._begun is None or later._first is None or self._first is None:
             return
         offset = self._order
+        self.counted |= later.counted
         if later._begun < self._reached:
             self._returns.add(offset + 1, later._begun, self._reached)
         self._returns.extend(later._returns, offset)
@@ -162,6 +176,7 @@ class Collector:
             records=self._cleared(self._records).steps,
             unread=unread,
             notes=(*(f"{name}: {what}" for name, what in unread.items() if name in known), *self._notes()),
+            counted=self.counted,
         )
 
     def _unread(self) -> dict[str, str]:
@@ -187,8 +202,8 @@ class Collector:
     def _notes(self) -> Iterator[str]:
         yield from self._sorted
         yield from self._returns.notes(self._first)
-        kept = (self._returns.kept(samples)[0] for samples in self._samples.values())
-        if repeated := sum(len(steps) - len(np.unique(steps)) for steps in kept):
+        kept = (self._returns.kept(samples) for samples in self._samples.values())
+        if repeated := sum(several_of(steps, values)[0] for steps, values in kept):
             yield f"{repeated} values were logged twice for their step: the later ones count"
 
     def _cleared(self, samples: Samples) -> Series:

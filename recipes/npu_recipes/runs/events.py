@@ -13,6 +13,8 @@ from npu_recipes.runs.collecting import Collector
 
 FORM = "TensorBoard event files"
 SIGN = "tfevents"
+# Megatron-LM gives its metrics again, under such names, by the number of samples in place of steps.
+_BY_SAMPLES = " vs samples"
 # The first record of such a file says that, within so many bytes.
 _VERSION, _HEAD = b"brain.Event:", 64
 
@@ -115,6 +117,7 @@ def read_events(place: Path, collector: Collector) -> list[str]:
     found = [
         (event.wall_time, event.step, tag, event.value)
         for tag in events.Tags()[reading.SCALARS]
+        if not tag.endswith(_BY_SAMPLES)
         for event in events.Scalars(tag)
     ]
     # Some converters give all of a run one time: of that no metric may look as if it went back behind another.

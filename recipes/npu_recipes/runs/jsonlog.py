@@ -1,27 +1,37 @@
-"""JSON: lines of verl's file logger, and histories as wandb gives them out, in lines or whole → a collector."""
+"""JSON: lines of verl's file logger, and what wandb and trainers write, in lines or whole → a collector."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.owners import Owners, owner_name
-from npu_recipes.runs.records import step_name, step_of, take, without_step
+from npu_recipes.runs.documents import Record, record_lists
+from npu_recipes.runs.owners import Owners, owner_name, refuse_others
+from npu_recipes.runs.records import is_summary, step_name, step_of, take, without_step
 
 FILE_LOG = "file logger (jsonl)"
 HISTORY = "history (JSON)"
+_JSON = re.compile(r'\s*(?:\{\s*(?:"|\}|$)|\[\s*(?:[{\[\]"]|$))')
+
+
+def begins_as_json(file: Path) -> bool:
+    """Return whether a file begins as JSON does: what begins with a time in brackets does not."""
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        return bool(_JSON.match(next((line for line in lines if line.strip()), "")))
 
 
 def read_json(file: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
-    """Read a file that begins as JSON does; returns its form and notes, or an empty form where it is something else.
+    """Read a file that begins as JSON does; returns its form and notes, or an empty form where it is no JSON.
 
     Args:
         file: the file.
-        collector: what takes its values.
+        collector: what takes its values; nothing, of a document without records.
         run: which run of those that its records name, or empty.
 
     Raises:
@@ -29,19 +39,35 @@ def read_json(file: Path, collector: Collector, run: str) -> tuple[str, list[str
             that one.
     """
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
-        first = next((line for line in lines if line.strip()), "")
-    record = _loaded(first)
-    if isinstance(record, dict) and step_of(record.get(step_name(record))) is not None:
+        first, *more = islice((line for line in lines if line.strip()), 2)
+    record = loaded(first)
+    is_line = isinstance(record, dict) and step_of(record.get(step_name(record))) is not None
+    # A document may be written in one line, with a step of its own beside its records.
+    if is_line and (more or not any(map(_is_list, record.values()))):
         return read_lines(file, collector, run)
-    whole = _loaded(file.read_text("utf-8-sig", "replace"))
-    records, steps, owners = list(_rows(whole)), _Steps(file), Owners(run)
-    name = next(filter(None, (step_name(record) for record in records)), "")
+    whole = loaded(file.read_text("utf-8-sig", "replace")) if more else record
+    lists = record_lists(whole)
+    if len(lists) > 1:
+        refuse_others(file, HISTORY, run, list(lists))
+    chosen = lists.get(run) or next(iter(lists.values()), [])
+    notes = _read_records(file, chosen, collector, "" if run in lists else run)
+    return ("" if whole is None else HISTORY), notes
+
+
+def _is_list(value: object) -> bool:
+    """Return whether a value is what holds records, whether these have steps or not."""
+    return bool(record_lists(value)) or (isinstance(value, list) and any(isinstance(one, dict) for one in value))
+
+
+def _read_records(file: Path, records: Sequence[Record], collector: Collector, run: str) -> list[str]:
+    """Read the records of a document, which call their step the same; returns notes on them."""
+    name, steps, owners = next(filter(None, map(step_name, records)), ""), _Steps(file), Owners(run)
     for number, record in enumerate(records, start=1):
-        if owners.wants(_owner(record)):
+        if owners.wants(_owner(record)) and not is_summary(record):
             _take_history(record, name, steps.of(record.get(name), f"record {number}"), collector)
     if collector or owners.passed:
         owners.settle(file, HISTORY)
-    return (HISTORY, steps.notes()) if collector else ("", [])
+    return steps.notes() if collector else []
 
 
 def read_lines(file: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
@@ -58,10 +84,10 @@ def read_lines(file: Path, collector: Collector, run: str) -> tuple[str, list[st
     lost, nulls, form, steps, owners = 0, False, HISTORY, _Steps(file), Owners(run)
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
-            record = _loaded(line)
+            record = loaded(line)
             if not isinstance(record, dict):
                 lost += bool(line.strip())
-            elif not owners.wants(_owner(record)):
+            elif not owners.wants(_owner(record)) or is_summary(record):
                 continue
             elif isinstance(record.get("data"), dict):
                 form = FILE_LOG
@@ -103,7 +129,7 @@ class _Steps:
         return without_step(self._without)
 
 
-def _take_history(record: dict[str, Any], name: str, step: int | None, collector: Collector) -> None:
+def _take_history(record: Record, name: str, step: int | None, collector: Collector) -> None:
     if step is not None:
         others = {name, owner_name(record)}
         take({key: value for key, value in record.items() if key not in others}, step, collector, null_is_nan=False)
@@ -115,26 +141,8 @@ def _owner(record: Mapping[str, Any]) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _rows(whole: object) -> Iterator[dict[str, Any]]:
-    """Yield the records of a document: a list of them, or a table by columns as pandas and wandb write it."""
-    if isinstance(whole, list):
-        yield from (record for record in whole if isinstance(record, dict))
-    elif isinstance(whole, dict) and isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list):
-        yield from (dict(zip(whole["columns"], row, strict=False)) for row in whole["data"] if isinstance(row, list))
-    elif isinstance(whole, dict):
-        columns = {name: _column(values) for name, values in whole.items()}
-        for index in columns.get(step_name(columns), ()):
-            yield {name: values.get(index) for name, values in columns.items()}
-
-
-def _column(values: object) -> dict[str, Any]:
-    """Return a column by index, whether it was written with one or as a list."""
-    if isinstance(values, list):
-        return {str(index): value for index, value in enumerate(values)}
-    return values if isinstance(values, dict) else {}
-
-
-def _loaded(text: str) -> Any:  # whatever JSON holds
+def loaded(text: str) -> Any:  # whatever JSON holds
+    """Return what JSON says; None where it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

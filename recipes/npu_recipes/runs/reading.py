@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.runs import consolelog, events, tables
+from npu_recipes.runs import events, tables
 from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.jsonlog import FILE_LOG, HISTORY, read_json, read_lines
+from npu_recipes.runs.consolelog import read_console
+from npu_recipes.runs.jsonlog import FILE_LOG, HISTORY, begins_as_json, read_json, read_lines
 from npu_recipes.runs.names import is_there, members, parts_of, place_of
+from npu_recipes.runs.refusals import folder_problem, refuse_packed, unread_problem
 from npu_recipes.runs.series import Run
-
-_FORMS = "verl's console log, the file logger's jsonl, TensorBoard's event files, CSV, or a wandb history (CSV, JSON)"
 
 
 def read_groups(*groups: str) -> list[list[Run]]:
@@ -86,6 +86,7 @@ def read_run(name: str) -> Run:
         notes=(*notes, *logged.notes),
         places=tuple((place.resolve(), run) for place, run in map(place_of, parts)),
         records=logged.records,
+        counted=logged.counted,
         unread=logged.unread,
     )
 
@@ -96,35 +97,35 @@ def _read_part(name: str) -> tuple[str, list[str], Collector]:
     path = name.removesuffix(f"#{run}")
     if not is_there(str(place)):
         raise RecipeError(Problem(where=path, what="there is no such file", fix="name what a run has logged"))
-    collector = Collector()
     with _again_and_again(place) as file:
-        form, notes = _read(file, collector, run)
+        form, notes, collector = _read(file, path, run)
+        if not collector:
+            raise RecipeError(unread_problem(file, path))
     collector.settle(in_time=form not in {tables.FORM, HISTORY})
     if run and form not in {tables.FORM, HISTORY, FILE_LOG}:
         what = f"a {form} holds one run, which has no name"
         raise RecipeError(Problem(where=name, what=what, fix=f"name it as {path}"))
-    if not collector:
-        what = "holds no metrics with steps"
-        raise RecipeError(Problem(where=path, what=what, fix=f"name {_FORMS}"))
     return form, notes, collector
 
 
-def _read(place: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
-    """Read a file by the first form that fits; returns that form and notes."""
+def _read(place: Path, path: str, run: str) -> tuple[str, list[str], Collector]:
+    """Read a file by the first form that fits; returns that form, notes, and what it holds."""
+    collector = Collector()
     if folder := events.event_folder(place):
-        return events.FORM, events.read_events(folder, collector)
+        return events.FORM, events.read_events(folder, collector), collector
     if place.is_dir():
-        what = "is a folder without event files of TensorBoard"
-        raise RecipeError(Problem(where=str(place), what=what, fix="name a file in it"))
-    if _begins_as_json(place):
+        raise RecipeError(folder_problem(place))
+    refuse_packed(place, path)
+    if begins_as_json(place):
         form, notes = read_json(place, collector, run)
         if form:
-            return form, notes
+            return form, notes, collector
     elif (odd := tables.read_table(place, collector, run)) is not None:
-        return tables.FORM, odd
-    notes = consolelog.read_console(place, collector)
+        return tables.FORM, odd, collector
+    if found := read_console(place):
+        return found.form, list(found.notes), found.collector
     # Of a file logger's lines the first may be cut off, or be something that another program said.
-    return (consolelog.FORM, notes) if collector else read_lines(place, collector, run)
+    return *read_lines(place, collector, run), collector
 
 
 @contextmanager
@@ -137,8 +138,3 @@ def _again_and_again(place: Path) -> Iterator[Path]:
         shutil.copyfileobj(pipe, copy)
         copy.flush()
         yield Path(copy.name)
-
-
-def _begins_as_json(file: Path) -> bool:
-    with file.open(encoding="utf-8-sig", errors="replace") as lines:
-        return next((line.lstrip()[:1] for line in lines if line.strip()), "") in {"{", "["}

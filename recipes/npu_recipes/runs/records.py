@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from npu_recipes.runs.collecting import Collector
 from npu_recipes.runs.numbers import LARGEST, number
 
-# What a step is called, by verl's own loggers, by wandb and in tables; the first that is there counts.
-STEPS = ("step", "_step", "global_step", "training/global_step", "trainer/global_step", "iteration")
+# What a step is called, by trainers, by wandb and in tables; the first that is there counts. wandb numbers what it was
+# given, and the Trainer gives it several records a step.
+STEPS = (
+    "step",
+    "train/global_step",
+    "_step",
+    "global_step",
+    "training/global_step",
+    "trainer/global_step",
+    "global_step/max_steps",
+    "current_steps",
+    "global_steps",
+    "iteration",
+    "iter",
+)
+_SUMMARY = {"train_runtime", "train_samples_per_second", "train_loss"}
+# ms-swift has how many there will be behind it.
+_OF_ALL = re.compile(r"(\d{1,15}) ?/ ?\d+")
 # Numbers that JSON cannot hold, as wandb writes them.
 _WORDS = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"}
 
@@ -23,10 +40,16 @@ def step_name(names: Iterable[str]) -> str:
 def step_of(value: object) -> int | None:
     """Return the step that a value is; None where it is none."""
     if isinstance(value, str):
-        value = number(value)
+        of_all = _OF_ALL.fullmatch(value)
+        value = number(of_all[1] if of_all else value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if abs(value) < LARGEST and value == int(value) else None
+
+
+def is_summary(record: Mapping[str, object]) -> bool:
+    """Return whether a record sums up a training at its end, as the Trainer's and ms-swift's: it is of no step."""
+    return "log_history" in record or ("loss" not in record and record.keys() >= _SUMMARY)
 
 
 def without_step(places: Sequence[str]) -> list[str]:

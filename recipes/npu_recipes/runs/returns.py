@@ -35,6 +35,10 @@ class Samples:
         self.steps.extend(later.steps)
         self.values.extend(later.values)
 
+    def move(self, by: int) -> None:
+        """Move them to later steps."""
+        self.steps = array("q", [step + by for step in self.steps])
+
     def repeats(self) -> bool:
         """Return whether a step is there twice."""
         return len(set(self.steps)) < len(self.steps)
@@ -65,6 +69,10 @@ class Returns:
     def extend(self, later: Returns, offset: int) -> None:
         """Add those of a later file, whose records are numbered from `offset` on."""
         self._all += [(order + offset, back, last) for order, back, last in later._all]
+
+    def move(self, by: int) -> None:
+        """Move them to later steps."""
+        self._all = [(order, back + by, last + by) for order, back, last in self._all]
 
     def clear(self) -> None:
         """Forget them all: the records were in no order of time."""

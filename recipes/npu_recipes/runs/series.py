@@ -38,6 +38,7 @@ class Run:
         notes: what was odd, and how it was understood.
         places: the files it was read from, in full, each with the run of it that was named.
         records: the steps at which there was a record, with values or without; None where its metrics have them all.
+        counted: whether its steps are numbers of records, which state none.
         unread: by metric, in words, what is no number, or of several runs; metrics among them without any number.
     """
 
@@ -47,6 +48,7 @@ class Run:
     notes: tuple[str, ...] = ()
     places: tuple[tuple[Path, str], ...] = ()
     records: Steps | None = None
+    counted: bool = False
     unread: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property

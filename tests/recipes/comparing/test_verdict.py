@@ -281,6 +281,42 @@ def test_a_metric_that_one_side_has_a_stroke_less_is_the_same() -> None:
     assert (only(both).metric, both.only_reference) == ("a/b", ("a_b",))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("train/loss", "loss"),
+        ("loss", "lm loss"),
+        ("val/loss", "eval_loss"),
+        ("eval/loss", "lm loss validation"),
+        ("critic/score/mean", "reward"),
+        ("reward", "train/reward"),
+        ("critic/rewards/mean", "grpo/rewards/mean"),
+    ],
+)
+def test_what_trainers_call_the_same_is_compared(one: str, other: str) -> None:
+    found = judged([constant(1.0, one)], [constant(1.05, other)])
+    assert (only(found).metric, found.verdict, found.run[0].notes) == (
+        one,
+        "beyond",
+        (f"its {other} is taken for {one}",),
+    )
+
+
+@pytest.mark.parametrize(("one", "others"), [("actor/pg_loss", ["loss"]), ("train/loss", ["loss", "lm loss"])])
+def test_what_means_something_else_or_one_of_two_is_not_compared(one: str, others: list[str]) -> None:
+    found = judged([constant(1.0, one)], [run({name: dict.fromkeys(STEPS, 1.0) for name in others})])
+    assert (found.metrics, found.only_reference, found.only_run) == ((), (one,), tuple(others))
+
+
+def test_a_loss_beside_a_reward_is_a_policys_and_has_no_limit_by_default() -> None:
+    reference, other = (
+        [run({"reward": dict.fromkeys(STEPS, 0.5), "loss": dict.fromkeys(STEPS, loss)})] for loss in (0.0, 1e-4)
+    )
+    found = judged(reference, other)
+    assert {one.metric: one.status for one in found.metrics} == {"reward": "within", "loss": "not judged"}
+    assert judged(reference, other, "loss=2%").verdict == "unusable"
+
+
 def test_nothing_with_a_limit_cannot_be_judged() -> None:
     found = judged([constant(1.0, "a")], [constant(1.0, "a")])
     assert (found.verdict, only(found).status) == ("unusable", "not judged")

@@ -1,14 +1,50 @@
-"""Console logs: everything that surrounds, interrupts or repeats verl's lines."""
+"""Console logs: everything that surrounds, interrupts or repeats the lines of each trainer."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ..samples import REWARD, Log, console_line, expected, log, read, values, write_console
+
+Line = Callable[[int, Mapping[str, object]], str]
+TRAINER = "console log of Hugging Face's Trainer"
+MEGATRON = "console log of Megatron-LM"
+COUNTED = "its records state no step: they are counted"
+
+
+def megatron_line(step: int, data: Mapping[str, object]) -> str:
+    return f" [2026-11-22 10:00:00] iteration {step:8d}/ 1000 | {' | '.join(f'{n}: {v!r}' for n, v in data.items())} |"
+
+
+def mindspeed_line(step: int, data: Mapping[str, object]) -> str:
+    return f"iteration: {step} / 1000 | {' | '.join(f'{n} : {v!r}' for n, v in data.items())} "
+
+
+def swift_line(step: int, data: Mapping[str, object]) -> str:
+    return str({**data, "global_step/max_steps": f"{step}/1000", "elapsed_time": "1m 2s"})
+
+
+def trainer_line(step: int, data: Mapping[str, object]) -> str:
+    """Return a line of newer versions, in which every number is a text."""
+    del step
+    return str({name: str(value) for name, value in data.items()})
+
+
+# By trainer: a line, and the form it makes.
+LINES: dict[str, tuple[Line, str]] = {
+    "verl": (console_line, "console log"),
+    "Megatron-LM": (megatron_line, MEGATRON),
+    "MindSpeed-RL": (mindspeed_line, MEGATRON),
+    "ms-swift": (swift_line, TRAINER),
+    "Trainer": (trainer_line, TRAINER),
+    "older Trainer": (lambda _, data: str(data), TRAINER),
+}
+by_trainer = pytest.mark.parametrize("trainer", LINES)
 
 SURROUNDED = {
     "plain": "{line}",
@@ -21,22 +57,26 @@ SURROUNDED = {
     "on one line with a progress bar": "Training Progress:  10%|█         | 1/10 {line}",
     "time and level": "2026-11-22 10:00:00,123 INFO {line}",
     "windows": "{line}\r",
+    "torchrun": "[default3]:{line}",
+    "srun": "3: {line}",
 }
 
 
+@by_trainer
 @pytest.mark.parametrize("around", SURROUNDED.values(), ids=SURROUNDED)
-def test_what_stands_around_a_line_is_passed_over(tmp_path: Path, around: str) -> None:
+def test_what_stands_around_a_line_is_passed_over(tmp_path: Path, around: str, trainer: str) -> None:
     records = log(range(1, 6))
+    line_of, form = LINES[trainer]
     lines = ["{'actor_rollout_ref': {'model': 'step:1'}}", "step: one", "global_step:9 - lr:1"]
-    lines += [around.format(line=console_line(step, data)) for step, data in records]
+    lines += [around.format(line=line_of(step, data)) for step, data in records]
     file = tmp_path / "run.log"
     file.write_text("\n".join(lines) + "\n", "utf-8", newline="\n")
     run = read(file)
-    assert run.form == "console log"
+    assert run.form == form
     assert values(run) == expected(records)
     assert values(run, "train/loss") == expected(records, "train/loss")
     assert list(run.metrics) == [REWARD, "train/loss"]
-    assert run.notes == ()
+    assert run.notes == ((COUNTED,) if "Trainer" in trainer else ())
 
 
 @pytest.mark.parametrize(
@@ -48,19 +88,25 @@ def test_what_stands_around_a_line_is_passed_over(tmp_path: Path, around: str) -
         ("np.int64(3)", 3.0),
         ("True", 1.0),
         ("-inf", -math.inf),
+        ("nan", math.nan),
+        ("tensor(0.5, device='npu:0')", 0.5),
     ],
 )
-def test_every_way_to_write_a_number_is_read(tmp_path: Path, written: str, value: float) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step:3 - actor/lr:{} - actor/entropy:0.25",
+        " iteration 3/ 9 | actor/lr: {} | actor/entropy: 2.5E-01 |",
+        "{{'actor/lr': {}, 'actor/entropy': '0.25', 'kl': None, 'step': 3}}",
+    ],
+)
+def test_every_way_to_write_a_number_is_read(tmp_path: Path, line: str, written: str, value: float) -> None:
     file = tmp_path / "run.log"
-    file.write_text(f"step:3 - actor/lr:{written} - actor/entropy:0.25\n", "utf-8")
-    assert values(read(file), "actor/lr") == {3: value}
-    assert values(read(file), "actor/entropy") == {3: 0.25}
-
-
-def test_nan_is_a_value(tmp_path: Path) -> None:
-    file = tmp_path / "run.log"
-    file.write_text("step:3 - train/loss:nan\n", "utf-8")
-    assert math.isnan(values(read(file), "train/loss")[3])
+    file.write_text(line.format(written) + "\n", "utf-8")
+    run = read(file)
+    assert list(run.metrics) == ["actor/lr", "actor/entropy"]
+    assert values(run, "actor/lr") == {3: pytest.approx(value, nan_ok=True)}
+    assert values(run, "actor/entropy") == {3: 0.25}
 
 
 @pytest.mark.parametrize(
@@ -73,15 +119,19 @@ def test_a_metric_may_be_called_anything(tmp_path: Path, metric: str) -> None:
     assert list(run.metrics) == ["lr", metric, "z"]
 
 
-@pytest.mark.parametrize("lost", range(1, 60))
-def test_of_a_log_that_is_cut_off_nothing_wrong_is_read(tmp_path: Path, lost: int) -> None:
+@by_trainer
+@pytest.mark.parametrize("behind", ["", "\nTraceback (most recent call last):\n"])
+def test_of_a_log_that_is_cut_off_nothing_wrong_is_read(tmp_path: Path, trainer: str, behind: str) -> None:
+    """Unless something is printed behind a number that lost digits, which only a brace could tell."""
     records = log(range(1, 4))
-    file = write_console(tmp_path / "run.log", records, end="")
-    file.write_bytes(file.read_bytes()[:-lost])
-    run = read(file)
-    for metric in run.metrics:
-        assert values(run, metric).items() <= expected(records, metric).items()
-    assert values(run).items() >= expected(records[:2]).items()
+    file = tmp_path / "run.log"
+    lines = [LINES[trainer][0](step, data) for step, data in records]
+    for lost in range(1, len(lines[-1])):
+        file.write_text("\n".join(lines)[:-lost] + (behind if lines[-1].endswith("}") else ""), "utf-8")
+        run = read(file)
+        for metric in (REWARD, "train/loss"):
+            assert values(run, metric).items() <= expected(records, metric).items()
+            assert values(run, metric).items() >= expected(records[:2], metric).items()
 
 
 def test_a_cut_line_is_told_of(tmp_path: Path) -> None:
@@ -89,11 +139,15 @@ def test_a_cut_line_is_told_of(tmp_path: Path) -> None:
     assert run.notes == ("1 lines with metrics are cut off: the last value of each is left out",)
 
 
-def test_a_second_run_appended_behind_a_cut_line_counts_alone(tmp_path: Path) -> None:
+@by_trainer
+def test_a_second_run_appended_behind_a_cut_line_counts_alone(tmp_path: Path, trainer: str) -> None:
     first, second = log(range(1, 9)), log(range(1, 6), factor=2.0)
-    file = write_console(tmp_path / "run.log", first, end="")
-    cut = file.read_text("utf-8")[:-3]
-    file.write_text(cut + "\n".join(console_line(step, data) for step, data in second) + "\n", "utf-8")
+    file = tmp_path / "run.log"
+    cut, *later = (
+        "\n".join(LINES[trainer][0](step, {**data, "epoch": step / 9}) for step, data in records)
+        for records in (first, second)
+    )
+    file.write_text(f"{cut[:-3]}{later[0]}\n", "utf-8")
     run = read(file)
     assert values(run) == expected(second)
     assert values(run, "train/loss") == expected(second, "train/loss")
@@ -126,6 +180,34 @@ def test_of_lines_that_a_terminal_has_wrapped_nothing_wrong_is_read(tmp_path: Pa
         lost = len(records) - len(values(run, metric))
         # Of the last value alone it cannot be told whether the number on the next line goes on with it.
         assert lost == 0 or (metric, metric in run.unread) == ("val/b", True)
+
+
+@pytest.mark.parametrize("strip", [False, True])
+@pytest.mark.parametrize("trainer", ["Megatron-LM", "ms-swift", "older Trainer"])
+def test_lines_that_end_in_a_sign_are_joined_whole(tmp_path: Path, trainer: str, strip: bool) -> None:
+    records: Log = [(step, {**data, "val/b": step / 8}) for step, data in log(range(1, 4))]
+    whole = [f"(TaskRunner pid=1) {LINES[trainer][0](step, data)}" for step, data in records]
+    file = tmp_path / "run.log"
+    for width in range(80, 130):
+        lines = [line[start : start + width] for line in whole for start in range(0, len(line), width)]
+        file.write_text("".join(f"{line.rstrip() if strip else line}\n" for line in lines), "utf-8")
+        run = read(file)
+        assert {metric: values(run, metric) for metric in run.metrics} == {
+            metric: expected(records, metric) for metric in records[0][1]
+        }
+
+
+def test_a_dictionary_of_many_lines_is_one(tmp_path: Path) -> None:
+    """As pprint and people write it; what follows it is no part of it."""
+    file = tmp_path / "run.log"
+    file.write_text("{'loss': 0.5,\n 'grad_norm': 1.0,\n 'epoch': 1.0}\n{'config': {'loss': 1}}\n{'a': 1,\n", "utf-8")
+    run = read(file)
+    assert {metric: values(run, metric) for metric in run.metrics} == {
+        "loss": {1: 0.5},
+        "grad_norm": {1: 1.0},
+        "epoch": {1: 1.0},
+    }
+    assert run.notes == (COUNTED,)
 
 
 @pytest.mark.parametrize(("rest", "value"), [("", 0.3), ("42", None), ("42 - z:1", 0.342), ("42 - a b", None)])
@@ -162,6 +244,57 @@ def test_another_line_behind_one_with_metrics_changes_nothing(tmp_path: Path, li
         metric: expected(records, metric) for metric in (REWARD, "train/loss")
     }
     assert (run.notes, run.unread) == ((), {})
+
+
+@by_trainer
+def test_a_run_that_was_resumed_leaves_behind_what_it_had_logged_for_later_steps(tmp_path: Path, trainer: str) -> None:
+    """In one log, and in a log of each start; the Trainer's records are told by their epochs."""
+    starts = [log(range(1, 9)), log(range(6, 11), factor=2.0)]
+    files = [tmp_path / "1.log", tmp_path / "2.log"]
+    for file, records in zip(files, starts, strict=True):
+        lines = [LINES[trainer][0](step, {**data, "epoch": step / 9}) for step, data in records]
+        file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    both = tmp_path / "both.log"
+    both.write_text("".join(file.read_text("utf-8") for file in files), "utf-8")
+    for name in (both, Path("+".join(map(str, files)))):
+        run = read(name)
+        assert values(run) == {**expected(starts[0][:5]), **expected(starts[1])}
+        assert any(note.startswith("goes back from step 8 to 6: it was resumed") for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("lines", "form", "notes"),
+    [
+        (
+            ["{'loss': 9.0, 'epoch': 1.0}"],
+            "console log",
+            ["1 records that state no step are left out, beside those of verl"],
+        ),
+        (
+            [" iteration 1/ 9 | lm loss: 1 |"],
+            "console log",
+            ["1 records of Megatron-LM are left out, beside those of verl"],
+        ),
+    ],
+)
+def test_of_a_log_with_records_of_several_forms_one_form_counts(
+    tmp_path: Path, lines: list[str], form: str, notes: list[str]
+) -> None:
+    file = tmp_path / "run.log"
+    file.write_text("\n".join([*lines, "step:1 - loss:1.0 - lr:0.1", *lines]).replace(lines[0], "", 1) + "\n", "utf-8")
+    run = read(file)
+    assert (run.form, values(run, "loss"), list(run.notes)) == (form, {1: 1.0}, notes)
+
+
+def test_of_processes_that_state_no_step_one_counts(tmp_path: Path) -> None:
+    file = tmp_path / "run.log"
+    lines = [
+        f"[rank{rank}]: {{'loss': {step + rank / 8}, 'epoch': {step / 9}}}" for step in (1, 2, 3) for rank in (0, 1)
+    ]
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    run = read(file)
+    assert values(run, "loss") == {1: 1.0, 2: 2.0, 3: 3.0}
+    assert run.notes == (COUNTED, "3 records of another process are left out, beside those that state no step")
 
 
 GLUED = {

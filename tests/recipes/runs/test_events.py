@@ -65,6 +65,15 @@ def test_event_files_of_one_folder_that_are_named_as_several_runs_are_told_of(tm
     assert [run.notes for run in two[:2]] == [(), ()]
 
 
+def test_what_megatron_logs_by_samples_is_of_no_step(tmp_path: Path) -> None:
+    records: Log = [(step, {"lm loss": step / 8}) for step in range(1, 9)]
+    by_samples: Log = [(16 * step, {"lm loss vs samples": step / 8}) for step in range(1, 9)]
+    run = read(write_events(tmp_path, sorted([*records, *by_samples])))
+    assert {metric: values(run, metric) for metric in run.metrics} == {"lm loss": expected(records, "lm loss")}
+    assert run.records is not None
+    assert run.records.tolist() == list(range(1, 9))
+
+
 @pytest.mark.parametrize("damage", ["cut off", "damaged"])
 def test_a_file_that_is_cut_off_is_told_of(tmp_path: Path, damage: str) -> None:
     (file,) = write_events(tmp_path, RECORDS).iterdir()

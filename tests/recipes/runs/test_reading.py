@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -520,6 +522,64 @@ def test_everything_that_cannot_be_read_is_named_at_once(tmp_path: Path) -> None
         read_groups(",".join(str(tmp_path / name) for name in names), str(tmp_path / "*.none"))
     assert [Path(problem.where).name for problem in caught.value.problems] == [*names, "*.none"]
     assert all(problem.what and problem.fix for problem in caught.value.problems)
+
+
+NO_LOGS: dict[str, tuple[bytes, str, str]] = {
+    "empty": (b" \n\n", "holds no metrics with steps: it is empty", "name what a trainer"),
+    "binary": (b"\x00\x01 step:1 - ", "it looks like a binary file", "name what a trainer"),
+    "gzip": (gzip.compress(b"step:1 - loss:1"), "is packed by gzip", r"name it as <\(zcat .*/file\)$"),
+    "zip": (b"PK\x03\x04", "is a zip archive, as what torch saves is", "unpack it"),
+    "Parquet": (b"PAR1", "is a Parquet file", "export it as CSV"),
+    "UTF-16": ("step:1 - loss:1\n".encode("utf-16"), "it is text in UTF-16", r"name it as <\(iconv -f utf-16 "),
+    "text": (b"\n[INFO] no metrics\n", r"it looks like text that begins with `\[INFO\] no metrics`", "name what"),
+    "truncated": (
+        b'{\n "log_history": [\n  {"step": 1,\n',
+        "goes wrong in line 4, column 1: Expecting",
+        "write it again",
+    ),
+    "trailing comma": (b'[{"step": 1, "loss": 2},]', "goes wrong in line 1, column 25: ", "write it again, whole"),
+    "results": (
+        b'{"epoch": 3.0, "train_loss": 2}',
+        "it is a JSON object .* with epoch, train_loss$",
+        "trainer_state.json",
+    ),
+    "a list": (
+        b"[[1, 2]]",
+        "it is a JSON list without records that have a step and numbers$",
+        "name the log of each step",
+    ),
+    "a record beside a list": (
+        b'{"step": 30, "loss": 2, "history": [{"loss": 2}]}',
+        "it is a JSON object without a list of records that have a step and numbers, with step, loss, history$",
+        "name the log of each step",
+    ),
+    "lines": (
+        b'{"loss": 2}\n{"loss": 3}\n',
+        "lines of JSON without a step, the first with loss$",
+        "name the log of each",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "what", "fix"), NO_LOGS.values(), ids=NO_LOGS)
+def test_a_file_that_is_no_log_is_called_what_it_looks_like(
+    tmp_path: Path, content: bytes, what: str, fix: str
+) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(RecipeError) as caught:
+        read(tmp_path / "file")
+    (problem,) = caught.value.problems
+    assert problem.where == str(tmp_path / "file")
+    assert re.search(what, problem.what)
+    assert re.search(fix, problem.fix)
+
+
+def test_the_log_in_a_trainers_folder_is_named(tmp_path: Path) -> None:
+    state = tmp_path / "checkpoint-9" / "trainer_state.json"
+    state.parent.mkdir()
+    state.touch()
+    with pytest.raises(RecipeError, match=rf"without event files of TensorBoard\n    fix: name {state}$"):
+        read(tmp_path)
 
 
 @pytest.mark.parametrize(
