@@ -15,14 +15,14 @@ CASES = ROOT / "tests" / "overlays" / "verl" / "cases"
 PROCESSES = {
     "training": (False, "training"),
     "training at length": (False, "training"),
-    "cpu": (False, "cpu distributed actor attention"),
+    "cpu": (False, "cpu distributed actor attention versions"),
     "npu": (True, "emulated actor sharded_actor"),
     "drivers": (False, "drivers nothing_patched"),
     "drivers on a cluster": (False, "drivers"),
     "engines": (True, "mindspeed megatron engines switching turns"),
     "audits": (False, "nothing_patched"),
     "sharded": (False, "sharded_actor"),
-    "platform": (False, "platform mixed_batches"),
+    "platform": (False, "platform mixed_batches versions"),
     "platform of the npu": (True, "platform"),
     "images": (False, "mixed_batches"),
 }
