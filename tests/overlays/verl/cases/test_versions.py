@@ -9,8 +9,9 @@ from importlib.util import find_spec
 import pytest
 import transformers
 
-HOME = "utils.transformers_compat" if find_spec("verl.utils.transformers_compat") else "models.transformers.monkey_patch"
-in_range = importlib.import_module(f"verl.{HOME}").is_transformers_version_in_range.__wrapped__
+HOMES = ("verl.utils.transformers_compat", "verl.models.transformers.monkey_patch")
+home = importlib.import_module(next(name for name in HOMES if find_spec(name)))
+in_range = home.is_transformers_version_in_range.__wrapped__
 PIN = transformers.__version__
 
 

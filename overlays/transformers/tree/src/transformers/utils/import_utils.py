@@ -6,8 +6,8 @@ from .versions import public_version
 
 
 @wrapped(
-    why="Callers compare the version they get, and a bound at the pin itself turned over: the label of these wheels made "
-    "it greater.",
+    why="Callers compare the version they get; the label of these wheels makes it greater, so that a bound at the pin "
+    "itself turned over.",
 )
 def _is_package_available(pkg_name, return_version=...):
     found = upstream(pkg_name, return_version)

@@ -1,6 +1,5 @@
 """Changes to version checks: the label of these wheels does not decide a comparison."""
 
-import importlib.metadata
 import re
 
 from npu_overlays.markers import added, edited
@@ -18,6 +17,6 @@ def public_version(distribution, version):
 
 @edited(
     ("importlib.metadata.version(pkg)", "public_version(pkg, importlib.metadata.version(pkg))"),
-    why="A requirement such as transformers<=5.10.4 or transformers==5.10.4 holds at the pin, as it does with upstream.",
+    why="A requirement such as transformers<=5.10.4 or ==5.10.4 holds at the pin, as it does with upstream.",
 )
 def require_version(): ...
