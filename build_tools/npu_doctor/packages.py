@@ -72,6 +72,17 @@ class Packages:
             self._located[module] = self._locate(module)
         return self._located[module]
 
+    def python_files(self, distribution: Distribution) -> list[str]:
+        """Return the Python files of a distribution: of its record, or of an editable install's packages."""
+        recorded = [
+            path for path in distribution.record if path.endswith(".py") and not path.startswith("__editable__")
+        ]
+        if recorded:
+            return [f"{distribution.root}/{path}" for path in recorded]
+        modules = files.text(f"{distribution.info}/top_level.txt") or distribution.name.replace("-", "_")
+        found = [one for name in modules.split() if (one := self.locate(name))]
+        return [path for one in found for path in (files.python_files(one.folder) if one.folder else [one.file])]
+
     def copies(self, module: str) -> list[Located]:
         """Return every copy of a module on the path, the one that is imported first."""
         found = [copy for entry in dict.fromkeys(self.path) if (copy := _in_folder(entry or ".", module.split(".")))]

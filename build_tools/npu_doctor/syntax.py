@@ -11,7 +11,8 @@ from npu_doctor import files
 
 
 @cache
-def _tree(path: str) -> ast.Module | None:
+def tree(path: str) -> ast.Module | None:
+    """Return a file's syntax; None where it is no Python."""
     content = files.text(path)
     try:
         return None if content is None else ast.parse(content)
@@ -40,8 +41,8 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
     if all(there(module) for module, _ in named) and not any(match[2] and "," in match[0] for match in matches):
         yield from named
         return
-    tree = _tree(path)
-    for node in tree.body if tree else []:
+    parsed = tree(path)
+    for node in parsed.body if parsed else []:
         if isinstance(node, ast.ImportFrom) and not node.level and _below(node.module or "", target):
             yield node.module or "", node.lineno
         elif isinstance(node, ast.Import):
@@ -53,8 +54,8 @@ def imported_names(path: str, module: str) -> Iterator[tuple[tuple[str, ...], in
     if not files.mentions(path, module):  # nearly all
         return
     written = re.search(rf"from[\s\\]+{re.escape(module)}[\s\\]+import\b", files.text(path) or "")
-    tree = _tree(path) if written else None
-    for node in _unguarded(tree.body) if tree else ():
+    parsed = tree(path) if written else None
+    for node in _unguarded(parsed.body) if parsed else ():
         if isinstance(node, ast.ImportFrom) and node.module == module:
             yield tuple(alias.name for alias in node.names), node.lineno
 
@@ -71,11 +72,11 @@ def _unguarded(body: list[ast.stmt] | list[ast.match_case]) -> Iterator[ast.AST]
 
 def defined_names(path: str) -> frozenset[str] | None:
     """Return the names a module binds at its top level, conditions included; None where that cannot be told."""
-    tree = _tree(path)
-    if tree is None:
+    parsed = tree(path)
+    if parsed is None:
         return None
     found: set[str] = set()
-    for node in _statements(tree.body):
+    for node in _statements(parsed.body):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             return None
         found |= set(_bound_names(node))
@@ -109,7 +110,7 @@ def _below(module: str, package: str) -> bool:
 def functions(path: str, name: str) -> Iterator[str]:
     """Yield the text of every function of a name in a file, methods too."""
     lines = (files.text(path) or "").split("\n")
-    tree = _tree(path)
-    for node in ast.walk(tree) if tree else ():
+    parsed = tree(path)
+    for node in ast.walk(parsed) if parsed else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
             yield "\n".join(lines[node.lineno - 1 : node.end_lineno])

@@ -159,10 +159,14 @@ class Machine:
 
     def report(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Diagnosis:
         """Examine it."""
+        return examine(self.context(stack, deterministic=deterministic, imports=imports))
+
+    def context(self, stack: str = "", *, deterministic: bool = False, imports: bool = False) -> Context:
+        """Return what its checks are given."""
         known = _known()
         chosen = known.stack(stack) if stack else None
-        return examine(
-            Context(system=self.system(), knowledge=known, stack=chosen, deterministic=deterministic, imports=imports)
+        return Context(
+            system=self.system(), knowledge=known, stack=chosen, deterministic=deterministic, imports=imports
         )
 
     def rows(self, symptom: int, *, imports: bool = False) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from support.marks import VENV_MOSTLY_BY_UV
 from support.patched import Patched, make_patched
 from support.venvs import Venv
 from support.wheelhouse import DOCTOR, make_own_wheels
-from support.wheels import metadata
+from support.wheels import metadata, write_wheel
 
 
 @pytest.fixture
@@ -59,6 +60,23 @@ def test_alone_it_tells_of_a_machine_and_that_nothing_is_patched(venv: Venv, she
     code, report = ask(venv, "npu_doctor", "audit")
     assert (code, "error: no patched distribution is installed here" in report) == (2, True)
     assert metadata(next(shelf.glob("verl_npu-*.whl"))).get_all("Provides-Extra") == ["doctor"]
+
+
+@VENV_MOSTLY_BY_UV
+def test_a_bound_at_the_pin_that_pip_accepts_and_code_refuses_is_named(venv: Venv, shelf: Path) -> None:
+    gate = b"from importlib.metadata import version\n\nassert version('transformers') <= '4.5.6'\n"
+    write_wheel(shelf, "gates", "1.0", {"gates.py": gate}, metadata="Requires-Dist: transformers<=4.5.6\n")
+    venv.install("verl-npu[doctor]", "gates")
+    assert venv.check().code == 0
+    assert "AssertionError" in venv.python("-c", "import gates").err
+
+    rows = json.loads(ask(venv, "npu_doctor", "--no-import", "--json")[1])["rows"]
+    found = {row["component"]: (row["level"], row["found"]) for row in rows if row["check"] == "install.bounds"}
+    version = next(shelf.glob("transformers_npu-*.whl")).name.split("-")[1]
+    assert found == {
+        "version of transformers in gates": ("broken", f"{version}, compared with 4.5.6 in {venv.site}/gates.py:3"),
+        "transformers for gates": ("matched", version),
+    }
 
 
 def test_its_wheel_is_the_same_every_time_and_asks_for_little(patched: Patched, tmp_path: Path) -> None:

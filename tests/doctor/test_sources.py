@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sysconfig
 from typing import TYPE_CHECKING
 
 import pytest
 
+from npu_doctor.checks.requirements import bounds
 from support.mindspeed import COMMITS, UnreachableError, real_patch_utils
 
 if TYPE_CHECKING:
@@ -65,6 +67,156 @@ def test_names_that_code_takes_anywhere_but_under_try_have_to_be_there(
 def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
     machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:[1g,expandable_segments:True,2g]"
     assert {row.level for symptom in (21, 23) for row in machine.rows(symptom)} == {"matched"}
+
+
+_READ = "from importlib.metadata import version\nfrom packaging.version import Version, parse\n"
+_OURS = f"{_READ}found = parse(version('transformers'))\n"
+_HELPERS = """\
+import importlib.metadata, operator, re
+from packaging.version import parse
+OPERATORS = {"<=": operator.le, ">=": operator.ge, "==": operator.eq, ">": operator.gt}
+_found, _there = importlib.metadata.version("transformers"), True
+def compare_versions(what, operation, wanted):
+    if isinstance(what, str):
+        what = parse(importlib.metadata.version(what))
+    return OPERATORS[operation](what, parse(wanted))
+def is_transformers_version(operation, wanted):
+    return compare_versions(parse(_found), operation, wanted)
+def is_in_range(min_version=None, max_version=None):
+    return parse(min_version) <= parse(_found) <= parse(max_version)
+def require_version(requirement):
+    name, operation, wanted = re.findall(r"^([^<>=]+)([<>=]+)(.+)", requirement)[0]
+    if not OPERATORS[operation](parse(importlib.metadata.version(name)), parse(wanted)):
+        raise ImportError(requirement)
+class Checked:
+    def _check(self, wanted):
+        assert parse(_found) <= parse(wanted)
+    def start(self):
+        self._check("4.56.1")  # here
+"""
+_WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version, is_in_range, require_version\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "level"),
+    [
+        # Compared by itself.
+        (f"{_OURS}assert found <= Version('4.56.1')  # here\n", "broken"),
+        (f"{_OURS}if found > parse('4.56.1'):  # here\n    raise ImportError\n", "broken"),
+        (f"{_OURS}def f():\n    return Version('4.56.1') >= found  # here\n", "compatible"),
+        (f"{_OURS}NEW = found != Version('4.56.1')  # here\n", "compatible"),
+        (f"{_READ}OLD = version('transformers') == '4.56.1'  # here\n", "compatible"),
+        (f"{_READ}OLD = version('transformers') in ('4.55.0', '4.56.1')  # here\n", "compatible"),
+        (
+            f"{_READ}MAX = '4.56.1'\nOLD = parse('4') < parse(version('transformers')) <= parse(MAX)  # here\n",
+            "compatible",
+        ),
+        (
+            (
+                "import pkg_resources as p\nv = p.get_distribution('transformers').version\n"
+                "OLD = p.parse_version(v) <= p.parse_version('4.56.1')  # here\n"
+            ),
+            "compatible",
+        ),
+        (
+            f"{_OURS}try:\n    assert found <= parse('4.56.1')  # here\nexcept AssertionError:\n    OLD = False\n",
+            "compatible",
+        ),
+        (
+            (
+                f"{_READ}class Gate:\n    def __init__(self):\n        self.found = version('transformers')\n"
+                "    def is_old(self):\n        return self.found == '4.56.1'  # here\n"
+            ),
+            "compatible",
+        ),
+        # By helpers.
+        (f"{_WITH_HELPERS}OLD = is_transformers_version('<=', '4.56.1')  # here\n", "compatible"),
+        (f"{_WITH_HELPERS}OLD = compare_versions('transformers', '==', '4.56.1')  # here\n", "compatible"),
+        (f"{_WITH_HELPERS}if not is_in_range(max_version='4.56.1'):  # here\n    raise ImportError\n", "broken"),
+        (f"{_WITH_HELPERS}require_version('transformers==4.56.1')  # here\n", "broken"),
+        ("from . import helpers\nhelpers.require_version('transformers <= 4.56.1')  # here\n", "broken"),
+        (
+            f"{_WITH_HELPERS}from .limits import MAX_VERSION\nis_transformers_version('>', MAX_VERSION)  # here\n",
+            "broken",
+        ),
+        (f"{_WITH_HELPERS}OLD = is_transformers_version('<=', limits().MAX_VERSION)  # here\n", "compatible"),
+        (
+            (
+                f"{_WITH_HELPERS}ASKED = {{'peft': '>=1', 'transformers': '==4.56.1'}}\n"
+                "for name, asked in ASKED.items():\n    require_version(name + asked)  # here\n"
+            ),
+            "broken",
+        ),
+        (_HELPERS, "broken"),
+        # Not decided by the label: other bounds and operators, other packages, other sources, what pip does.
+        (f"{_OURS}assert Version('4.56.1') <= found < Version('4.56.2')\nassert found <= Version('4.56.0')\n", ""),
+        (f"{_READ}assert parse(version('peft')) <= Version('4.56.1')\n", ""),
+        (f"{_WITH_HELPERS}require_version('peft<=4.56.1')\ncompare_versions('peft', '<=', '4.56.1')\n", ""),
+        (f"{_WITH_HELPERS}is_in_range(min_version='4.56.1')\nis_transformers_version('>=', '4.56.1')\n", ""),
+        (f"{_WITH_HELPERS}for one in ('transformers>=4.0', 'peft<=4.56.1'):\n    require_version(one)\n", ""),
+        (
+            (
+                f"{_WITH_HELPERS}ASKED = {{'peft': '==4.56.1', 'transformers': '>4'}}\n"
+                "for name, asked in ASKED.items():\n    require_version(name + asked)\n"
+            ),
+            "",
+        ),
+        ("import transformers\nassert transformers.__version__ == '4.56.1'\n", ""),
+        (f"{_READ}from transformers import __version__ as v\nassert parse(v) <= parse('4.56.1')\n", ""),
+        (f"{_OURS}assert Version(found.base_version) <= Version('4.56.1')\n", ""),
+        (f"{_READ}assert version('transformers').split('+')[0] == '4.56.1'\n", ""),
+        (
+            (
+                f"{_READ}from packaging.specifiers import SpecifierSet\n"
+                "assert SpecifierSet('<=4.56.1').contains(version('transformers'))\n"
+            ),
+            "",
+        ),
+        ("from transformers.utils.versions import require_version\nrequire_version('transformers<=4.56.1')\n", ""),
+        (f"{_OURS}'''assert found <= '4.56.1' '''\nraise OSError('pip install transformers==4.56.1')\n", ""),
+    ],
+)
+def test_a_bound_at_the_pin_is_named_where_the_label_of_the_wheels_decides_it(
+    machine: Machine, content: str, level: str
+) -> None:
+    patched = _HELPERS.replace("version(name))", "version(name).partition('+npu.')[0])")
+    machine.module("transformers/utils/versions.py", patched)
+    files = {"gates/__init__.py": "", "gates/gate.py": content, "gates/helpers.py": _HELPERS.replace("4.56.1", "9")}
+    machine.path.append(sysconfig.get_path("stdlib"))
+    files["gates/limits.py"] = "MAX_VERSION = '4.56.1'\n"
+    machine.install("gates", "1.0", files, requires=["transformers"])
+    rows = [row for row in bounds(machine.context()) if row.component.endswith(" in gates")]
+
+    assert [row.level for row in rows] == [level] * bool(level), rows
+    for row in rows:
+        line = content[: content.index("# here")].count("\n") + 1
+        assert row.found == f"4.56.1+npu.1.g91393fe, compared with 4.56.1 in {machine.site}/gates/gate.py:{line}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "level"), [("==4.56.1", "matched"), ("<=4.56.1", "matched"), ("===4.56.1", "broken"), (">=4.56", "")]
+)
+def test_a_requirement_at_the_pin_is_met_unless_it_asks_for_the_very_text(
+    machine: Machine, asked: str, level: str
+) -> None:
+    info = machine.install("gates", "1.0", requires=["numpy", f"transformers{asked}"])
+    rows = [row for row in bounds(machine.context()) if row.component == "transformers for gates"]
+
+    assert [(row.level, row.expected) for row in rows] == [(level, f"{asked} ({info}/METADATA:5)")] * bool(level)
+
+
+def test_bounds_in_an_editable_install_are_named_and_beside_upstreams_transformers_none(machine: Machine) -> None:
+    info = machine.install("gates", "1.0", requires=["transformers"])
+    machine.module(f"{info.name}/top_level.txt", "gate\n")
+    machine.module("gate/__init__.py", f"{_OURS}assert found <= Version('4.56.1')\n")
+
+    def found() -> list[str]:
+        return [row.found for row in bounds(machine.context()) if row.component == "version of transformers in gates"]
+
+    assert found() == [f"4.56.1+npu.1.g91393fe, compared with 4.56.1 in {machine.site}/gate/__init__.py:4"]
+    machine.install("transformers", "4.56.1")
+    machine.uninstall("transformers-npu")
+    assert found() == []
 
 
 @pytest.mark.upstream

@@ -40,6 +40,7 @@ CHECKS: Mapping[str, Check] = {
     "install.development_pin": requirements.development_pin,
     "install.required": requirements.required,
     "install.requirements": requirements.requirements,
+    "install.bounds": requirements.bounds,
     "install.limits": requirements.limits,
     "install.cann_modules": install.cann_modules,
     "install.engine_version": install.engine_version,

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files, versions
+from npu_doctor.bounds import Bound, clauses_at, find_bounds
 from npu_doctor.checks.published import TORCH, fix_of
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution
 from npu_doctor.model import Level, Row
 from npu_doctor.requirements import applies, of_an_extra, parse, range_of
+from npu_summary.verify.companions import suffix_of
 
 _INFERENCE = ("vllm", "sglang")
+_FEW_FILES = 100
 
 
 def development_pin(context: Context) -> Iterator[Row]:
@@ -128,6 +132,62 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
                 why=why,
                 fix=fix,
                 see=see,
+            )
+
+
+def bounds(context: Context) -> Iterator[Row]:
+    """Yield where others compare a patched distribution's version with its release, and whether the label decides."""
+    ours = {one.name: one.version for one in context.packages.by_name.values() if suffix_of(one.version)}
+    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, ours))})\b")
+    others = [one for one in context.packages.by_name.values() if ours and one.name not in ours]
+    for distribution in others:
+        paths = context.packages.python_files(distribution)
+        about = [files.text(f"{distribution.info}/{name}") or "" for name in ("METADATA", "PKG-INFO", "requires.txt")]
+        # What does not say that it has to do with ours is read where that takes little time.
+        if len(paths) <= _FEW_FILES or any(map(named.search, about)):
+            yield from _compared_rows(context, distribution, paths, ours)
+            yield from _asked_rows(context, distribution, ours)
+
+
+def _compared_rows(
+    context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield the comparisons in a distribution's code that the label decides, by whether an error comes of them."""
+    found: dict[tuple[str, bool], list[Bound]] = {}
+    releases = {name: versions.public(version) for name, version in ours.items()}
+    for bound in find_bounds(context.packages, paths, releases):
+        found.setdefault((bound.project, bound.refuses), []).append(bound)
+    for (project, refuses), places in found.items():
+        release, operator = releases[project], places[0].operator
+        holds = "holds" if operator in ("!=", ">", "not in") else "does not hold"
+        otherwise = "refuses to go on" if refuses else "takes another branch"
+        lines = [f"{one.path}:{one.line}" for one in places]
+        yield Row(
+            component=f"version of {project} in {distribution.name}",
+            level="broken" if refuses else "compatible",
+            found=f"{ours[project]}, compared with {release} in {', '.join(lines[:3])}",
+            expected="a comparison without the label of the patched wheel, as pip's",
+            why=f"`{operator} {release}` {holds} there, unlike with upstream's: {distribution.name} {otherwise}",
+            fix=f"compare `Version(…).public` in {lines[0]}; or take another version of {distribution.name}",
+        )
+
+
+def _asked_rows(context: Context, distribution: Distribution, ours: Mapping[str, str]) -> Iterator[Row]:
+    """Yield a distribution's requirements that name the release itself: pip and uv hold all but ``===`` for met."""
+    lines = (files.text(f"{distribution.info}/METADATA") or "").partition("\n\n")[0].split("\n")
+    for number, line in enumerate(lines, 1):
+        text = line.removeprefix("Requires-Dist:").strip()
+        wanted = _requirement_here(context, text) if text != line else None
+        version = ours.get(canonicalize_name(wanted.name), "") if wanted else ""
+        if wanted and version and clauses_at(range_of(text), versions.public(version)):
+            met = "===" not in range_of(text)
+            yield Row(
+                component=f"{wanted.name} for {distribution.name}",
+                level="matched" if met else "broken",
+                found=version,
+                expected=f"{range_of(text)} ({distribution.info}/METADATA:{number})",
+                why="" if met else "`===` compares the label of the patched wheel, too: pip and uv refuse it",
+                fix="" if met else f"install {distribution.name} with --no-deps, or another version of it",
             )
 
 

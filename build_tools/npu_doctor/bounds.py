@@ -1,0 +1,208 @@
+"""Bounds: a distribution's files, never run → where they compare an installed version, label and all, with its release.
+
+To `packaging.version` ``5.10.4+npu.1.a8c5b99b`` is greater than ``5.10.4``, and as text it is another one. So
+``<=5.10.4`` holds for upstream's 5.10.4 and not for ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from npu_doctor import files, names, versions
+from npu_doctor.expressions import CLAUSE, MIRRORED, Reader, Scope, project_of
+from npu_doctor.names import Function, Module
+from npu_doctor.packages import Packages
+
+# What gives another result for a release with a label than for the release itself.
+_TURNED = frozenset({"<=", "==", "!=", ">", "in", "not in"})
+_OPERATORS: Mapping[type[ast.cmpop], str] = {
+    ast.LtE: "<=",
+    ast.GtE: ">=",
+    ast.Lt: "<",
+    ast.Gt: ">",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """A comparison that comes out otherwise than for the release.
+
+    Args:
+        path: the file.
+        line: its line.
+        project: whose version is compared.
+        operator: how, the version first.
+        refuses: whether an error that nothing there catches depends on it.
+    """
+
+    path: str
+    line: int
+    project: str
+    operator: str
+    refuses: bool
+
+
+def find_bounds(packages: Packages, paths: Sequence[str], releases: Mapping[str, str]) -> Iterator[Bound]:
+    """Yield the bounds in the files of one distribution.
+
+    Args:
+        packages: where imports are looked up.
+        paths: its Python files.
+        releases: by the names of distributions that have a label, the release each is made of.
+    """
+    named, mentioned = _read(paths, releases)
+    search = _Search(reader=Reader(packages=packages, projects=frozenset(mentioned)), releases=mentioned)
+    modules = [found for path in named if (found := names.module(path))]
+    for module in modules:
+        search.note_constants(module)
+    constants = search.reader.constants
+    others = [path for path in paths if path not in named and any(files.mentions(path, one) for one in constants)]
+    modules += [found for path in others if (found := names.module(path))]
+    for module in modules:
+        with contextlib.suppress(RecursionError):  # an expression of a thousand terms
+            yield from list(search.bounds(module))
+
+
+def _read(paths: Sequence[str], releases: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the files that hold a release, and the releases of those projects that any of the files mentions."""
+    starts = {project: _start(release).encode() for project, release in releases.items()}
+    words = {project: re.compile(rb"\b" + re.escape(project.encode()) + rb"\b") for project in releases}
+    holding: list[tuple[str, str]] = []
+    mentioned: dict[str, str] = {}
+    for path in paths:
+        content = files.content(path) or b""
+        holding += [(path, project) for project in releases if starts[project] in content]
+        for project in releases.keys() - mentioned.keys():
+            if project.encode() in content and words[project].search(content):  # to search for words takes longer
+                mentioned[project] = releases[project]
+    return list(dict.fromkeys(path for path, project in holding if project in mentioned)), mentioned
+
+
+def _start(release: str) -> str:
+    """Return what every text with a release has in it: ``5.0`` is 5.0.0, too."""
+    return re.sub(r"(\.0)*(\D*\.?dev.*)?$", "", release)
+
+
+def is_release(text: str, release: str) -> bool:
+    """Return whether a text is a release, however it is written."""
+    return "+" not in text and versions.same(text, release)
+
+
+def clauses_at(text: str, release: str) -> set[str]:
+    """Return the operators of the clauses in a text that name a release itself, ``<=`` and ``!=`` for example."""
+    return {operator for operator, version in CLAUSE.findall(text) if is_release(version, release)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Search:
+    """The search in one distribution."""
+
+    reader: Reader
+    releases: Mapping[str, str]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What every text with one of the releases matches."""
+        starts = {re.escape(_start(release)) for release in self.releases.values()}
+        return re.compile(rf"(?<![\d.])(?:{'|'.join(sorted(starts))})(?!\d)")
+
+    def note_constants(self, module: Module) -> None:
+        """Have the reader know a module's constants that hold a release: other files may compare with them."""
+        known, whole = self.reader.constants, self.reader.whole(module)
+        for name in self._holders(module) & module.values.keys():
+            if "version" in name.lower():
+                held = [self.reader.held(one, whole).texts for one in module.values[name]]
+                known[name] = known.get(name, frozenset()).union(*held)
+
+    def bounds(self, module: Module) -> Iterator[Bound]:
+        """Yield the bounds of one module, one a line and project."""
+        words = [node for word in self._holders(module) for node in module.words.get(word, ())]
+        nodes = {one for node in words for one in module.around(node) if isinstance(one, (ast.Compare, ast.Call))}
+        found: dict[tuple[int, str], str] = {}
+        refusing: set[int] = set()
+        for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
+            function = [one for one in module.around(node) if isinstance(one, Function)][:1]
+            scope = Scope(module=module, calls=tuple(function)) if function else self.reader.whole(module)
+            for project, operator in self._turned(node, scope):
+                found.setdefault((node.lineno, project), operator)
+                refusing |= {node.lineno} if _refuses(node, module) else set()
+        for (line, project), operator in found.items():
+            yield Bound(path=module.path, line=line, project=project, operator=operator, refuses=line in refusing)
+
+    def _holders(self, module: Module) -> set[str]:
+        """Return the texts of a module that bound a release, and the names that are given one, or given such a name."""
+        waiting = [word for word in module.words if word in self.reader.constants or self._any_bound([word])]
+        found = set(waiting)
+        while waiting:
+            given = {name for node in module.words.get(waiting.pop(), ()) for name in module.receivers(node)} - found
+            found |= given
+            waiting += given
+        return found
+
+    def _turned(self, node: ast.AST, scope: Scope) -> Iterator[tuple[str, str]]:
+        """Yield each project whose release a comparison turns over, or a call by what it calls, with the operator."""
+        if isinstance(node, ast.Compare):
+            for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
+                yield from self._compared(left, frozenset({_OPERATORS.get(type(operator), "")}), right, scope)
+        elif isinstance(node, ast.Call):
+            if operators := self.reader.operators(node, scope):
+                yield from self._compared(node.args[0], operators, node.args[1], scope)
+            called = self.reader.called(node, scope)
+            if called and any(self._any_bound(one.texts) for one in called.given.values()):
+                for inner in ast.walk(called.calls[-1]):
+                    yield from self._turned(inner, called)
+
+    def _compared(
+        self, left: ast.expr, operators: frozenset[str], right: ast.expr, scope: Scope
+    ) -> Iterator[tuple[str, str]]:
+        mirrored = frozenset(MIRRORED.get(one, one) for one in operators - {"in", "not in"})
+        for installed, asked, bound in ((left, operators, right), (right, mirrored, left)):
+            version = self.reader.held(installed, scope)
+            if version.projects and not version.bare:
+                texts = self.reader.held(bound, scope).texts
+                for project, text in product(version.projects, texts):
+                    turned = _TURNED.intersection(self._decided(text, project, asked))
+                    yield from ((project, operator) for operator in turned)
+
+    def _decided(self, text: str, project: str, asked: frozenset[str]) -> Iterator[str]:
+        """Yield the operators a text is compared by: a version by all asked for, a clause by its own if asked for."""
+        for clause in self._clauses(text, project):
+            if not clause:
+                yield from asked
+            elif clause in asked or text in asked:
+                yield clause
+
+    def _clauses(self, text: str, project: str) -> set[str]:
+        """Return how a text bounds a project at its release: the operators of its clauses, "" for the version alone."""
+        if not self.pattern.search(text):
+            return set()
+        if is_release(text, self.releases[project]):
+            return {""}
+        return clauses_at(text, self.releases[project]) if project_of(text) in ("", project) else set()
+
+    def _any_bound(self, texts: Iterable[str]) -> bool:
+        return any(self._clauses(text, project) for text in texts for project in self.releases)
+
+
+def _refuses(node: ast.AST, module: Module) -> bool:
+    """Return whether an error depends on an expression: asserted, called for its own sake, or tested for `raise`."""
+    around = list(module.around(node))
+    if any(getattr(one, "handlers", ()) for one in around):
+        return False
+    for inside, outside in zip([node, *around], around, strict=False):
+        if isinstance(outside, ast.If) and inside is outside.test:
+            lines = (*outside.body, *outside.orelse)
+            return any(isinstance(one, ast.Raise) for line in lines for one in ast.walk(line))
+        if isinstance(outside, ast.stmt):
+            return isinstance(outside, (ast.Assert, ast.Expr))
+    return False

@@ -1,0 +1,188 @@
+"""Expressions: code that is never run → the texts and the installed versions that an expression may hold.
+
+Names are followed to what they are given, whatever the order of statements, into functions that are called and through
+imports. Only a version that is read from metadata has a label; ``transformers.__version__`` has none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from packaging.utils import canonicalize_name
+
+from npu_doctor import names
+from npu_doctor.names import Function, Module
+from npu_doctor.packages import Packages
+
+# Operators as they are written in tables and requirements, and what each is called with its sides exchanged.
+MIRRORED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "==": "==", "!=": "!="}
+CLAUSE = re.compile(r"(===|==|!=|~=|<=|>=|<|>)\s*([^\s,;<>=!~]+)")
+_FUNCTIONS = {"operator.le": "<=", "operator.eq": "==", "operator.ne": "!=", "operator.gt": ">"}
+_METADATA = re.compile(r"\b(importlib[._]metadata|pkg_resources)\.(version|distribution|metadata|get_distribution)$")
+_NAMED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;]|$)")
+# What compares without the label, as pip does, and what leaves it out.
+_AS_PIP = ("SpecifierSet", "Specifier", "Requirement", "contains", "filter")
+_PUBLIC = ("public", "base_version", "release", "major", "minor", "micro")
+_CUTTING = ("split", "rsplit", "partition", "rpartition", "sub")
+_DEEPEST = 5  # functions that call functions
+_SIDES = 2
+
+
+def project_of(text: str) -> str:
+    """Return the normalised name of the distribution that a text names, alone or in a requirement; empty for none."""
+    found = _NAMED.match(text)
+    return canonicalize_name(found[1]) if found else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What an expression may hold.
+
+    Args:
+        texts: texts in it.
+        projects: those whose installed version it may be, as the metadata say it.
+        bare: whether the label may have been cut off.
+    """
+
+    texts: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    bare: bool = False
+
+
+def _union(held: Iterable[Held]) -> Held:
+    found = tuple(held)
+    return Held(
+        texts=frozenset[str]().union(*(one.texts for one in found)),
+        projects=frozenset[str]().union(*(one.projects for one in found)),
+        bare=any(one.bare for one in found),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scope:
+    """A module, or a call of one of its functions.
+
+    Args:
+        module: the module.
+        calls: the functions that were called on the way, this one last; none for the module itself.
+        given: what the parameters hold.
+    """
+
+    module: Module
+    calls: tuple[Function, ...] = ()
+    given: Mapping[str, Held] = field(default_factory=dict)
+
+    @cached_property
+    def values(self) -> Mapping[str, list[ast.expr]]:
+        """What the names of the function are given."""
+        return names.values_in(self.calls[-1]) if self.calls else {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reader:
+    """Reads expressions.
+
+    Args:
+        packages: where imports are looked up.
+        projects: distributions whose versions count.
+        constants: texts of constants that are attributes of whatever object.
+    """
+
+    packages: Packages
+    projects: frozenset[str]
+    constants: dict[str, frozenset[str]] = field(default_factory=dict)
+    _known: dict[tuple[ast.AST, Scope], Held] = field(default_factory=dict)
+    _modules: dict[Module, Scope] = field(default_factory=dict)
+
+    def whole(self, module: Module) -> Scope:
+        """Return the scope of a module."""
+        return self._modules.setdefault(module, Scope(module=module))
+
+    def held(self, node: ast.AST, scope: Scope) -> Held:
+        """Return what an expression may hold."""
+        key = (node, scope)
+        if key not in self._known:
+            self._known[key] = Held()  # what leads back here adds nothing
+            self._known[key] = self._read(node, scope)
+        return self._known[key]
+
+    def operators(self, node: ast.Call, scope: Scope) -> frozenset[str]:
+        """Return by which operators a call compares its two arguments, or requirements that name them; none if not."""
+        if len(node.args) != _SIDES:
+            return frozenset()
+        known = _FUNCTIONS.get(self._resolve(node.func, scope)[1])
+        asked = {known} if known else self.held(node.func, scope).texts
+        return frozenset(text for text in asked if text in MIRRORED or CLAUSE.search(text))
+
+    def called(self, node: ast.Call, scope: Scope) -> Scope | None:
+        """Return the call of a function whose text is there; None for another, and for one that leads back here."""
+        home, name = self._resolve(node.func, scope)
+        function = home.functions.get(name) if home else None
+        if home is None or function is None or function in scope.calls or len(scope.calls) > _DEEPEST:
+            return None
+        given = dict(zip(names.parameters(function), [self.held(one, scope) for one in node.args], strict=False))
+        given |= {one.arg: self.held(one.value, scope) for one in node.keywords if one.arg}
+        return Scope(module=home, calls=(*scope.calls, function), given=given)
+
+    def _resolve(self, node: ast.AST, scope: Scope) -> tuple[Module | None, str]:
+        return names.resolve(names.dotted(node), scope.module, self.packages)
+
+    def _read(self, node: ast.AST, scope: Scope) -> Held:
+        if isinstance(node, ast.Constant):
+            text = node.value if isinstance(node.value, str) else ""
+            return Held(texts=frozenset({text}) | self.constants.get(text, frozenset()))
+        if isinstance(node, ast.Call):
+            return self._returned(node, scope)
+        if isinstance(node, ast.Name):
+            return self._named(node, scope)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, scope)
+        if isinstance(node, ast.Compare):
+            return Held()  # a truth, no version
+        inner = self._entries(node) if isinstance(node, ast.Dict) else ast.iter_child_nodes(node)
+        return _union(self.held(one, scope) for one in inner)
+
+    def _entries(self, table: ast.Dict) -> list[ast.expr]:
+        """Return the values of a table; of one whose keys name projects, only what is for these, with the keys."""
+        pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key]
+        ours = [pair for pair in pairs if isinstance(pair[0], ast.Constant) and pair[0].value in self.projects]
+        return [one for pair in ours for one in pair] or table.values
+
+    def _named(self, node: ast.Name, scope: Scope) -> Held:
+        if node.id in scope.values or node.id in scope.given:
+            own = _union(self.held(one, scope) for one in scope.values.get(node.id, ()))
+            return _union([own, scope.given.get(node.id, Held())])
+        return self._global(node, scope)
+
+    def _global(self, node: ast.AST, scope: Scope) -> Held:
+        home, name = self._resolve(node, scope)
+        if home is None or name == "__version__":
+            return Held()
+        return _union(self.held(one, self.whole(home)) for one in home.values.get(name, ()))
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Held:
+        if node.attr == "__version__":
+            return Held()
+        found = [self.held(one, self.whole(scope.module)) for one in scope.module.values.get(node.attr, ())]
+        found += [self._global(node, scope), self.held(node.value, scope)]
+        found += [Held(texts=self.constants.get(node.attr, frozenset()), bare=node.attr in _PUBLIC)]
+        return _union(found)
+
+    def _returned(self, node: ast.Call, scope: Scope) -> Held:
+        """Return what a call may return: an installed version, what a function returns, else all it is given."""
+        given = _union(self.held(one, scope) for one in (*node.args, *(one.value for one in node.keywords)))
+        if _METADATA.search(self._resolve(node.func, scope)[1]):
+            return Held(projects=self.projects & {project_of(text) for text in given.texts})
+        called = names.last(node.func)
+        if called in _AS_PIP or self.operators(node, scope):
+            return Held()
+        if inner := self.called(node, scope):
+            returned = [one.value for one in ast.walk(inner.calls[-1]) if isinstance(one, (ast.Return, ast.Yield))]
+            return _union(self.held(one, inner) for one in returned if one)
+        found = _union([given, self.held(node.func.value, scope) if isinstance(node.func, ast.Attribute) else Held()])
+        cut = called in _CUTTING and any("+" in text for text in given.texts)
+        return replace(found, bare=found.bare or cut)
