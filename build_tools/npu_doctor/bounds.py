@@ -165,22 +165,16 @@ class _Search:
     def _compared(
         self, left: ast.expr, operators: frozenset[str], right: ast.expr, scope: Scope
     ) -> Iterator[tuple[str, str]]:
+        """Yield what is turned over of two sides, by the operator in a requirement, or by those asked for."""
         mirrored = frozenset(MIRRORED.get(one, one) for one in operators - {"in", "not in"})
         for installed, asked, bound in ((left, operators, right), (right, mirrored, left)):
             version = self.reader.held(installed, scope)
             if version.projects and not version.bare:
                 texts = self.reader.held(bound, scope).texts
                 for project, text in product(version.projects, texts):
-                    turned = _TURNED.intersection(self._decided(text, project, asked))
+                    clauses = self._clauses(text, project)
+                    turned = _TURNED & (asked if "" in clauses else clauses)
                     yield from ((project, operator) for operator in turned)
-
-    def _decided(self, text: str, project: str, asked: frozenset[str]) -> Iterator[str]:
-        """Yield the operators a text is compared by: a version by all asked for, a clause by its own if asked for."""
-        for clause in self._clauses(text, project):
-            if not clause:
-                yield from asked
-            elif clause in asked or text in asked:
-                yield clause
 
     def _clauses(self, text: str, project: str) -> set[str]:
         """Return how a text bounds a project at its release: the operators of its clauses, "" for the version alone."""

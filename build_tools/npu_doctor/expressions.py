@@ -24,8 +24,7 @@ CLAUSE = re.compile(r"(===|==|!=|~=|<=|>=|<|>)\s*([^\s,;<>=!~]+)")
 _FUNCTIONS = {"operator.le": "<=", "operator.eq": "==", "operator.ne": "!=", "operator.gt": ">"}
 _METADATA = re.compile(r"\b(importlib[._]metadata|pkg_resources)\.(version|distribution|metadata|get_distribution)$")
 _NAMED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;]|$)")
-# What compares without the label, as pip does, and what leaves it out.
-_AS_PIP = ("SpecifierSet", "Specifier", "Requirement", "contains", "filter")
+# What leaves the label out.
 _PUBLIC = ("public", "base_version", "release", "major", "minor", "micro")
 _CUTTING = ("split", "rsplit", "partition", "rpartition", "sub")
 _DEEPEST = 5  # functions that call functions
@@ -160,13 +159,11 @@ class Reader:
 
     def _global(self, node: ast.AST, scope: Scope) -> Held:
         home, name = self._resolve(node, scope)
-        if home is None or name == "__version__":
+        if home is None:
             return Held()
         return _union(self.held(one, self.whole(home)) for one in home.values.get(name, ()))
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Held:
-        if node.attr == "__version__":
-            return Held()
         found = [self.held(one, self.whole(scope.module)) for one in scope.module.values.get(node.attr, ())]
         found += [self._global(node, scope), self.held(node.value, scope)]
         found += [Held(texts=self.constants.get(node.attr, frozenset()), bare=node.attr in _PUBLIC)]
@@ -177,12 +174,11 @@ class Reader:
         given = _union(self.held(one, scope) for one in (*node.args, *(one.value for one in node.keywords)))
         if _METADATA.search(self._resolve(node.func, scope)[1]):
             return Held(projects=self.projects & {project_of(text) for text in given.texts})
-        called = names.last(node.func)
-        if called in _AS_PIP or self.operators(node, scope):
+        if self.operators(node, scope):
             return Held()
         if inner := self.called(node, scope):
             returned = [one.value for one in ast.walk(inner.calls[-1]) if isinstance(one, (ast.Return, ast.Yield))]
             return _union(self.held(one, inner) for one in returned if one)
         found = _union([given, self.held(node.func.value, scope) if isinstance(node.func, ast.Attribute) else Held()])
-        cut = called in _CUTTING and any("+" in text for text in given.texts)
+        cut = names.last(node.func) in _CUTTING and any("+" in text for text in given.texts)
         return replace(found, bare=found.bare or cut)

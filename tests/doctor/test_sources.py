@@ -106,7 +106,11 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
         (f"{_OURS}def f():\n    return Version('4.56.1') >= found  # here\n", "compatible"),
         (f"{_OURS}NEW = found != Version('4.56.1')  # here\n", "compatible"),
         (f"{_READ}OLD = version('transformers') == '4.56.1'  # here\n", "compatible"),
-        (f"{_READ}OLD = version('transformers') in ('4.55.0', '4.56.1')  # here\n", "compatible"),
+        (
+            f"{_OURS}OLD = found <= parse('4.56.1')  # here\ndef f(old):\n    return found <= old\nf(OLD)\n",
+            "compatible",
+        ),
+        (f"{_READ}OLD = version('transformers').split('.dev')[0] in ('4.55.0', '4.56.1')  # here\n", "compatible"),
         (
             f"{_READ}MAX = '4.56.1'\nOLD = parse('4') < parse(version('transformers')) <= parse(MAX)  # here\n",
             "compatible",
@@ -130,7 +134,11 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
             "compatible",
         ),
         # By helpers.
-        (f"{_WITH_HELPERS}OLD = is_transformers_version('<=', '4.56.1')  # here\n", "compatible"),
+        (
+            f"{_WITH_HELPERS}OLD = is_transformers_version('<=', '4.56.1')  # here\n"
+            "def f(old):\n    return is_in_range(max_version=old)\nf(OLD)\n",
+            "compatible",
+        ),
         (f"{_WITH_HELPERS}OLD = compare_versions('transformers', '==', '4.56.1')  # here\n", "compatible"),
         (f"{_WITH_HELPERS}if not is_in_range(max_version='4.56.1'):  # here\n    raise ImportError\n", "broken"),
         (f"{_WITH_HELPERS}require_version('transformers==4.56.1')  # here\n", "broken"),
@@ -151,6 +159,7 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
         # Not decided by the label: other bounds and operators, other packages, other sources, what pip does.
         (f"{_OURS}assert Version('4.56.1') <= found < Version('4.56.2')\nassert found <= Version('4.56.0')\n", ""),
         (f"{_READ}assert parse(version('peft')) <= Version('4.56.1')\n", ""),
+        (f"{_READ}assert version('transformers') != '4.56.1+other'\n", ""),
         (f"{_WITH_HELPERS}require_version('peft<=4.56.1')\ncompare_versions('peft', '<=', '4.56.1')\n", ""),
         (f"{_WITH_HELPERS}is_in_range(min_version='4.56.1')\nis_transformers_version('>=', '4.56.1')\n", ""),
         (f"{_WITH_HELPERS}for one in ('transformers>=4.0', 'peft<=4.56.1'):\n    require_version(one)\n", ""),
@@ -206,7 +215,7 @@ def test_a_requirement_at_the_pin_is_met_unless_it_asks_for_the_very_text(
 
 
 def test_bounds_in_an_editable_install_are_named_and_beside_upstreams_transformers_none(machine: Machine) -> None:
-    info = machine.install("gates", "1.0", requires=["transformers"])
+    info = machine.install("gates", "1.0", {"__editable___gates_finder.py": ""}, requires=["transformers"])
     machine.module(f"{info.name}/top_level.txt", "gate\n")
     machine.module("gate/__init__.py", f"{_OURS}assert found <= Version('4.56.1')\n")
 
