@@ -135,8 +135,10 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
         ),
         # By helpers.
         (
-            f"{_WITH_HELPERS}OLD = is_transformers_version('<=', '4.56.1')  # here\n"
-            "def f(old):\n    return is_in_range(max_version=old)\nf(OLD)\n",
+            (
+                f"{_WITH_HELPERS}OLD = is_transformers_version('<=', '4.56.1')  # here\n"
+                "def f(old):\n    return is_in_range(max_version=old)\nf(OLD)\n"
+            ),
             "compatible",
         ),
         (f"{_WITH_HELPERS}OLD = compare_versions('transformers', '==', '4.56.1')  # here\n", "compatible"),

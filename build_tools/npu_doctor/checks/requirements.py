@@ -179,8 +179,9 @@ def _asked_rows(context: Context, distribution: Distribution, ours: Mapping[str,
         text = line.removeprefix("Requires-Dist:").strip()
         wanted = _requirement_here(context, text) if text != line else None
         version = ours.get(canonicalize_name(wanted.name), "") if wanted else ""
-        if wanted and version and clauses_at(range_of(text), versions.public(version)):
-            met = "===" not in range_of(text)
+        clauses = clauses_at(range_of(text), versions.public(version)) if version else set()
+        if wanted and clauses:
+            met = "===" not in clauses
             yield Row(
                 component=f"{wanted.name} for {distribution.name}",
                 level="matched" if met else "broken",
