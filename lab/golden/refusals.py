@@ -24,8 +24,9 @@ from npu_overlays.errors import OverlayError
 # What makes its errors in this process, or by the command; examples of properties may change with Hypothesis.
 _TESTS = ("commands", "end_to_end", "index", "language", "migrating", "porting", "refreshing", "source", "wheels")
 _PLACES = (
-    (re.compile(r"(?<![\w.])/[^\s:'\"`,)]*/(?:popen-gw\d+|pytest-\d+|[\w.-]*\d{6,})/"), "/"),
+    (re.compile(r"(?<![\w.])/[^\s:'\"`,)]*/(?:popen-gw\d+|pytest-\d+|test_\w+)/"), "/"),
     (re.compile(r"/(?:tmp|root|home|work|usr|var)/[^\s:'\"`,)]*/"), "/"),
+    (re.compile(r"/test_\w+\d/"), "/"),
     (re.compile(r"0x[0-9a-f]+|\b127\.0\.0\.1:\d+|\b[0-9a-f]{40,64}\b|\b\d+\.\d+ s\b|tmp\w{8}"), "…"),
 )
 _TESTS_FAILED = 1
@@ -37,7 +38,7 @@ def refusals(work: Path) -> dict[str, str]:
     Args:
         work: an empty folder.
     """
-    command = [sys.executable, "-m", "pytest", "-p", "golden.refusals", "--refusals", work / "refusals"]
+    command = [sys.executable, "-m", "pytest", "-p", "golden.refusals", "--refusals", str(work / "refusals")]
     command += ["--quiet", "--numprocesses", "auto", "--maxprocesses", "4", "-m", "not (slow or upstream or thorough)"]
     command += [f"tests/{name}" for name in _TESTS]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -51,12 +52,11 @@ class Notes:
     """What one process of pytest notes.
 
     Args:
-        file: where it is written at the end.
+        file: where it is written, at once.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._lines: set[str] = set()
 
     def expected(self, error: BaseException | None) -> None:
         """Note an error that a test expects."""
@@ -64,8 +64,8 @@ class Notes:
             self._note(type(error).__name__, map(str, error.problems))
 
     def printed(self, code: int, text: str) -> None:
-        """Note what a command printed that failed."""
-        if code:
+        """Note what a command printed that failed, unless it is JSON for a machine."""
+        if code and not text.startswith("{"):
             self._note(f"exit {code}", re.split(r"\n(?=\S)", text))
 
     def _note(self, family: str, problems: Iterable[str]) -> None:
@@ -73,12 +73,8 @@ class Notes:
             line = " ".join(problem.split())
             for pattern, replacement in _PLACES:
                 line = pattern.sub(replacement, line)
-            self._lines.add(f"{family}: {line}")
-
-    def pytest_sessionfinish(self) -> None:
-        """Write what was noted."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text("".join(f"{line}\n" for line in sorted(self._lines)), "utf-8")
+            with self._file.open("a", encoding="utf-8") as stream:
+                stream.write(f"{family}: {line}\n")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,11 +84,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Note errors where tests meet them."""
-    from support.environment import Environment  # noqa: PLC0415  # conftest has its folder looked into from then on
+    import language.overlays  # noqa: PLC0415  # conftest has its folder looked into from then on
+    from support.environment import Environment  # noqa: PLC0415  # likewise
 
-    notes = Notes(config.getoption("--refusals") / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
-    config.pluginmanager.register(notes)
-    leave, run = pytest.RaisesExc.__exit__, Environment.cli
+    folder: Path = config.getoption("--refusals")
+    folder.mkdir(exist_ok=True)
+    notes = Notes(folder / os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    leave, run, listed = pytest.RaisesExc.__exit__, Environment.cli, language.overlays.mistakes
 
     def noting_leave(
         self: pytest.RaisesExc[Any],
@@ -108,5 +106,10 @@ def pytest_configure(config: pytest.Config) -> None:
         notes.printed(done.code, done.err)
         return done
 
+    def noting_mistakes(error: OverlayError) -> list[str]:
+        notes.expected(error)
+        return listed(error)
+
+    language.overlays.mistakes = noting_mistakes
     pytest.RaisesExc.__exit__ = noting_leave  # type: ignore[method-assign]  # pytest has no hook for what is expected
-    Environment.cli = noting_run  # type: ignore[method-assign,assignment]  # the tests have one place that runs commands
+    Environment.cli = noting_run  # type: ignore[method-assign]  # the tests have one place that runs commands
