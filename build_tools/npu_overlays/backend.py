@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from npu_overlays.choice import choice_from
+from npu_overlays.errors import OutputError
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.pipeline import prepare
 from npu_overlays.scratch import temporaries
+from npu_overlays.wheels.output_folder import move_into, other_bytes, workspace
 from npu_overlays.wheels.packing import pack_sdist
 from npu_overlays.wheels.remembering import kits
 
@@ -20,14 +22,24 @@ Settings = Mapping[str, object] | None
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:  # noqa: ARG001  # the signature is PEP 517's
     """Build the wheel of the overlay in the current folder and return its name."""
-    with temporaries():
-        return kits(_loaded()).wheel.put_together(Path(wheel_directory)).name
+    loaded, out = _loaded(), Path(wheel_directory)
+    with temporaries(), workspace(out) as folder:
+        return _placed(kits(loaded).wheel.put_together(folder), out, loaded.name)
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:  # noqa: ARG001  # likewise
     """Build the sdist of the overlay in the current folder and return its name."""
-    with temporaries():
-        return pack_sdist(prepare(_loaded()), Path(sdist_directory)).name
+    loaded, out = _loaded(), Path(sdist_directory)
+    with temporaries(), workspace(out) as folder:
+        return _placed(pack_sdist(prepare(loaded), folder), out, loaded.name)
+
+
+def _placed(made: Path, out: Path, overlay: str) -> str:
+    problems = [*other_bytes((made,), out, overlay)]
+    if problems:
+        raise OutputError(problems)
+    move_into(out, [made])
+    return made.name
 
 
 def build_editable(

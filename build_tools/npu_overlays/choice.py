@@ -42,7 +42,7 @@ class Choice:
         Raises:
             UsageError: the two differ.
         """
-        of_sdist = _of_sdist(overlay)
+        of_sdist = source_kind(sdist_version(overlay))
         mode = self.mode or of_sdist or "auto"
         if of_sdist and mode not in (of_sdist, "auto"):
             what = f"asks for {mode}, and this sdist is of the wheel built from {of_sdist}"
@@ -69,7 +69,7 @@ def clone_variable(project: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
 
 
-def _of_sdist(overlay: Overlay) -> Mode | None:
+def sdist_version(overlay: Overlay) -> str:
+    """Return the version of the sdist that an overlay lies in, which its wheel has as well; empty where it is none."""
     file = overlay.folder / "PKG-INFO"
-    version = HeaderParser().parsestr(file.read_text("utf-8"))["Version"] if file.is_file() else ""
-    return source_kind(str(version))
+    return str(HeaderParser().parsestr(file.read_text("utf-8"))["Version"]) if file.is_file() else ""

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.choice import Choice
+from npu_overlays.choice import Choice, sdist_version
 from npu_overlays.installs.stacks import extras_of_overlay
 from npu_overlays.lock.locked import Locked, locked
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.revisions import Revision, read_revisions
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 from npu_overlays.pairing import Pair, pairs
 from npu_overlays.source import Mode
+from npu_summary.versions import local_parts
 
 if TYPE_CHECKING:
     from npu_overlays.lock.lockfile import Lock
@@ -31,8 +33,11 @@ class Loaded:
         partners: the overlays that a stack pairs it with.
         pairs: the patched distributions it is made for: those of its partners that its upstream requires.
         stacks: those beside its folder; some name it.
+        revisions: those of it that were given out, the last one last.
         mode: which kind of source its upstream is to come from.
         clone: a clone of the user's to take the commit from, or None.
+        build: the build that its wheels are, where that is said, as by an sdist; else it follows from its files.
+        earlier: what the versions of its development builds say that lie where its wheels will.
     """
 
     overlay: Overlay
@@ -40,8 +45,11 @@ class Loaded:
     partners: tuple[Overlay, ...]
     pairs: tuple[Pair, ...]
     stacks: Stacks
+    revisions: tuple[Revision, ...]
     mode: Mode
     clone: Path | None
+    build: str = ""
+    earlier: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -82,7 +90,7 @@ class Loader:
         """Return an overlay with what belongs to it.
 
         Raises:
-            ConfigError: its lock, a partner's, or the stacks are missing or wrong.
+            ConfigError: its lock, a partner's, its revisions or the stacks are missing or wrong.
             UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
         """
         mine, partners = self._lock(overlay), self._partners(overlay)
@@ -92,8 +100,10 @@ class Loader:
             partners=partners,
             pairs=pairs(mine.metadata, partners, self.metadata),
             stacks=self._stacks_beside(overlay.root),
+            revisions=read_revisions(overlay.folder),
             mode=self._choice.mode_for(overlay),
             clone=self._choice.clone(overlay.pin.project),
+            build=_development_of_sdist(overlay),
         )
 
     def metadata(self, overlay: Overlay) -> UpstreamMetadata:
@@ -122,3 +132,9 @@ class Loader:
         if root / name not in self._overlays:
             self._overlays[root / name] = find_overlay(root, name)
         return self._overlays[root / name]
+
+
+def _development_of_sdist(overlay: Overlay) -> str:
+    """Return the development build that an sdist is of: it was made elsewhere, and at another time."""
+    build = local_parts(sdist_version(overlay)).get("build", "")
+    return build if "." in build else ""

@@ -25,7 +25,8 @@ class Pair:
         version: its public version.
         overlay: name of its overlay.
         revision: of that overlay.
-        builds: the full versions it can have, by what its bytes came from; the commit's first.
+        builds: the full versions that revision can have, by what its bytes came from; the commit's first. None where
+            no revision was given out.
     """
 
     project: str
@@ -57,6 +58,7 @@ def pairs(
 
 
 def _pair(partner: Overlay, upstream: str) -> Pair:
+    sources = sources_of(partner.pin) if partner.revision else ()
     return Pair(
         project=partner.pin.project,
         distribution=partner.distribution,
@@ -64,5 +66,5 @@ def _pair(partner: Overlay, upstream: str) -> Pair:
         overlay=partner.name,
         revision=partner.revision,
         # Of the wheel from the commit, and of one from each archive.
-        builds=tuple(partner.version(upstream, source) for source in sources_of(partner.pin)),
+        builds=tuple(partner.version(upstream, source, str(partner.revision)) for source in sources),
     )

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from npu_overlays.acquisition import acquire, check_shape, released_version
+from npu_overlays.builds import wheel_version
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
@@ -149,7 +150,7 @@ def prepare(loaded: Loaded) -> Prepared:
     applied, notices = apply_checked(content, lock, tree, absent)
     check_shape(overlay, tree)
     files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
-    version = overlay.version(lock.metadata.version, tree.source)
+    version = wheel_version(loaded, tree.source, content.digest)
     record = summary_record(
         content=content,
         version=version,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .versions import local_parts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +38,18 @@ def name(changes: Changes) -> str:
 
 def overlay(changes: Changes) -> str:
     """Return the overlay that was merged in, with its revision."""
-    return f"overlay {changes['overlay']['name']} revision {changes['overlay']['revision']}"
+    return f"overlay {changes['overlay']['name']} {revision(changes)}"
+
+
+def revision(changes: Changes) -> str:
+    """Return which revision of its overlay a wheel is, or after which one it was built in development."""
+    number = changes["overlay"]["revision"]
+    return f"in development after revision {number}" if in_development(changes) else f"revision {number}"
+
+
+def in_development(changes: Changes) -> bool:
+    """Return whether a wheel is a development build of its overlay, and no revision."""
+    return "." in local_parts(changes["distribution"]["version"]).get("build", "")
 
 
 def target(operation: NotApplied) -> str:

@@ -37,7 +37,7 @@ def main() -> int:
         setting = Setting(root=ROOT, overlay=options.overlay, source=source, work=work)
         try:
             tools = installed(work)
-            for outcome in outcomes(setting, possible(tools), tools):
+            for outcome in outcomes(setting.given_out(), possible(tools), tools):
                 found.append(replace(outcome, note=noted(outcome, tools)))
                 console.print(
                     f"{outcome.condition.name}: {', '.join(outcome.differing) or 'the same bytes'}", markup=False

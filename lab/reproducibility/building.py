@@ -124,6 +124,12 @@ class Setting:
             shutil.copytree(self.root / part, root / part)
         return replace(self, root=root)
 
+    def given_out(self) -> Setting:
+        """Return the same with a copy of the overlay as a revision: what is in development says so in its version."""
+        there = self.moved(self.work / "given out")
+        self.run("npu_overlays", "revise", there.folder, "--why", "It is to be compared.")
+        return there
+
     def rewritten(self) -> Setting:
         """Return the same with files that were written in another order, at other dates, and are closed to others."""
         there = self.moved(self.work / "rewritten")

@@ -34,6 +34,10 @@ def _with(**variables: str) -> Callable[[Setting], Wheels]:
     return lambda setting: replace(setting, variables=variables).build()
 
 
+def _dated(date: str) -> Callable[[Setting], Wheels]:
+    return _with(SOURCE_DATE_EPOCH=date)
+
+
 def _under(umask: str) -> Callable[[Setting], Wheels]:
     return lambda setting: replace(setting, umask=umask).build()
 
@@ -90,6 +94,10 @@ CONDITIONS = (
     *(
         Condition(name=f"hash seed {seed}", chinese=f"哈希种子 {seed}", build=_with(PYTHONHASHSEED=seed))
         for seed in ("1", "2")
+    ),
+    *(
+        Condition(name=f"`SOURCE_DATE_EPOCH={date}`", chinese=f"`SOURCE_DATE_EPOCH={date}`", build=_dated(date))
+        for date in ("0", "1", "315532800", "4354819200")
     ),
     Condition(name="an empty cache", chinese="空缓存", build=_cold),
     Condition(name="the cache of the build before", chinese="上一次构建留下的缓存", build=_warm),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from support.environment import Environment
-from support.overlays import write_overlay, write_stacks
+from support.overlays import give_out, write_overlay, write_stacks
 from support.upstreams import ENTRY_POINTS, METADATA, Upstream, make_upstream
 from support.wheels import write_wheel
 
@@ -242,9 +242,10 @@ class Sample:
 
 
 def make_sample(folder: Path) -> None:
-    """Write the sample and lock it."""
+    """Write the sample, lock it, and give out its first revisions."""
     sample = open_sample(folder, making=True)
     sample.environment.ok("lock", "--all")
+    give_out(sample.overlays)
 
 
 def open_sample(folder: Path, *, making: bool = False) -> Sample:

@@ -88,12 +88,11 @@ def _build_second(locked: Sample, folder: Path) -> None:
     """Build revision 2, which adds a file, drops one and changes one."""
     sample = locked.copy(folder / "second")
     sample = replace(sample, environment=replace(sample.environment, index=locked.environment.index))
-    for overlay in (sample.lib_overlay, sample.app_overlay):
-        edit(overlay / "pyproject.toml", "revision = 1", "revision = 2")
     tree = sample.lib_overlay / "tree/src/lib"
     (tree / "npu.py").rename(tree / "second.py")
     edit(tree / "core.py", '"npu+"', '"npu2+"')
     sample.environment.ok("lock", "--all", "--overlays", sample.overlays)
+    sample.environment.ok("revise", "--all", "--why", "Another file.", "--overlays", sample.overlays)
     out = folder / "revision-2"
     sample.environment.ok("build", "--overlays", sample.overlays, "--out", out, "--source", "git")
     shutil.rmtree(sample.folder)

@@ -260,14 +260,11 @@ def test_an_unchanged_rebuild_writes_nothing(sample: Sample, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage", ["overlay", "wheel", "epoch", *rarely("statement", "companion", "lock", "style of the page")]
-)
+@pytest.mark.parametrize("damage", ["overlay", "wheel", *rarely("statement", "companion", "lock")])
 def test_what_changed_is_built_again(sample: Sample, tmp_path: Path, damage: str) -> None:
     out = tmp_path / "out"
     arguments = ("build", "--json", sample.lib_name, "--overlays", sample.overlays, "--out", out)
     sample.environment.ok(*arguments)
-    more: dict[str, Any] = {}
     if damage == "overlay":
         edit(sample.lib_overlay / "tree/src/lib/npu.py", '"npu"', '"NPU"')
     elif damage == "wheel":
@@ -276,18 +273,11 @@ def test_what_changed_is_built_again(sample: Sample, tmp_path: Path, damage: str
         wheel_of(out, "lib").unlink()
     elif damage == "statement":
         next(out.glob("*.json")).write_text("{}")
-    elif damage == "lock":
-        edit(sample.lib_overlay / "overlay.lock", 'description = "A library"', 'description = "The library"')
-    elif damage == "epoch":
-        more = {"SOURCE_DATE_EPOCH": "1700000000"}
     else:
-        tool = tmp_path / "build_tools"
-        shutil.copytree(Path(npu_summary.__file__).parents[1], tool, ignore=shutil.ignore_patterns("__pycache__"))
-        edit(tool / "npu_summary/page/page.css", "#0550ae", "#0550af")
-        more = {"PYTHONPATH": str(tool)}
-    (built,) = sample.environment.ok(*arguments, **more).json()
+        edit(sample.lib_overlay / "overlay.lock", 'description = "A library"', 'description = "The library"')
+    (built,) = sample.environment.ok(*arguments).json()
     assert built["rebuilt"] is True
-    (again,) = sample.environment.ok(*arguments, **more).json()
+    (again,) = sample.environment.ok(*arguments).json()
     assert again["rebuilt"] is False
 
 
@@ -398,7 +388,7 @@ def test_an_overlay_without_a_stack_stands_alone(sample: Sample, tmp_path: Path)
 def test_the_version_of_a_partner_is_part_of_what_a_wheel_follows_from(sample: Sample, tmp_path: Path) -> None:
     arguments = ("build", sample.app_name, "--overlays", sample.overlays, "--out", tmp_path / "out", "--json")
     sample.environment.ok(*arguments)
-    edit(sample.lib_overlay / "pyproject.toml", "revision = 1", "revision = 2")
+    sample.environment.ok("revise", sample.lib_name, "--why", "It is given out again.")
     (built,) = sample.environment.ok(*arguments).json()
     assert built["rebuilt"] is True
     (pair,) = changes(Path(built["wheel"]))["pairs"]

@@ -12,7 +12,7 @@ import pytest
 
 from environments.once import once
 from support.environment import Environment, copy_environment
-from support.overlays import edit, write_layer, write_overlay, write_stacks
+from support.overlays import edit, give_out, write_layer, write_overlay, write_stacks
 from support.pythons import some_uv
 from support.upstreams import make_upstream
 from support.wheels import members, metadata
@@ -103,6 +103,7 @@ def make_layered(sample: Sample) -> None:
     sample.environment.succeed("git", "init", "--quiet", sample.folder)
     write_stacks(sample.overlays, "pair", {"pair": [folder.name, sample.app_name]})
     sample.environment.ok("lock", folder.name, "--overlays", sample.overlays)
+    give_out(sample.overlays, folder.name)
 
 
 def direct(sample: Sample, name: str, distribution: str) -> Path:
@@ -168,6 +169,7 @@ def test_the_sdist_holds_the_pin_and_its_layers(layered: Sample, tmp_path: Path)
         "_overlays",
         "overlay.lock",
         "pyproject.toml",
+        "revisions.toml",
         "tree",
         ".gitignore",
     }
@@ -254,6 +256,7 @@ def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhou
         files={"tree/real/__init__.py": merge_module},
     )
     environment.ok("lock", folder.name, "--overlays", overlays, PIP_FIND_LINKS=str(wheelhouse))
+    give_out(overlays)
     environment.ok("build", folder.name, "--overlays", overlays, "--out", environment.folder / "out")
     wheel = wheel_of(environment.folder / "out", "real_npu")
     own = metadata(wheel)

@@ -129,11 +129,10 @@ OTHERS: dict[str, Callable[[Sample, pytest.MonkeyPatch], None]] = {
     "which file is executable": executable,
     "the lock": lock,
     "the revision": revision,
-    "the date": lambda _, patch: patch.setenv("SOURCE_DATE_EPOCH", "1"),
     "Python": lambda _, patch: patch.setattr(sys, "version", "3.99"),
     "zlib": lambda _, patch: patch.setattr(zlib, "ZLIB_RUNTIME_VERSION", "0"),
     "ruff": lambda _, patch: patch.setattr(remembering, "version", lambda name: f"{name} 0"),
-    "the tool": lambda _, patch: patch.setattr("npu_overlays.wheels.freshness._tool_digest", lambda: "0"),
+    "the tool": lambda _, patch: patch.setattr("npu_overlays.builds._tool_digest", lambda: "0"),
 }
 
 

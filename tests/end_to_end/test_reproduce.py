@@ -53,12 +53,15 @@ def test_a_wheel_and_a_companion_alone_are_made_again(locked: Sample, strange: P
     assert "gives the same bytes here, sha256 " in reproduce(locked, wheel).out
 
 
-def test_a_wheel_of_another_date_is_made_again_whatever_is_asked_for_here(sample: Sample, tmp_path: Path) -> None:
+def test_a_development_build_is_made_again_whatever_is_asked_for_here(sample: Sample, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    edit(sample.lib_overlay / "tree/src/lib/npu.py", '"npu"', '"NPU"')
     built = ("build", sample.lib_name, "--overlays", sample.overlays, "--out", out)
     sample.environment.ok(*built, "--source", "git", SOURCE_DATE_EPOCH="1700000001")
-    done = reproduce(sample, wheel_of(out, "lib_npu"), SOURCE_DATE_EPOCH="1600000000", NPU_OVERLAYS_SOURCE="archive")
-    assert done.code == 0, done.out + done.err
+    for wheel in sorted(out.glob("*.whl")):
+        assert "+npu.1.20231114221321000.dev" in wheel.name
+        done = reproduce(sample, wheel, SOURCE_DATE_EPOCH="1600000000", NPU_OVERLAYS_SOURCE="archive")
+        assert done.code == 0, done.out + done.err
 
 
 def test_a_wheel_of_a_release_archive_is_made_again_of_that(sample: Sample, tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_another_folder_with_the_overlay_will_do(sample: Sample, strange: Path, 
 
 
 def test_a_later_revision_is_compared_and_told_of(sample: Sample, strange: Path) -> None:
-    edit(sample.lib_overlay / "pyproject.toml", "revision = 1", "revision = 2")
+    sample.environment.ok("revise", sample.lib_name, "--why", "It is given out again.")
     for name in ("lib_npu", "lib"):
         wheel = wheel_of(strange, name)
         assert differences(sample, wheel)[0] == (

@@ -12,7 +12,7 @@ import pytest
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from support.environment import Environment
-from support.overlays import edit, write_layer, write_overlay
+from support.overlays import edit, give_out, write_layer, write_overlay
 from support.venvs import make_venv
 from support.wheels import members, write_wheel
 
@@ -65,6 +65,7 @@ def test_a_sites_own_layer_is_locked_checked_built_and_installed(ours: Sample, t
     run = ours.environment.ok
     where = ("--overlays", pin.parent)
     run("lock", pin.name, *where)
+    give_out(pin.parent)
     assert f"{pin.name}: 12 changes" in run("check", pin.name, *where).out
     shown = run("show", pin.name, *where).out
     assert f"added     acme  [{pin.name}]" in shown

@@ -84,6 +84,7 @@ def make_built(folder: Path) -> None:
     # A release alone is pinned: there is no commit that anything could be said of.
     assert checked.out == "demo@1.5: 1 change in 1 file, as declared\n"
     assert "commit" not in checked.err  # what takes its time is told there
+    environment.ok("revise", name, "--why", "One more.")
     environment.ok("build", name, "--out", "out")
 
 

@@ -6,6 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from npu_overlays.builds import revision_digest
+from npu_overlays.choice import Choice
+from npu_overlays.loading import Loader
+from npu_overlays.overlay.inputs import input_files, inputs_digest
+from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.revisions import Revision, record_revision
 from npu_overlays.overlay.stacks import stacks_folder
 
 _CONFIG = """\
@@ -88,6 +94,15 @@ def write_stack(folder: Path, name: str, **values: object) -> Path:
     file = folder / f"{name}.json"
     file.write_text(json.dumps(values), "utf-8")
     return file
+
+
+def give_out(root: Path, *names: str) -> None:
+    """Record the locked overlays below `root`, or those named, as they are, as the revision that each names."""
+    overlays = load_all(root)
+    loader = Loader(overlays, Choice())
+    for overlay in (one for one in overlays if not names or one.name in names):
+        digest = revision_digest(loader.load(overlay), inputs_digest(input_files(overlay)))
+        record_revision(overlay.folder, Revision(number=overlay.revision, why="It is new.", sha256=digest))
 
 
 def edit(file: Path, old: str, new: str) -> None:

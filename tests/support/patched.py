@@ -13,7 +13,7 @@ from typing import Any
 
 from environments.once import once
 from support.environment import Done, Environment
-from support.overlays import write_overlay, write_stacks
+from support.overlays import give_out, write_overlay, write_stacks
 from support.upstreams import METADATA, make_upstream
 from support.wheelhouse import DOCTOR, make_own_wheels
 from support.wheels import pack_installed, write_wheel
@@ -225,6 +225,7 @@ def _make(folder: Path) -> None:
     names = [f"transformers@{transformers_commit[:7]}", f"verl@{verl_commit[:7]}"]
     write_stacks(overlays, "pair", {"pair": names})
     environment.ok("lock", "--all", "--overlays", overlays)
+    give_out(overlays)
     environment.ok("build", "--all", "--overlays", overlays, "--out", folder / "wheels")
     for name, version, files in (("transformers", "4.5.6", TRANSFORMERS), ("verl", "0.6.1", VERL)):
         own = {path.removeprefix("src/"): content for path, content in files.items() if path.count("/")}

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, source_notes
-from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
+from npu_overlays.commands.options import REPLACE, Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select, select_readable
 from npu_overlays.console import Console
 from npu_overlays.crew.cores import cores
 from npu_overlays.interrupts import undisguised
 from npu_overlays.wheels.results import Built, Failed, Outcome
+from npu_summary.changes import Changes
 
 _DESCRIPTION = """\
 Build the wheels of overlays: of each the patched distribution, verl-npu say,
@@ -27,6 +28,10 @@ made from the same inputs is left alone. Either all wheels are written or none;
 with --keep-going, those of all overlays that can be built. Wheels appear when
 all were tried: a build that is interrupted writes nothing. With --jobs several
 are built at once, each in a process of its own, and the bytes are the same.
+
+An overlay that is not as its last revision (npu-overlays revise) gives a
+development build, which takes the place of the one before. No wheel takes the
+place of another with other bytes and the same version.
 
 examples:
   npu-overlays build                        the default stack, into wheels/
@@ -47,6 +52,7 @@ class Options:
         force: whether to build those too that are up to date.
         jobs: how many at once; None where nothing is said of it.
         keep_going: whether one that cannot be built leaves the others as they are.
+        replace: whether a wheel may take the place of one of its version with other bytes.
         json: whether the report is JSON.
     """
 
@@ -55,6 +61,7 @@ class Options:
     force: bool
     jobs: int | None
     keep_going: bool
+    replace: bool
     json: bool
 
 
@@ -66,6 +73,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=_jobs, metavar="N", help=jobs)
     keep = "build the others where some cannot be; the exit code still says so"
     parser.add_argument("--keep-going", action="store_true", help=keep)
+    parser.add_argument("--replace", action="store_true", help=REPLACE)
     add_json(parser)
 
 
@@ -86,6 +94,7 @@ def _read(parsed: argparse.Namespace) -> Options:
         force=parsed.force,
         jobs=parsed.jobs,
         keep_going=parsed.keep_going,
+        replace=parsed.replace,
         json=parsed.json,
     )
 
@@ -93,7 +102,7 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.building import Manner, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    manner = Manner(force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going)
+    manner = Manner(force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going, replace=options.replace)
     with undisguised(f"nothing was written to {options.out}"):
         overlays, unread = select_readable(options.selection) if manner.keep_going else (select(options.selection), {})
         outcomes = build_all(overlays, options.selection.choice, options.out, manner)
@@ -110,6 +119,12 @@ def _run(options: Options, console: Console) -> int:
 def _report(console: Console, outcomes: Sequence[Outcome], *, table: bool) -> None:
     built = [one for one in outcomes if isinstance(one, Built)]
     for one in built:
+        if one.instead_of:
+            console.notice(_older(one.record, one.instead_of))
+    if names := [one.overlay for one in built if one.development]:
+        give = f'npu-overlays revise {" ".join(names)} --why "…"'
+        console.notice(f"not as a revision, so built for development: {', '.join(names)}; to give out the next: {give}")
+    for one in built:
         for note in source_notes(one.record, verb="built") if one.rebuilt else ():
             console.notice(note)
     if table:
@@ -121,6 +136,12 @@ def _report(console: Console, outcomes: Sequence[Outcome], *, table: bool) -> No
         console.line(f"{one.wheel}", style="green")
         state = "" if one.rebuilt else "  (up to date)"
         console.line(f"  {one.overlay}: {count_of(one.record)}; companion {one.companion.name}{state}")
+
+
+def _older(record: Changes, newer: Sequence[str]) -> str:
+    name, version = record["distribution"]["name"], record["distribution"]["version"]
+    what = f"{record['overlay']['name']}: installers take it for older than what lay there, {', '.join(newer)}"
+    return f'{what}; where that is installed: pip install "{name}=={version}" "{record["companion"]}=={version}"'
 
 
 def _cells(one: Outcome) -> tuple[str, ...]:
@@ -136,6 +157,7 @@ def _built_as_json(built: Built) -> dict[str, object]:
         "companion": str(built.companion),
         "sha256": built.sha256,
         "rebuilt": built.rebuilt,
+        "development": built.development,
         "source": built.record["upstream"]["source"],
         "notes": list(source_notes(built.record, verb="built")),
     }

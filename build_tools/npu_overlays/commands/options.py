@@ -14,6 +14,8 @@ from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from, clone_vari
 from npu_overlays.commands.completion import offer, overlays, stacks
 from npu_overlays.tree import Mode
 
+REPLACE = "take the place of files of the same version with other bytes, which nobody has installed"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:

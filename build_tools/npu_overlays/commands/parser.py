@@ -33,6 +33,7 @@ examples, with the overlays of verl and transformers:
   npu-overlays diff verl@d62da49 | less       what the wheel changes
   npu-overlays checkout verl@d62da49 DIR      as a git work tree, to edit there
   npu-overlays lock verl@d62da49              after writing an operation
+  npu-overlays revise verl@d62da49 --why "…"  give out its next revision
   npu-overlays init attrs --suffix acme       a new overlay, of any project
   npu-overlays import-patches ../verl_npu     overlays of a folder of patches
   npu-overlays summary wheels/verl_npu-*.whl  what a wheel says of itself
@@ -54,6 +55,7 @@ environment:
   NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
   <PROJECT>_PATH           a local clone of that project, VERL_PATH say, like --upstream
   NO_COLOR                 no colours
+  SOURCE_DATE_EPOCH        seconds since 1970 that a development build is dated by
 """
 # Names and modules, in the order of the help.
 _COMMANDS = {
@@ -65,6 +67,7 @@ _COMMANDS = {
     "show": "show",
     "check": "check",
     "lock": "lock",
+    "revise": "revise",
     "diff": "diff",
     "checkout": "checkout",
     "refresh": "refresh",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_selection, folder, read_selection
+from npu_overlays.commands.options import REPLACE, Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.interrupts import undisguised
@@ -28,28 +28,37 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: which overlays, the folder for their sources, and whether the report is JSON."""
+    """What was asked for.
+
+    Args:
+        selection: which overlays.
+        out: the folder for their sources.
+        replace: whether one may take the place of another of its version with other bytes.
+        json: whether the report is JSON.
+    """
 
     selection: Selection
     out: Path
+    replace: bool
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--out", type=folder, default="sdists", metavar="DIR", help="where they go (default: sdists)")
+    parser.add_argument("--replace", action="store_true", help=REPLACE)
     add_json(parser)
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), out=parsed.out, json=parsed.json)
+    return Options(selection=read_selection(parsed), out=parsed.out, replace=parsed.replace, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.fork import fork_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     with undisguised(f"nothing was written to {options.out}"):
-        made = fork_all(select(options.selection), options.selection.choice, options.out)
+        made = fork_all(select(options.selection), options.selection.choice, options.out, anyway=options.replace)
     if options.json:
         console.json(
             [

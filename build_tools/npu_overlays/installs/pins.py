@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from npu_doctor.knowledge import load as load_knowledge
 from npu_doctor.stacks import Stack, constraints_name
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.installs.stacks import constraints, own_pins
+from npu_summary.versions import local_parts
 
 FIX = "build again: it is written anew"
-_BYTES_OF = re.compile(r"[+.][ga][0-9a-f]{7}$")
 
 
 def stack_of(file: Path) -> Stack | None:
@@ -77,8 +76,12 @@ def older(text: str, than: str) -> tuple[Requirement, ...]:
 def _versions(text: str) -> Mapping[str, tuple[Version, Requirement]]:
     """Return version and pin by normalized name; from which bytes of upstream a wheel was made has no order."""
     return {
-        canonicalize_name(pin.name): (Version(_BYTES_OF.sub("", one.version)), pin)
+        canonicalize_name(pin.name): (Version(_without_bytes(one.version)), pin)
         for pin in pinned(text)
         for one in pin.specifier
         if one.operator == "==" and not one.version.endswith(".*")
     }
+
+
+def _without_bytes(version: str) -> str:
+    return version.removesuffix(f".{local_parts(version).get('bytes', '')}")

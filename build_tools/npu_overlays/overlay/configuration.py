@@ -71,7 +71,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
         suffix=table.get("suffix", str, hint='suffix = "acme", say: the wheel is called <project>-acme'),
         purpose=table.get("purpose", str, ""),
         label=table.get("label", str, ""),
-        revision=table.positive("revision", 1),
+        revision=table.positive("revision", 0),
         doctor=table.get("doctor", bool, default=False),
         pin=pin,
         layers=tuple(one.layer for one in found),

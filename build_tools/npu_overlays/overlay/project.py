@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.pin import Pin
 from npu_overlays.tree import Source, SourceKind
+from npu_summary.versions import local_parts
 
 CONFIG_FILE = "pyproject.toml"
 LAYER_FILE = "layer.toml"
@@ -112,7 +112,7 @@ class Overlay:
         suffix: what its wheel's name adds to upstream's: ``npu`` for ``verl-npu``.
         purpose: what the changes are for, in the words users read: ``NPU``; empty to leave it out.
         label: tells overlays on one pin apart; part of the name and of the version.
-        revision: counts releases of this overlay on this pin, from 1.
+        revision: the last one that was given out of this overlay on this pin, counted from 1; 0 where none was.
         doctor: whether its wheel has an extra of that name, with which npu-doctor is installed.
         pin: the upstream commit or release.
         layers: what it is made of, lowest first, without what lies in its own folder.
@@ -132,7 +132,7 @@ class Overlay:
     suffix: str
     purpose: str = ""
     label: str = ""
-    revision: int = 1
+    revision: int = 0
     doctor: bool = False
     pin: Pin
     layers: tuple[Layer, ...] = ()
@@ -181,19 +181,23 @@ class Overlay:
         bundled = self.folder / BUNDLED
         return bundled if bundled.is_dir() else self.folder.parent
 
-    def version(self, upstream: str, source: Source) -> str:
-        """Return the wheel's version, given upstream's: a local version that says what was changed where.
+    def version(self, upstream: str, source: Source, build: str) -> str:
+        """Return the wheel's version: a local version that says what was changed where.
 
         An archive can lack files of the commit, so what is made from it has another version: ``a`` and its digest
         instead of ``g`` and the commit. Of the two, installers prefer the commit's.
+
+        Args:
+            upstream: upstream's version.
+            source: where upstream's bytes come from.
+            build: the number of a revision, or what stands for a development build after it.
         """
         bytes_of = f"g{source.commit[:7]}" if source.kind == "git" else f"a{source.sha256[:7]}"
-        parts = [self.suffix, str(self.revision), *filter(None, [self.label]), bytes_of]
+        parts = [self.suffix, build, *filter(None, [self.label]), bytes_of]
         return f"{upstream}{'.' if '+' in upstream else '+'}{'.'.join(parts)}"
 
 
 def source_kind(version: str) -> SourceKind | None:
     """Return which kind of source a version of ours says its bytes came from; None where it says nothing."""
-    found = re.search(r"[+.](g|a)[0-9a-f]{7}$", version)
     kinds: dict[str, SourceKind] = {"g": "git", "a": "archive"}
-    return kinds[found[1]] if found else None
+    return kinds.get(local_parts(version).get("bytes", "")[:1])

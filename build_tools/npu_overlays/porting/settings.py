@@ -66,8 +66,7 @@ def configuration(old: Overlay, wanted: Overlay) -> str:
             upstream[key] = value
         elif key in upstream:
             del upstream[key]
-    if "revision" in table:
-        table["revision"] = 1
+    table.pop("revision", None)
     return _shipping(tomlkit.dumps(document), old, wanted)
 
 

@@ -77,7 +77,8 @@ def _facts(wheel: Patched, shelf: Shelf, language: Language, index: Mapping[str,
     changes = wheel.changes
     overlay = changes["overlay"]
     yield language.say("upstream"), escape(provenance.made_of(changes))
-    yield language.say("overlay"), escape(language.say("revision", **overlay))
+    revision = "development" if provenance.in_development(changes) else "revision"
+    yield language.say("overlay"), escape(language.say(revision, **overlay))
     counted = language.say("counted", changes=wheel.count, files=len(changes["files"]))
     yield language.say("counted_title"), escape(counted)
     if stacks := _stacks(wheel, shelf):

@@ -172,7 +172,7 @@ def _pedigree(record: Changes, upstream: Value) -> Value:
     said: Value = {
         "ancestors": [upstream],
         "patches": [patch for file in record["files"] for patch in _patches(file, record)],
-        "notes": f"{provenance.made_of(record)}; overlay {overlay['name']}, revision {overlay['revision']}",
+        "notes": f"{provenance.made_of(record)}; overlay {overlay['name']}, {provenance.revision(record)}",
     }
     # A commit that nothing has confirmed is named in the notes alone, with that doubt.
     if pinned["commit"] and pinned["compared"]:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
-from npu_overlays.interrupts import held
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
 from npu_overlays.source import ask_again
 from npu_overlays.wheels.constraining import write_constraints
 from npu_overlays.wheels.freshness import fresh_wheels
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.making import Task, attempt
+from npu_overlays.wheels.output_folder import earlier_builds, move_into, remove_superseded, workspace
 from npu_overlays.wheels.results import Built, Failed, Outcome
+from npu_overlays.wheels.statement import statement_file
 
 if TYPE_CHECKING:
     from npu_overlays.crew.together import Died
@@ -37,11 +36,13 @@ class Manner:
         force: those too that are up to date, and repositories are asked again that were silent lately.
         jobs: how many at once.
         keep_going: whether those that can be built are, where others cannot be; else none is.
+        replace: whether a wheel may take the place of one of its version with other bytes.
     """
 
     force: bool = False
     jobs: int = 1
     keep_going: bool = False
+    replace: bool = False
 
 
 def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Manner) -> tuple[Outcome, ...]:
@@ -62,7 +63,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Ma
     if manner.force:
         ask_again()
     loader = Loader(overlays, choice)
-    loaded, found = _load(overlays, loader)
+    loaded, found = _load(overlays, loader, out)
     found |= {one.overlay.folder: built for one in loaded if not manner.force and (built := _fresh(one, out))}
     stale = [one for one in loaded if one.overlay.folder not in found]
     writes = bool(stale) and (manner.keep_going or not _failed(found))
@@ -71,19 +72,27 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Ma
         if not manner.keep_going:
             _refuse(overlays, found)
         if folder:
-            _put_in_place(folder, out)
+            move_into(out, folder.glob("*/*"))
+    found = {name: _alone(one) if isinstance(one, Built) else one for name, one in found.items()}
     wheels = {name: one.wheel for name, one in found.items() if isinstance(one, Built)}
     write_constraints([one for one in loaded if one.overlay.folder in wheels], loader, wheels.values(), out)
     return tuple(found[overlay.folder] for overlay in overlays)
 
 
-def _load(overlays: Iterable[Overlay], loader: Loader) -> tuple[list[Loaded], dict[Path, Outcome]]:
+def _alone(built: Built) -> Built:
+    """Remove the development builds in whose place one has come, also where it lay there already."""
+    newer = remove_superseded((built.wheel, built.companion, statement_file(built.wheel)))
+    return replace(built, instead_of=newer)
+
+
+def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[Loaded], dict[Path, Outcome]]:
     """Return the overlays that can be read whole, and by folder why the others cannot."""
     loaded: list[Loaded] = []
     found: dict[Path, Outcome] = {}
     for overlay in overlays:
         try:
-            loaded.append(loader.load(overlay))
+            one = loader.load(overlay)
+            loaded.append(replace(one, earlier=earlier_builds(one, out)))
         except OverlayError as error:
             found[overlay.folder] = Failed(overlay=overlay.name, error=error)
     return loaded, found
@@ -121,7 +130,8 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
     def tasks() -> Iterator[Task]:
         for number, one in enumerate(stale):
             able = folder and (manner.keep_going or not _failed(found))
-            yield Task(loaded=one, folder=folder / str(number) if folder and able else None, out=out, anew=manner.force)
+            place = folder / str(number) if folder and able else None
+            yield Task(loaded=one, folder=place, out=out, replace=manner.replace, anew=manner.force)
 
     def take(task: Task, outcome: Outcome | None) -> None:
         if isinstance(outcome, Failed) and task.folder:
@@ -167,26 +177,3 @@ def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, Outcome]) -> None:
     others = f"build the others alone: npu-overlays build {' '.join(able)}"
     fix = f"mend what is said above, or {others}; --keep-going builds what can be"
     raise type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
-
-
-def _put_in_place(folder: Path, out: Path) -> None:
-    """Move the files of all overlays that were built from a temporary folder to where they belong."""
-    with writing(out, option="--out"), held(f"what was built lies in {out}, whole"):
-        for file in sorted(folder.glob("*/*")):
-            file.replace(out / file.name)
-
-
-@contextmanager
-def workspace(out: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the results, whose folder is made where it is not there; raises `OutputError`."""
-    new = [one for one in (out, *out.parents) if not one.exists()]
-    try:
-        with ExitStack() as stack:
-            with writing(out, option="--out"):
-                out.mkdir(parents=True, exist_ok=True)
-                folder = stack.enter_context(scratch(out))
-            yield folder
-    finally:
-        for one in new:
-            with suppress(OSError):  # something lies in it
-                one.rmdir()

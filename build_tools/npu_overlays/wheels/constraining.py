@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from packaging.version import Version
+
 from npu_doctor.stacks import constraints_name
 from npu_overlays.errors import Problem
 from npu_overlays.installs.pins import FIX, mistakes, pinned, stack_of
@@ -12,8 +14,7 @@ from npu_overlays.installs.stacks import constraints, own_pins
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.reproducible import write_atomically
-from npu_overlays.source import sources_of
-from npu_overlays.wheels.freshness import wheels_of
+from npu_overlays.wheels.output_folder import versions_in, wheels_of
 from npu_overlays.wheels.results import Verified
 
 _PATTERN = constraints_name("*")
@@ -26,7 +27,7 @@ def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[
         loaded: the overlays that were built.
         loader: gives the locks of their partners.
         built: their wheels.
-        out: where the wheels lie. What is there of a partner is pinned as well; of two builds, the commit's.
+        out: where the wheels lie. What is there of a partner is pinned as well: the newest build, and the commit's.
     """
     names = {file.name for file in built}
     for one in loaded:
@@ -40,11 +41,13 @@ def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[
 
 def _pins(overlay: Overlay, loader: Loader, built: set[str], out: Path) -> list[str]:
     """Return the pins of the wheel of an overlay and of its companion, where they lie in the folder."""
-    upstream = loader.metadata(overlay).version
-    versions = [overlay.version(upstream, source) for source in sources_of(overlay.pin)]
+    versions = versions_in(overlay, loader.metadata(overlay).version, out)
     there = {version: files for version in versions if (files := wheels_of(overlay, version, out))}
     chosen = [version for version, (wheel, _) in there.items() if wheel.name in built] or list(there)
-    return [f"{name}=={chosen[0]}" for name in (overlay.distribution, overlay.pin.project)] if chosen else []
+    if not chosen:
+        return []
+    newest = max(chosen, key=Version)
+    return [f"{name}=={newest}" for name in (overlay.distribution, overlay.pin.project)]
 
 
 def verify_constraints(file: Path) -> Verified | None:

@@ -21,15 +21,14 @@ from hatchling.builders.wheel import WheelBuilder
 
 from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.interrupts import held
 from npu_overlays.loading import Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import temporaries
-from npu_overlays.wheels.building import workspace
-from npu_overlays.wheels.packing import pack
+from npu_overlays.wheels.output_folder import earlier_builds, move_into, other_bytes, remove_superseded, workspace
+from npu_overlays.wheels.packing import pack, written
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
 from npu_overlays.wheels.statement import sha256
 
@@ -65,23 +64,28 @@ class Fork:
     sha256: str
 
 
-def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path) -> tuple[Fork, ...]:
-    """Write the source distributions of several overlays; raises `OverlayError` with all mistakes, and writes none."""
+def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, anyway: bool = False) -> tuple[Fork, ...]:
+    """Write the source distributions of several overlays; raises `OverlayError` with all mistakes, and writes none.
+
+    Args:
+        overlays: the overlays.
+        choice: where their upstreams are to come from.
+        out: folder for the source distributions.
+        anyway: whether they may take the place of others of their version with other bytes.
+    """
     loaded, unloaded = each(overlays, Loader(overlays, choice).load)
-    prepared, unprepared = each(loaded, prepare)
+    prepared, unprepared = each((replace(one, earlier=earlier_builds(one, out)) for one in loaded), prepare)
     if errors := [*unloaded, *unprepared]:
         raise joined(errors)
     with writing(out, option="--out"), workspace(out) as folder, temporaries(folder):
         made = [pack_fork(one, folder) for one in prepared]
-        with held(f"what was written lies in {out}, whole"):
-            return tuple(
-                replace(
-                    one,
-                    sdist=one.sdist.replace(out / one.sdist.name),
-                    companion=one.companion.replace(out / one.companion.name),
-                )
-                for one in made
-            )
+        problems = [one for fork in made for one in other_bytes((fork.sdist, fork.companion), out, fork.overlay)]
+        if problems and not anyway:
+            raise OutputError(problems)
+        move_into(out, [file for one in made for file in (one.sdist, one.companion)])
+        placed = [replace(one, sdist=out / one.sdist.name, companion=out / one.companion.name) for one in made]
+        remove_superseded([file for one in placed for file in (one.sdist, one.companion)])
+    return tuple(placed)
 
 
 def pack_fork(prepared: Prepared, out: Path) -> Fork:
@@ -104,13 +108,13 @@ def _packed(parts: Parts, overlay: Overlay, out: Path) -> Path:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(content)
             (root / path).chmod(0o755 if executable else 0o644)
-        (made,) = SdistBuilder(str(root)).build(directory=folder, versions=["standard"])
-        (again,) = WheelBuilder(str(root)).build(directory=str(Path(folder, "again")), versions=["standard"])
+        made = written(SdistBuilder(str(root)), Path(folder))
+        again = written(WheelBuilder(str(root)), Path(folder, "again"))
         wheel = pack(parts, overlay, Path(folder))
-        if Path(again).read_bytes() != wheel.read_bytes():
+        if again.read_bytes() != wheel.read_bytes():
             what = f"hatchling {version('hatchling')} makes another wheel of it than of the overlay"
-            raise OutputError(Problem(where=Path(made).name, what=what, fix="use the wheel, and report this"))
-        return Path(made).replace(out / Path(made).name)
+            raise OutputError(Problem(where=made.name, what=what, fix="use the wheel, and report this"))
+        return made.replace(out / made.name)
 
 
 def _sources(parts: Parts) -> Iterator[tuple[str, bytes, bool]]:

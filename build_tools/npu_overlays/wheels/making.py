@@ -6,13 +6,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.errors import OverlayError
+from npu_overlays.builds import wheel_inputs
+from npu_overlays.errors import OutputError, OverlayError
 from npu_overlays.loading import Loaded
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.progress import about
 from npu_overlays.reproducible import writing
-from npu_overlays.wheels.freshness import wheel_inputs
 from npu_overlays.wheels.kits import Pair
+from npu_overlays.wheels.output_folder import other_bytes
 from npu_overlays.wheels.remembering import kits
 from npu_overlays.wheels.results import Built, Failed, Outcome
 from npu_overlays.wheels.statement import write_statement
@@ -26,12 +27,14 @@ class Task:
         loaded: the overlay, and what belongs to it.
         folder: where its files are written; None where it is only tried.
         out: where they will lie.
+        replace: whether they may take the place of other bytes of their version.
         anew: whether it is merged although it was before.
     """
 
     loaded: Loaded
     folder: Path | None
     out: Path
+    replace: bool
     anew: bool
 
 
@@ -41,19 +44,24 @@ def attempt(task: Task) -> Outcome | None:
     try:
         with about(name):
             made = kits(task.loaded, anew=task.anew)
-            return _written(task.loaded, made, task.folder, task.out, began) if task.folder else None
+            return _written(task, made, task.folder, began) if task.folder else None
     except OverlayError as error:
         return Failed(overlay=name, error=error, seconds=time.perf_counter() - began)
 
 
-def _written(loaded: Loaded, made: Pair, folder: Path, out: Path, began: float) -> Built:
-    """Write the files of an overlay into `folder` and return them as they will lie in `out`."""
+def _written(task: Task, made: Pair, folder: Path, began: float) -> Built:
+    """Write the files of an overlay into `folder` and return them as they will lie in the output folder."""
+    loaded, out = task.loaded, task.out
     # What was read, not what may lie there by now.
     used = wheel_inputs(loaded, inputs_digest(made.inputs))
     with writing(out, option="--out"):
         folder.mkdir()
         companion, wheel = made.companion.put_together(folder), made.wheel.put_together(folder)
         digest = write_statement(wheel, companion, made.record, used, made.inputs)
+    if not task.replace:
+        problems = [*other_bytes((wheel, companion), out, loaded.name, used)]
+        if problems:
+            raise OutputError(problems)
     return Built(
         overlay=loaded.name,
         wheel=out / wheel.name,

@@ -12,25 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.parser import HeaderParser
 
+from npu_overlays.builds import INPUT_NAMES, wheel_inputs
 from npu_overlays.overlay.inputs import Input
 from npu_overlays.pipeline import Prepared
 from npu_overlays.wheels.contents import WheelContents
-from npu_overlays.wheels.freshness import wheel_inputs
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.statement import SUFFIX, inputs_of, material, sha256
 from npu_overlays.wheels.verification import is_patched
 from npu_summary.changes import Changes
 
-# In the order of a report. The date is no input here: a wheel is made again with its own.
-_NAMES = {
-    "upstream": "upstream's bytes",
-    "overlay": "all of the overlay's files, sha256",
-    "requires": "what it is paired with",
-    "extras": "extras of its stacks, sha256",
-    "tool": "npu-overlays itself, sha256",
-    "hatchling": "hatchling",
-    "zlib": "zlib",
-}
+# In the order of a report.
+_NAMES = {"upstream": "upstream's bytes", **INPUT_NAMES, "zlib": "zlib"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from hatchling.builders.plugin.interface import IncludedFile
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+from npu_overlays.builds import EPOCH
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.wheels.core_metadata import core_metadata, explained
@@ -111,7 +113,19 @@ def check_tables(prepared: Prepared) -> None:
 
 
 def _written(builder: WheelBuilder | SdistBuilder, overlay: Overlay, out: Path) -> Path:
-    # Dates in the archive are hatchling's constant, or SOURCE_DATE_EPOCH where the user sets it.
     with explained(overlay):
+        return written(builder, out)
+
+
+def written(builder: WheelBuilder | SdistBuilder, out: Path) -> Path:
+    """Let hatchling write an archive into a folder and return it; all dates in it are hatchling's constant.
+
+    Other dates would be other bytes under one version, so hatchling does not see ``SOURCE_DATE_EPOCH``.
+    """
+    before = os.environ.pop(EPOCH, None)
+    try:
         (file,) = builder.build(directory=str(out), versions=["standard"])
-        return Path(file)
+    finally:
+        if before is not None:
+            os.environ[EPOCH] = before
+    return Path(file)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays.acquisition import acquire
+from npu_overlays.builds import build_of, wheel_inputs
 from npu_overlays.loading import Loaded
 from npu_overlays.overlay.inputs import Input, input_files, inputs_digest, layer_files
 from npu_overlays.progress import step
@@ -42,7 +43,6 @@ from npu_overlays.source.members import (
 )
 from npu_overlays.tree import Source
 from npu_overlays.wheels.assembly import WheelFile
-from npu_overlays.wheels.freshness import wheel_inputs
 from npu_overlays.wheels.kits import Kit, Pair
 
 # For front ends, which pass no options of ours on.
@@ -64,9 +64,10 @@ def kits(loaded: Loaded, *, anew: bool = False) -> Pair:
 
 def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
     """Return a digest of all that wheels follow from, apart from upstream's bytes."""
+    digest = inputs_digest(inputs)
     value = {
-        "inputs": wheel_inputs(loaded, inputs_digest(inputs)),
-        "pairs": repr(loaded.pairs),
+        "inputs": wheel_inputs(loaded, digest),
+        "build": build_of(loaded, digest),
         "python": [sys.implementation.name, sys.version],
         "with": {name: version(name) for name in _WITH},
         "zlib": zlib.ZLIB_RUNTIME_VERSION,

@@ -1,18 +1,13 @@
 """Reproduction: a wheel, and the overlays at hand → the same wheel made again, and where that is not the same.
 
-All that is needed to make it again is in the wheel: the name of its overlay, where upstream's bytes came from, the
-date of its members. Where its statement lies beside it, that says which inputs were others.
+All that is needed to make it again is in the wheel: the name of its overlay, where upstream's bytes came from, which
+build it is. Where its statement lies beside it, that says which inputs were others.
 """
 
 from __future__ import annotations
 
-import calendar
-import os
-import re
 import tempfile
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,10 +27,7 @@ from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.origin import OtherInput, other_inputs
 from npu_overlays.wheels.packing import pack_companion, pack_wheel
 from npu_overlays.wheels.verification import is_patched
-
-_EPOCH = "SOURCE_DATE_EPOCH"
-# Behind it there may be a label, and then where the bytes came from.
-_REVISION = re.compile(r"\.(\d+)(?:\.[a-z][a-z0-9]*)?\.[ga][0-9a-f]{7}$")
+from npu_summary.versions import local_parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +65,16 @@ def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = 
     """
     wheel = read_wheel(file)
     mode = source_kind(wheel.version)
-    if mode is None or not _REVISION.search(wheel.version):
+    if mode is None:
         raise not_ours(file, f"has the version {wheel.version}, which does not say of what it was made")
     overlay = _as_then(overlay or _overlay(wheel, root), wheel)
     with about(overlay.name), tempfile.TemporaryDirectory(prefix="npu-overlays-again-") as folder:
-        prepared = prepare(Loader([overlay], replace(choice, mode=mode)).load(overlay))
+        loaded = Loader([overlay], replace(choice, mode=mode)).load(overlay)
+        build = local_parts(wheel.version)["build"]
+        # Of another revision it is called otherwise here; of the same one, only bytes may differ.
+        prepared = prepare(replace(loaded, build=build) if _revision(build) == overlay.revision else loaded)
         step(f"making {file.name} again")
-        with _dated(file):
-            made = (pack_wheel if is_patched(wheel) else pack_companion)(prepared, Path(folder))
+        made = (pack_wheel if is_patched(wheel) else pack_companion)(prepared, Path(folder))
         content = made.read_bytes()
         found = tuple(_differing(file, made.name, content))
         inputs = other_inputs(wheel, prepared) if found else ()
@@ -99,12 +93,11 @@ def _overlay(wheel: WheelContents, root: Path) -> Overlay:
 
 
 def _of_companion(wheel: WheelContents, root: Path) -> Overlay:
-    """Return the overlay of a companion: the one whose has the same version, but for the revision."""
-    found = _REVISION.search(wheel.version)
+    """Return the overlay of a companion: the one whose has the same version, but for the build."""
+    build = local_parts(wheel.version)["build"]
     for overlay in readable(root, canonicalize_name(wheel.name)):
         upstream = Loader([overlay], Choice()).metadata(overlay).version
-        then = replace(overlay, revision=int(found[1]) if found else overlay.revision)
-        if wheel.version in [then.version(upstream, source) for source in sources_of(overlay.pin)]:
+        if wheel.version in [overlay.version(upstream, source, build) for source in sources_of(overlay.pin)]:
             return overlay
     raise _not_at_hand(wheel, f"is of no overlay in {root}")
 
@@ -120,28 +113,8 @@ def _as_then(overlay: Overlay, wheel: WheelContents) -> Overlay:
     return replace(overlay, pin=replace(overlay.pin, archives=kept)) if kept else overlay
 
 
-@contextmanager
-def _dated(file: Path) -> Iterator[None]:
-    """Let hatchling date what it writes as a wheel is dated."""
-    before = os.environ.pop(_EPOCH, None)
-    try:
-        if epoch := _epoch(file):
-            os.environ[_EPOCH] = epoch
-        yield
-    finally:
-        os.environ.pop(_EPOCH, None)
-        if before is not None:
-            os.environ[_EPOCH] = before
-
-
-def _epoch(file: Path) -> str:
-    """Return the variable with which a wheel was dated; empty where its date is none."""
-    with zipfile.ZipFile(file) as wheel:
-        date = wheel.infolist()[-1].date_time
-    try:
-        return str(calendar.timegm((*date, 0, 0, 0)))
-    except ValueError:
-        return ""  # no month 0: then it differs in that as well
+def _revision(build: str) -> int:
+    return int(build.partition(".")[0])
 
 
 def _differing(file: Path, name: str, made: bytes) -> Iterator[Difference]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from npu_overlays.errors import OverlayError, Problem
 from npu_summary.changes import Changes
+from npu_summary.provenance import in_development
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class Built:
         record: the content of the wheel's ``changes.json``.
         rebuilt: False where the files were there already, made from the same inputs.
         seconds: how long it took.
+        instead_of: versions of development builds in whose place it has come, and which installers take for newer.
     """
 
     overlay: str
@@ -31,6 +33,12 @@ class Built:
     record: Changes
     rebuilt: bool
     seconds: float
+    instead_of: tuple[str, ...] = ()
+
+    @property
+    def development(self) -> bool:
+        """Whether it is a development build, and no revision."""
+        return in_development(self.record)
 
     @property
     def state(self) -> str:

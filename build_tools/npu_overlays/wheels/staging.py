@@ -11,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 
 import npu_summary
 from npu_doctor.knowledge import settings_file
+from npu_overlays.builds import CODE
 from npu_overlays.changes.record import manifest, unified_diff
 from npu_overlays.installs.stacks import DOCTOR, without_extras
 from npu_overlays.loading import Loaded
@@ -18,13 +19,13 @@ from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, LAYER_FILE, STACKS_FOLDER, Layer, Overlay
+from npu_overlays.overlay.revisions import REVISIONS_FILE
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
 from npu_overlays.source.members import Member, upstream_members
 from npu_overlays.tree import PatchedTree
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.explanation import explanations
-from npu_overlays.wheels.freshness import CODE
 from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
 
@@ -129,7 +130,7 @@ def _readme(prepared: Prepared) -> str:
     record = changes.parse(canonical_json(prepared.record))
     statement = (
         f"> **{overlay.distribution}** is {provenance.upstream(record)}, {provenance.source(record)},"
-        f" with {count} files changed by the overlay {overlay.name}, revision {overlay.revision}."
+        f" with {count} files changed by the overlay {overlay.name}, {provenance.revision(record)}."
         f" `python -m {overlay.summary_package}` lists every change and why. It is not made by upstream.\n"
     )
     return f"{statement}\n{_upstream_readme(prepared)}"
@@ -189,6 +190,8 @@ def sdist_files(loaded: Loaded) -> dict[str, str]:
     overlay = loaded.overlay
     # The overlay's own as well: else a .gitignore could leave some of them out.
     placed = {str(file): name for name, file in layer_files(overlay.chain[-1])}
+    if (overlay.folder / REVISIONS_FILE).is_file():
+        placed[str(overlay.folder / REVISIONS_FILE)] = REVISIONS_FILE
     if overlay.root.name == BUNDLED:
         return placed  # the others are already in the sdist this is built from
     for place, layer in _bundled_layers(BUNDLED, overlay):

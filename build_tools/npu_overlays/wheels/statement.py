@@ -106,13 +106,28 @@ def states(wheel: Path, companion: Path, used: dict[str, str]) -> str:
 
     Of others, and where there is none, an empty text.
     """
+    if stated_inputs(wheel) != used:
+        return ""
     try:
-        value = json.loads(statement_file(wheel).read_text("utf-8"))
-        definition = value["predicate"]["buildDefinition"]
-        named = {subject["name"]: subject["digest"]["sha256"] for subject in value["subject"]}
-        if definition["internalParameters"] == used:
-            there = {file.name: sha256(file) for file in (wheel, companion)}
-            return there[wheel.name] if named == there else ""
+        there = {file.name: sha256(file) for file in (wheel, companion)}
+    except OSError:
+        return ""
+    return there[wheel.name] if stated_digests(wheel) == there else ""
+
+
+def stated_inputs(wheel: Path) -> dict[str, str]:
+    """Return what the statement beside a wheel says its bytes follow from; nothing where there is none."""
+    try:
+        definition = json.loads(statement_file(wheel).read_bytes())["predicate"]["buildDefinition"]
+        return dict(definition["internalParameters"])
     except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return ""
+        return {}
+
+
+def stated_digests(wheel: Path) -> dict[str, str]:
+    """Return the sha256 of each file, by its name, that the statement beside a wheel names; nothing without one."""
+    try:
+        subject = json.loads(statement_file(wheel).read_bytes())["subject"]
+        return {one["name"]: one["digest"]["sha256"] for one in subject}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

@@ -38,7 +38,7 @@ def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
     yield "Commit", upstream["commit"] and code(upstream["commit"]) + provenance.doubt(changes)
     yield "Tag", escape(upstream["tag"])
     yield "Source", escape(provenance.source(changes)) + _digest(upstream["source"])
-    yield "Overlay", escape(f"{overlay['name']}, revision {overlay['revision']}")
+    yield "Overlay", escape(f"{overlay['name']}, {provenance.revision(changes)}")
     yield "Layers", escape(", ".join(overlay["layers"]))
     yield "Requires", escape(", ".join(changes["requires"]))
     yield "Changes", escape(_numbers(changes))

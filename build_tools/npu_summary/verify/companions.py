@@ -5,23 +5,19 @@ That is the distribution under upstream's name, which holds none of its files, a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from ..changes import Pair
 from ..installed import SUFFIX, Place, load, normal_name
+from ..versions import local_parts
 from .distributions import Dist
 from .findings import Finding
 from .subjects import Subject
 
-# suffix of the patched one's name, revision, perhaps a label, and the source of the bytes
-_LOCAL = re.compile(r"[+.](?P<suffix>[a-z][a-z0-9]*)\.\d+(?:\.[a-z][a-z0-9]*)?\.[ga][0-9a-f]{7}$")
-
 
 def suffix_of(version: str) -> str:
     """Return what a version of ours says the patched distribution's name ends in; empty for a version of others."""
-    found = _LOCAL.search(version)
-    return found["suffix"] if found else ""
+    return local_parts(version).get("suffix", "")
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -1,0 +1,186 @@
+"""`revise`: overlays and why they changed → their next revisions, with the digests of what these are made of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.builds import is_revision, revision_digest
+from npu_overlays.choice import Choice
+from npu_overlays.commands.command import Command
+from npu_overlays.commands.completion import offer, overlays
+from npu_overlays.commands.options import add_json
+from npu_overlays.commands.selection import checked_root, find_named
+from npu_overlays.console import Console
+from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.interrupts import held
+from npu_overlays.loading import Loaded, Loader
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.inputs import input_files, inputs_digest
+from npu_overlays.overlay.lookup import load_all, load_each
+from npu_overlays.overlay.project import LAYER_FILE, Overlay
+from npu_overlays.overlay.revisions import Revision, record_revision, set_revision
+from npu_overlays.pipeline import each, joined
+
+_DESCRIPTION = """\
+Give out the next revision of overlays: raise `revision` in their pyproject.toml,
+and write into their revisions.toml why, and a digest of all that they are made
+of. A build of exactly that is the revision, 0.9.1+npu.2.adb6e6f2 say. A build
+of anything else is a development build, and its version says so:
+0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than revision 2, and
+older than revision 3.
+
+Where a layer is named, every pin that is made of it is meant. A wheel names the
+revision of what it is paired with: what was as its own last revision, and is
+paired with one of these, is revised with them.
+
+examples:
+  npu-overlays revise verl@0.9.1 --why "Packs mixed batches."
+  npu-overlays revise transformers --why "…"    every pin on overlays/transformers
+  npu-overlays revise --all --why "…"           every overlay that changed since its last revision
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for.
+
+    Args:
+        root: the folder of overlays.
+        names: overlays and layers.
+        all: whether every overlay is meant that is not as its last revision.
+        why: what is new.
+        json: whether the report is JSON.
+    """
+
+    root: Path
+    names: tuple[str, ...]
+    all: bool
+    why: str
+    json: bool
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    text = "an overlay, as every command takes it, or a layer"
+    offer(parser.add_argument("overlay", nargs="*", metavar="OVERLAY", help=text), overlays)
+    parser.add_argument("--all", action="store_true", help="every overlay that changed since its last revision")
+    parser.add_argument("--why", required=True, metavar="TEXT", help="what is new, in a sentence for users")
+    add_json(parser)
+
+
+def _read(parsed: argparse.Namespace) -> Options:
+    problems = []
+    if bool(parsed.overlay) == parsed.all:
+        fix = "name overlays or layers, or say --all"
+        problems.append(Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix))
+    if not parsed.why.strip():
+        problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
+    if problems:
+        raise UsageError(problems)
+    return Options(
+        root=parsed.overlays, names=tuple(parsed.overlay), all=parsed.all, why=parsed.why.strip(), json=parsed.json
+    )
+
+
+def _run(options: Options, console: Console) -> int:
+    wanted = _changed(options.root) if options.all else _named(options)
+    paired = _paired(wanted)
+    revised = _revise([*wanted, *(overlay for overlay, _ in paired.values())], options.why)
+    if options.json:
+        console.json([{"overlay": one.name, "revision": one.overlay.revision} for one in revised])
+        return 0
+    for one in revised:
+        _, due = paired.get(one.overlay.folder, (None, ""))
+        console.line(f"{one.name}: revision {one.overlay.revision}{f', as it is paired with {due}' if due else ''}")
+    if not revised:
+        console.line("every overlay is as its last revision")
+    return 0
+
+
+def _named(options: Options) -> list[Overlay]:
+    """Return the overlays that are named, and the pins of layers that are; raises `ConfigError`, all at once."""
+    found: dict[Path, Overlay] = {}
+    errors = []
+    for name in options.names:
+        try:
+            found |= {one.folder: one for one in _meant(options.root, name)}
+        except OverlayError as error:
+            errors.append(error)
+    if errors:
+        raise joined(errors)
+    return list(found.values())
+
+
+def _meant(root: Path, name: str) -> list[Overlay]:
+    layer = next((folder for folder in (Path(name), root / name) if (folder / LAYER_FILE).is_file()), None)
+    if layer is None:
+        return [find_named(root, name)]
+    place = layer.resolve()
+    pins = [one for one in load_all(checked_root(root)) if place in [other.folder.resolve() for other in one.layers]]
+    if not pins:
+        what, fix = f"is a layer that no overlay in {root} is made of", "name an overlay"
+        raise UsageError(Problem(where=name, what=what, fix=fix))
+    return pins
+
+
+def _changed(root: Path) -> list[Overlay]:
+    """Return every overlay that is not as its last revision; raises `OverlayError`."""
+    return [one.overlay for one in _loaded(load_all(checked_root(root))) if not _is_revision(one)]
+
+
+def _loaded(overlays: Sequence[Overlay]) -> list[Loaded]:
+    loaded, errors = each(overlays, Loader(overlays, Choice()).load)
+    if errors:
+        raise joined(errors)
+    return loaded
+
+
+def _is_revision(loaded: Loaded) -> bool:
+    return is_revision(loaded, inputs_digest(input_files(loaded.overlay)))
+
+
+def _paired(wanted: Iterable[Overlay]) -> dict[Path, tuple[Overlay, str]]:
+    """Return, by folder, the other overlays that would not be as their last revisions any more, and due to which."""
+    changing = {one.name for one in wanted}
+    near = [one for root in {one.root for one in wanted} for one in _readable(root)]
+    found: dict[Path, tuple[Overlay, str]] = {}
+    for one in near * len(near):  # a pair may have pairs
+        due = [pair.overlay for pair in one.pairs if pair.overlay in changing]
+        if due and one.name not in changing and _is_revision(one):
+            found[one.overlay.folder] = (one.overlay, due[0])
+            changing.add(one.name)
+    return found
+
+
+def _readable(root: Path) -> list[Loaded]:
+    """Return the overlays below a folder, but for those with mistakes."""
+    overlays, _ = load_each(root)
+    loaded, _ = each(overlays, Loader(overlays, Choice()).load)
+    return loaded
+
+
+def _revise(overlays: Sequence[Overlay], why: str) -> list[Loaded]:
+    """Write the next revision of each overlay; raises `OverlayError`, before anything is written, with all mistakes."""
+    before = _loaded(overlays)
+    with held("every revision is recorded"):
+        for one in before:
+            last = one.revisions[-1].number if one.revisions else 0
+            set_revision(one.overlay.folder, max(last, one.overlay.revision) + 1)
+        revised = _loaded([load_overlay(one.folder) for one in overlays])
+        for one in revised:
+            digest = revision_digest(one, inputs_digest(input_files(one.overlay)))
+            record_revision(one.overlay.folder, Revision(number=one.overlay.revision, why=why, sha256=digest))
+    return revised
+
+
+COMMAND = Command(
+    name="revise",
+    summary="give out the next revision of overlays, and note why",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    read=_read,
+    run=_run,
+    tidy=False,
+)

@@ -1,0 +1,77 @@
+"""Revisions: an overlay's folder → the revisions that were given out of it, and one more of them written."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.overlay.project import CONFIG_FILE
+from npu_overlays.overlay.tables import Table, load_toml
+from npu_overlays.reproducible import write_atomically
+
+REVISIONS_FILE = "revisions.toml"
+_HEADER = """\
+# Written by `npu-overlays revise`: the revisions of this overlay, why there is each, and a digest of what it was made
+# of. A build of anything else is a development build, and its version says so.
+
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """A revision that was given out.
+
+    Args:
+        number: counts from 1.
+        why: what is new in it, for its users.
+        sha256: over all that the overlay was made of, hex.
+    """
+
+    number: int
+    why: str
+    sha256: str
+
+
+def read_revisions(folder: Path) -> tuple[Revision, ...]:
+    """Return the revisions of the overlay in `folder`, the last one last; raises `ConfigError` for a malformed file."""
+    file = folder / REVISIONS_FILE
+    if not file.is_file():
+        return ()
+    problems: list[Problem] = []
+    document = Table(load_toml(file), where=str(file), key="", problems=problems)
+    revisions = tuple(_read(table) for table in document.tables("revision"))
+    document.refuse_others()
+    numbers = [one.number for one in revisions]
+    if not problems and numbers != sorted(set(numbers)):
+        what = f"numbers are {', '.join(map(str, numbers))}: each is to be higher than the one before"
+        document.problem("revision", what, "take the file as it was released last, and run `npu-overlays revise` again")
+    if problems:
+        raise ConfigError(problems)
+    return revisions
+
+
+def _read(table: Table) -> Revision:
+    revision = Revision(number=table.positive("number"), why=table.filled("why"), sha256=table.get("sha256", str))
+    table.refuse_others()
+    return revision
+
+
+def record_revision(folder: Path, revision: Revision) -> None:
+    """Add a revision to those of the overlay in `folder`; raises `OverlayError`."""
+    values = {"revision": [asdict(one) for one in (*read_revisions(folder), revision)]}
+    write_atomically(folder / REVISIONS_FILE, (_HEADER + tomli_w.dumps(values)).encode())
+
+
+def set_revision(folder: Path, number: int) -> None:
+    """Write the number of its last revision into the configuration of an overlay; raises `OverlayError`."""
+    import tomlkit  # noqa: PLC0415  # takes a tenth of a second, which a build need not take
+
+    file = folder / CONFIG_FILE
+    document = tomlkit.parse(file.read_text("utf-8"))
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    table["revision"] = number
+    write_atomically(file, tomlkit.dumps(document).encode())
