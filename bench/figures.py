@@ -1,16 +1,8 @@
-"""Figures: measurements with their goals → a table or JSON."""
+"""Figures: measurements with their goals → a line each, or JSON."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-_WIDTH = 160
-_DETAIL = "medians"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +28,11 @@ class Figure:
         """Whether the goal is met."""
         return "met" if self.value <= self.goal else "missed"
 
+    def __str__(self) -> str:
+        measured, goal = f"{self.value:.2f} {self.unit}", f"≤ {self.goal:g} {self.unit}"
+        return f"{self.what}: {measured}, goal {goal}: {self.verdict} ({self.detail})"
 
-def show(figures: list[Figure], *, as_json: bool) -> None:
-    """Print the figures."""
-    if as_json:
-        print(json.dumps([{**asdict(one), "verdict": one.verdict} for one in figures], ensure_ascii=False, indent=2))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("what", "measured", "goal", "verdict", _DETAIL):
-        table.add_column(heading, no_wrap=heading != _DETAIL)  # what may be wrapped gives way first
-    for one in figures:
-        verdict = Text(one.verdict, style="green" if one.verdict == "met" else "red")
-        table.add_row(one.what, f"{one.value:.2f} {one.unit}", f"≤ {one.goal:g} {one.unit}", verdict, one.detail)
-    Console(width=_WIDTH).print(table)
+
+def as_json(figures: list[Figure]) -> list[dict[str, object]]:
+    """Return the figures with their verdicts."""
+    return [{**asdict(one), "verdict": one.verdict} for one in figures]

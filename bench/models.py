@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from statistics import median
 
-from environments import Installations, Unavailable, torch_environment
+from environments import Installations, Torch, Unavailable, torch_environment
 
 _LAB = Path(__file__).resolve().parent.parent / "lab"
 _SCRIPT = Path(__file__).with_name("model_steps.py")
@@ -66,21 +67,21 @@ class Steps:
     noise: tuple[float, ...]
 
 
-def environments(work: Path, told: Callable[[str], None]) -> Environments | str:
-    """Return two environments made in a folder, or why there are none."""
+def environments(work: Path, told: Callable[[str], None]) -> Environments:
+    """Return two environments made in a folder; raises `Unavailable` where neither overlay can be had."""
     told("installing torch")
-    reason = ""
-    for overlay in _CANDIDATES:
-        installations = Installations(work / "npu")
-        try:
-            torch = torch_environment()
-            told(f"installing {overlay}, patched and not")
-            patched, upstream = installations.install(torch, overlay), installations.upstream(torch, overlay)
-        except Unavailable as error:
-            reason = str(error)
-            continue
-        return Environments(overlay=overlay, patched=patched.python, upstream=upstream.python)
-    return reason
+    torch, installations = torch_environment(), Installations(work / "npu")
+    first, other = _CANDIDATES
+    try:
+        return _installed(installations, torch, first, told)
+    except Unavailable:
+        return _installed(installations, torch, other, told)
+
+
+def _installed(installations: Installations, torch: Torch, overlay: str, told: Callable[[str], None]) -> Environments:
+    told(f"installing {overlay}, patched and not")
+    patched, upstream = installations.install(torch, overlay), installations.upstream(torch, overlay)
+    return Environments(overlay=overlay, patched=patched.python, upstream=upstream.python)
 
 
 def costs(pythons: Environments, told: Callable[[str], None]) -> list[Cost]:
@@ -137,16 +138,23 @@ def _set(pythons: Environments, family: str, rounds: int) -> tuple[float, float,
 def _worker(python: Path, family: str) -> Iterator[Callable[[], float]]:
     """Run a process that has the model ready; what is given takes one measurement."""
     command = [str(python), str(_SCRIPT), "seconds", family]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, env=_variables(), text=True, **pipes) as process:  # type: ignore[call-overload]
+    with tempfile.TemporaryFile("w+") as said:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said}
+        with subprocess.Popen(command, env=_variables(), text=True, **pipes) as process:  # type: ignore[call-overload]
 
-        def measure() -> float:
-            process.stdin.write("\n")
-            process.stdin.flush()
-            return float(process.stdout.readline())
+            def measure() -> float:
+                with suppress(BrokenPipeError):
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                taken = process.stdout.readline()
+                if not taken:  # it has ended
+                    code = process.wait()
+                    said.seek(0)
+                    raise subprocess.CalledProcessError(code, command, stderr=said.read())
+                return float(taken)
 
-        yield measure
-        process.stdin.close()
+            yield measure
+            process.stdin.close()
 
 
 def _variables() -> dict[str, str]:

@@ -1,17 +1,18 @@
 """Bench: ratios that say whether patched wheels are cheap to build, to ask and to run; prints goals and verdicts.
 
 Absolute times depend on the machine, so each figure is a ratio of medians taken
-in one run, contenders in turn. Leaves with 0 whatever the verdicts, with 1 where
-it could not run.
+in one run, contenders in turn. Each is printed as soon as it is measured. Leaves
+with 0 whatever the verdicts, with 1 where something could not be measured: that
+and why is printed last.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
@@ -21,77 +22,78 @@ import indexing
 import matrices
 import merging
 import models
-from figures import Figure, show
-from rich.console import Console
+from figures import Figure, as_json
 from timing import Contender, function, interleaved, peak, seconds
 
+from environments import reason
 from npu_overlays.commands.running import collect_seldom
+from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError
-from npu_overlays.overlay.project import Overlay
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"
 MERGE_SIZES = (10, 100, 1000)
-_PARTS = ("build", "summary", "merge", "index", "matrix", "models", "audit")
 Told = Callable[[str], None]
+Part = Callable[[], Iterator[Figure]]
 
 
 def main() -> int:
     """Measure and print; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="counted runs of each contender (default: 5)")
-    parser.add_argument("--only", choices=_PARTS, action="append", help="leave the others out")
+    parser.add_argument("--only", choices=parts(Path(), 0, print), action="append", help="leave the others out")
     parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
     options = parser.parse_args()
-    only = options.only or list(_PARTS)
-    console = Console(stderr=True)
-    figures: list[Figure] = []
-    failed = False
-    try:
-        with tempfile.TemporaryDirectory(prefix="npu-overlays-bench-") as folder, console.status("") as status:
-            for figure in measure(only, Path(folder), options.repeats, status.update):
-                figures.append(figure)  # one by one: what was measured before a failure is shown all the same
-    except (OverlayError, subprocess.CalledProcessError) as error:
-        failed = True
-        output = getattr(error, "output", None) or b""
-        console.print(str(error), output.decode(errors="replace"), style="red", markup=False, soft_wrap=True)
-    show(figures, as_json=options.json)
-    return int(failed)
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-bench-") as folder, Console(json_output=False) as console:
+        listed = parts(Path(folder), options.repeats, console.step)
+        chosen = {name: listed[name] for name in listed if name in (options.only or listed)}
+        figures, missing = measure(chosen, (lambda _: None) if options.json else console.line)
+        if options.json:
+            console.json(as_json(figures))
+        for name, why in missing.items():
+            console.notice(f"{name}: not measured: {why}")
+    return int(bool(missing))
 
 
-def measure(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
-    """Yield every figure asked for."""
-    # First, since what this process holds is the least that the processes it starts seem to have held.
-    if "build" in only:
-        overlay, git = building.choose(OVERLAYS, told)
-        tree = building.upstream_tree(overlay, work, git=git)
-        yield from build_figures(overlay, tree, work, repeats, told)
-        yield from all_figures(work, repeats, told)
-    if "summary" in only:
-        yield from summary_figures(work, max(repeats, 20), told)
-    yield from alone(only, work, repeats, told)
-    if {"models", "audit"} & set(only):
-        pythons = models.environments(work, told)
-        if isinstance(pythons, str):
-            print(f"models and --audit are not measured: {pythons}", file=sys.stderr)
-            return
-        if "models" in only:
-            yield from model_figures(pythons, max(repeats, 30), told)
-        if "audit" in only:
-            yield from audit_figures(pythons, repeats, told)
+def measure(chosen: Mapping[str, Part], line: Told) -> tuple[list[Figure], dict[str, str]]:
+    """Return the figures of all parts, and by part why there are none, or no more.
+
+    Args:
+        chosen: the parts, by name.
+        line: prints a figure once it is measured.
+    """
+    figures, missing = [], {}
+    for name, part in chosen.items():
+        try:
+            for figure in part():
+                line(str(figure))
+                figures.append(figure)
+        except Exception as error:  # whatever it is, the others are measured
+            missing[name] = str(error) if isinstance(error, OverlayError) else reason(error)
+    return figures, missing
 
 
-def alone(only: list[str], work: Path, repeats: int, told: Told) -> Iterator[Figure]:
-    """Yield the figures asked for that need no upstream."""
-    if "merge" in only:
-        yield from merge_figures(repeats, told)
-    if "index" in only:
-        yield from indexing.measure(work, repeats, told)
-    if "matrix" in only:
-        yield from matrices.measure(work, repeats, told)
+def parts(work: Path, repeats: int, told: Told) -> dict[str, Part]:
+    """Return what is measured by its name, in order.
+
+    What this process holds is the least that the processes it starts seem to have held, so building comes first.
+    """
+    pythons = cache(partial(models.environments, work, told))
+    return {
+        "build": lambda: build_figures(work, repeats, told),
+        "build-all": lambda: all_figures(work, repeats, told),
+        "summary": lambda: summary_figures(work, max(repeats, 20), told),
+        "merge": lambda: merge_figures(repeats, told),
+        "index": lambda: indexing.measure(work, repeats, told),
+        "matrix": lambda: matrices.measure(work, repeats, told),
+        "models": lambda: model_figures(pythons(), max(repeats, 30), told),
+        "audit": lambda: audit_figures(pythons(), repeats, told),
+    }
 
 
-def build_figures(overlay: Overlay, tree: Path, work: Path, repeats: int, told: Told) -> Iterator[Figure]:
+def build_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield what building costs."""
+    overlay, git = building.choose(OVERLAYS, told)
+    tree = building.upstream_tree(overlay, work, git=git)
     samples = building.measure(overlay, tree, work, repeats, told)
     ours = seconds(samples[building.PATCHED])
     for what, other, goal in (

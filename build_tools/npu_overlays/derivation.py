@@ -9,7 +9,7 @@ from npu_overlays import source
 from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.choice import Choice
-from npu_overlays.errors import ConfigError, MergeError, Problem
+from npu_overlays.errors import ConfigError, MergeError, Problem, listing
 from npu_overlays.lock.carried import carried_over, standing
 from npu_overlays.lock.checking import warnings
 from npu_overlays.lock.contracts import Contract, contracts
@@ -28,6 +28,7 @@ from npu_overlays.pin import Archive
 from npu_overlays.progress import step
 from npu_overlays.reads import Read, Upstream, kept, readers, readings, recorded, unmet
 from npu_overlays.tree import Source, SourceTree
+from npu_summary.plurals import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +158,7 @@ def _compared(
     theirs = {path: entry.blob for path, entry in releases[archive.file].entries.items() if pin.place(path)}
     different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
     if different:
-        what = f"{len(different)} files of {archive.file} differ from the commit: {', '.join(different[:10])}"
+        what = f"{archive.file} differs from the commit in {plural(len(different), 'file')}: {listing(different)}"
         where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.upstream.archive"
         raise MergeError(Problem(where=where, what=what, fix="pin the commit the archive was made from"))
     return ArchiveRecord(

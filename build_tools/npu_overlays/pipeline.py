@@ -35,6 +35,7 @@ from npu_overlays.progress import about, step
 from npu_overlays.reads import Upstream, unmet
 from npu_overlays.tree import PatchedTree, SourceTree
 from npu_summary.changes import Changes
+from npu_summary.plurals import plural
 
 T = TypeVar("T")
 NamedT = TypeVar("NamedT", Overlay, Loaded)
@@ -146,7 +147,7 @@ def prepare(loaded: Loaded) -> Prepared:
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())
     content = written_out(content, tree)
-    step(f"merging {len(content.operations)} operations into {overlay.pin.project} {lock.metadata.version}")
+    step(f"merging {plural(len(content.operations), 'operation')} into {overlay.pin.project} {lock.metadata.version}")
     applied, notices = apply_checked(content, lock, tree, absent)
     check_shape(overlay, tree)
     files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .plurals import plural
 from .versions import local_parts
 
 TYPE_CHECKING = False
@@ -69,5 +70,5 @@ def source(changes: Changes) -> str:
     if not archive:
         return "from the commit"
     missing = len(changes["upstream"]["missing"])
-    lacks = f", which lacks {missing} file{'' if missing == 1 else 's'} of the commit" if missing else ""
+    lacks = f", which lacks {plural(missing, 'file')} of the commit" if missing else ""
     return f"from {archive}{lacks}"

@@ -48,6 +48,16 @@ class Unavailable(Exception):  # noqa: N818  # a reason to skip, not an error
     """What is needed cannot be had here; the message says what and why."""
 
 
+def reason(error: Exception) -> str:
+    """Return why something failed: the last line that a process said, if it said any, else what the error says."""
+    if isinstance(error, Unavailable):
+        return str(error)
+    said = (getattr(error, "stderr", None), getattr(error, "output", None))
+    texts = (text.decode(errors="replace") if isinstance(text, bytes) else text or "" for text in said)
+    lines = [line for text in texts for line in text.strip().splitlines()[-1:]]
+    return lines[0] if lines else f"{type(error).__name__}: {error}"
+
+
 @dataclass(frozen=True)
 class Torch:
     """An environment with torch."""
@@ -83,8 +93,7 @@ def torch_environment() -> Torch:
         try:
             return _torch_for(Path(python))
         except subprocess.CalledProcessError as error:
-            lines = error.stderr.strip().splitlines()
-            reasons.append(f"{name}: {next((line for line in lines if line.startswith('ERROR')), lines[-1])}")
+            reasons.append(f"{name}: {reason(error)}")
     fix = f"supply its wheel by PIP_FIND_LINKS=FOLDER, or name an index that has it: PIP_EXTRA_INDEX_URL={CPU_INDEX}"
     raise Unavailable(f"no Python here can install {TORCH}: {fix} (" + "; ".join(reasons) + ")")
 

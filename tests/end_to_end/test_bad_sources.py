@@ -97,7 +97,7 @@ def test_an_archive_that_differs_from_the_commit_cannot_be_locked(sample: Sample
     done = sample.environment.cli(
         "lock", sample.lib_name, "--overlays", sample.overlays, PIP_FIND_LINKS=str(archive.parent)
     )
-    refused(sample, done, 5, f"1 files of {ARCHIVE} differ from the commit: src/lib/core.py")
+    refused(sample, done, 5, f"{ARCHIVE} differs from the commit in 1 file: src/lib/core.py")
     assert (sample.lib_overlay / "overlay.lock").read_bytes() == before
 
 

@@ -71,7 +71,7 @@ def test_it_says_what_was_changed_against_what_and_why(seen: Seen) -> None:
         "seed overrides <b>`B.f`",
         "operators of its own",
         "can go when: #1",
-        "the files of 1 operations",
+        "the files of 1 operation",
         "recipe/x.py:f",
         "when vLLM is started: vllm.x:C.f, ",
         "An empty file.",

@@ -18,6 +18,7 @@ from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
+from npu_summary.plurals import plural
 
 # Under which names the repository's own configuration says what it was made of.
 _NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
@@ -58,7 +59,7 @@ def check_out(subject: Subject, folder: Path) -> tuple[Checkout, Series]:
     """
     refuse_present(folder)
     made = series(subject)
-    step(f"writing {len(made.commits)} commit{'' if len(made.commits) == 1 else 's'}")
+    step(f"writing {plural(len(made.commits), 'commit')}")
     with writing(folder.parent, option="DIR"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch(folder.parent) as place:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.checkout.bisecting import bisect
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
+from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.checkout.bisecting import Bisected

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npu_overlays.coherence.environment import Side
 from npu_overlays.coherence.found import incoherent
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import count_of, plural, source_notes
+from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
@@ -26,6 +26,7 @@ from npu_overlays.porting.history import History
 from npu_overlays.reads import Upstream
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import kept
+from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Do all that a build does, except writing a wheel: read the overlay, hold it

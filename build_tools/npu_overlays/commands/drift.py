@@ -28,6 +28,7 @@ from npu_overlays.reproducible import write_atomically
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
 from npu_overlays.tree import SourceTree
+from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Walk a range of upstream's commits, without checking any of them out, and say
@@ -127,7 +128,7 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     content = load_content(loaded.overlay, loaded.lock.metadata.version)
     # The history holds the pin, whatever a clone of the user's has checked out.
     changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
-    step(f"walking {len(commits)} commits")
+    step(f"walking {plural(len(commits), 'commit')}")
     walk = Walk(history=past, base=pin.commit, commits=commits, files=tuple(changed))
     found = walked(content, loaded.lock.contracts, walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
@@ -156,7 +157,7 @@ def _as_patches(found: Drift, changed: dict[str, tuple[bytes, bytes]], past: His
 
 
 def _report(console: Console, found: Drift, listed: list[Curve]) -> None:
-    console.line(f"{len(found.commits)} commits, from {found.commits[0]}")
+    console.line(f"{plural(len(found.commits), 'commit')}, from {found.commits[0]}")
     console.line(f"to {found.commits[-1]}")
     console.line("")
     console.table(_CURVES, curve_rows(listed))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import as_typed, plural
+from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
@@ -18,6 +18,7 @@ from npu_overlays.migrating.forming import Kind
 from npu_overlays.migrating.migrate import Asked, Migrated, Outcome, migrate
 from npu_overlays.migrating.report import KINDS, as_json, notices, unsound
 from npu_overlays.starting.request import Request
+from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Make overlays of a folder of patches, DIR/REPO/REV/NAME.patch (or DIR/patch/…):

@@ -6,7 +6,6 @@ import argparse
 from dataclasses import dataclass
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
@@ -16,6 +15,7 @@ from npu_overlays.interrupts import held
 from npu_overlays.lock.lockfile import render_lock, write_lock
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.pipeline import each, joined
+from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from npu_summary.changes import Changes
 from npu_summary.outline import count
+from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.index.updating import Updated
@@ -18,11 +19,6 @@ def count_of(record: Changes) -> str:
     """Return how many changes a wheel's summary shows."""
     files = record["files"]
     return f"{plural(sum(map(count, files)), 'change')} in {plural(len(files), 'file')}"
-
-
-def plural(number: int, noun: str, many: str = "") -> str:
-    """Return a number and what it counts; of more than one that is called with an ``s`` behind it, unless said."""
-    return f"{number} {noun if number == 1 else many or f'{noun}s'}"
 
 
 def as_typed(folder: Path) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
@@ -23,6 +22,7 @@ from npu_overlays.porting.rows import Row
 from npu_overlays.porting.sides import side_by_side
 from npu_overlays.porting.verdict import KINDS, MEANINGS
 from npu_overlays.progress import about
+from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
@@ -22,6 +21,7 @@ from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
 from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.refreshing.refresh import EDITED, Manner, Refreshed, bring_up_to_date, refresh
+from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.console import Console

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.reproducible import write_atomically
+from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.wheels.reproduction import Reproduction

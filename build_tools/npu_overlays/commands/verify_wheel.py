@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import Command
-from npu_overlays.commands.notes import plural
 from npu_overlays.commands.options import add_json
 from npu_overlays.console import Console
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
+from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.wheels.results import Verified

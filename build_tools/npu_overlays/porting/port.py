@@ -31,6 +31,7 @@ from npu_overlays.reads import Upstream, changed_reads
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
 from npu_overlays.tree import SourceTree
+from npu_summary.plurals import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,7 @@ def _looked_at(port: Port, past: History | None) -> tuple[tuple[Row, ...], tuple
     if past:
         graph = past.graph(first, last)
         landed.note(commit for commit, _ in reversed(graph.values()))
-    step(f"looking at what became of {len(content.operations)} operations")
+    step(f"looking at what became of {plural(len(content.operations), 'operation')}")
     before = load_content(port.old, lock.metadata.version)
     notes = tuple(f"{port.new.name}: {note}" for note in ended(before, content, port.version))
     classifier = Classifier(content, still_held(lock.contracts, before.operations, content.operations), base)

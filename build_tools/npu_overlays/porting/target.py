@@ -15,6 +15,7 @@ from npu_overlays.progress import step
 from npu_overlays.source.histories import history
 from npu_overlays.source.releases import find_release
 from npu_overlays.tree import SourceTree
+from npu_summary.plurals import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ def find_target(pin: Pin, to: str, clone: Path | None) -> Target:
     if not differing:
         return Target(pin=replace(bare, archives=(archive,)), history=repository)
     named = to == version
-    what = f"{tag or commit[:9]} is not what {archive.file} was made from: {len(differing)} files differ"
+    what = f"{tag or commit[:9]} is not what {archive.file} was made from: {plural(len(differing), 'file')} changed"
     chosen = f"the release is pinned; name {tag} for the commit" if named else "the commit is pinned"
     notes = (f"{what}, {differing[0]} first; {chosen}",)
     return (

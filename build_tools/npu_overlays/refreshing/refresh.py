@@ -28,6 +28,7 @@ from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.proving import unlike
 from npu_overlays.refreshing.writing import Writer, layer_named
 from npu_overlays.tree import PatchedTree
+from npu_summary.plurals import plural
 
 EDITED = "refs/npu-overlays/edited"
 Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
@@ -85,7 +86,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) ->
     checkout = find_checkout(folder, subject.content)
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
-    step(f"deriving what gives {len(edited)} files")
+    step(f"deriving what gives {plural(len(edited), 'file')}")
     plan = Planner(subject, marked, as_patch=manner.as_patch).plan(edited)
     done = Refreshed(
         plan=plan,

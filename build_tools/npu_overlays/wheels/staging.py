@@ -28,6 +28,7 @@ from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.explanation import explanations
 from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
+from npu_summary.plurals import plural
 
 
 def project_table(prepared: Prepared) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def _readme(prepared: Prepared) -> str:
     record = changes.parse(canonical_json(prepared.record))
     statement = (
         f"> **{overlay.distribution}** is {provenance.upstream(record)}, {provenance.source(record)},"
-        f" with {count} files changed by the overlay {overlay.name}, {provenance.revision(record)}."
+        f" with {plural(count, 'file')} changed by the overlay {overlay.name}, {provenance.revision(record)}."
         f" `python -m {overlay.summary_package}` lists every change and why. It is not made by upstream.\n"
     )
     return f"{statement}\n{_upstream_readme(prepared)}"

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from .. import outline, provenance
 from ..changes import BuiltFrom, Change, Changes, FileChange
+from ..plurals import plural
 from . import diff
 from .diff import Hunks
 from .markup import code, escape, tag
@@ -61,7 +62,7 @@ def _numbers(changes: Changes) -> str:
         (action, sum(file["action"] == action for file in files)) for action in ("added", "updated", "deleted")
     )
     parts = ", ".join(f"{count} {action}" for action, count in by_action if count)
-    return f"{sum(map(outline.count, files))} in {len(files)} files ({parts})" if files else "none"
+    return f"{sum(map(outline.count, files))} in {plural(len(files), 'file')} ({parts})" if files else "none"
 
 
 def _files(number: int, changes: Changes) -> str:
@@ -76,7 +77,7 @@ def _files(number: int, changes: Changes) -> str:
 def _omissions(changes: Changes) -> str:
     """Return what is not in the wheel, since this source lacks the files."""
     operations = changes["not_applied"]
-    title = f"Not applied: this upstream source lacks the files of {len(operations)} operations"
+    title = f"Not applied: this upstream source lacks the files of {plural(len(operations), 'operation')}"
     listed = ((f"{escape(one['operation'])} {code(provenance.target(one))}", one["why"]) for one in operations)
     return _folded(title, listed)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ..installed import normal_name, own_path
+from ..plurals import plural
 from ..stores import open_store
 from .findings import Finding
 from .subjects import Subject
@@ -29,7 +30,7 @@ def check(subject: Subject, seen: Survey, path: Sequence[str] | None) -> Iterato
     """Yield rejected patches, the plugin, and what starts it; `path` as for `verify`."""
     rejected = [path for path in seen.added if path.endswith(REJECTED)]
     if rejected:
-        what = f"{len(rejected)} files that `patch` left where it failed or was not sure"
+        what = f"{plural(len(rejected), 'file')} that `patch` left where it failed or was not sure"
         cause = "something patched these sources again after they were installed"
         if subject.for_npus:
             cause += ": the verl_npu plugin does at import"

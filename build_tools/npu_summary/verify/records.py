@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..installed import DATA, MANIFEST, normal_name
+from ..plurals import plural
 from .companions import twice
 from .distributions import Dist
 from .findings import Finding
@@ -41,7 +42,7 @@ def check_summary(subject: Subject) -> Iterator[Finding]:
             what += "; and RECORD does not list the files either, so they could not be compared"
             yield subject.finding("manifest damaged", what, _CAUSE, paths=paths, level="unknown")
     elif differing := _contradicting(subject):
-        what = f"the manifest and the summary disagree about {len(differing)} files"
+        what = f"the manifest and the summary disagree about {plural(len(differing), 'file')}"
         cause = "one of the two was edited, or they come from different builds"
         yield subject.finding("manifest damaged", what, cause, paths=differing)
 

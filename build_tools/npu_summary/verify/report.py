@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from .. import provenance
 from ..frozen import Frozen
+from ..plurals import plural
 from ..reports import Report
 from ..stream import printable
 from .findings import Finding
@@ -76,7 +77,8 @@ class Verification(Frozen, Report):
         for subject in self.subjects:
             found = [finding for finding in self.findings if finding.distribution == subject.name]
             state = _STATES[_status(found)]
-            yield f"{subject.name} {subject.version}: {len(subject.files)} files, {state} ({subject.store.root})"
+            files = plural(len(subject.files), "file")
+            yield f"{subject.name} {subject.version}: {files}, {state} ({subject.store.root})"
             if subject.changes:
                 yield f"  {provenance.made_of(subject.changes)}"
             for finding in found:
