@@ -1,4 +1,4 @@
-"""Reproducible output: equal inputs give equal bytes, and a file appears whole or not at all."""
+"""Reproducible output: equal inputs give equal bytes and modes, and a file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def atomically(file: Path) -> Iterator[BinaryIO]:
         file = Path(os.path.realpath(file)) if file.is_symlink() else file
         if file.exists() and not file.is_file():
             raise OSError(errno.EINVAL, "it is no file")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with scratch(file.parent) as folder:
-            made = folder / file.name
-            with made.open("wb") as opened:
-                yield opened
-            made.chmod(0o644)
-            made.replace(file)
+        with _umask():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with scratch(file.parent) as folder:
+                made = folder / file.name
+                with made.open("wb") as opened:
+                    yield opened
+                made.replace(file)
     except OSError as error:
         raise cannot_write(file, error) from error
 
@@ -65,14 +65,27 @@ def remove(file: Path, *, within: Path) -> None:
 def writing(place: Path, *, option: str = "") -> Iterator[None]:
     """Turn a failure to write into an `OutputError` that names the folder which is full, or closed to us.
 
+    Folders and files that are made meanwhile have the modes 755 and 644.
+
     Args:
         place: what is written, where the failure does not say it.
         option: how the user chooses another place, e.g. ``--out``; empty where there is no other.
     """
     try:
-        yield
+        with _umask():
+            yield
     except OSError as error:
         raise cannot_write(Path(error.filename or place), error, option=option) from error
+
+
+@contextmanager
+def _umask() -> Iterator[None]:
+    """Let all that is made be readable for others, as what a web server gives out has to be, and closed to them."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def cannot_write(file: Path, error: OSError, *, option: str = "") -> OutputError:

@@ -182,6 +182,16 @@ def installed(site: Site) -> Site:
     return site
 
 
+@pytest.mark.parametrize("umask", [0o077, 0o002])
+def test_the_page_may_be_read_by_others_and_changed_by_its_owner(installed: Site, tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        assert installed.run("--html", "page.html").returncode == 0
+    finally:
+        os.umask(before)
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
+
+
 def test_an_installation_writes_the_page_of_all_that_is_installed(installed: Site, tmp_path: Path, python: str) -> None:
     done = installed.run("--html", "page.html", python=python)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

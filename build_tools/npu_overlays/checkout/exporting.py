@@ -52,7 +52,6 @@ def export(subject: Subject, made: Series, folder: Path, style: Style) -> list[P
             stage.mkdir()
             for name, content in patches.items():
                 (stage / name).write_bytes(content)
-            stage.chmod(0o755)
             _move(stage, folder)
     return [folder / name for name in patches]
 

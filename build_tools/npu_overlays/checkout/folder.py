@@ -148,7 +148,6 @@ def _noted(folder: Path) -> Mapping[str, str]:
 
 
 def _move(made: Path, folder: Path) -> None:
-    made.chmod(0o755)
     try:
         made.rename(folder)  # in the place of an empty folder, too
     except OSError as error:

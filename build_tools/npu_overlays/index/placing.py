@@ -84,7 +84,6 @@ def move(folder: Path, out: Path, outdated: Iterable[Path]) -> None:
         for path in outdated:
             path.unlink()
         for path, home in sorted(staged, key=lambda one: _is_page(one[0])):  # else in this order
-            path.chmod(0o644)
             path.replace(home / path.name)
 
 

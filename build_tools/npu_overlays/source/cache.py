@@ -61,8 +61,7 @@ def workspace(cache: Path) -> Iterator[Path]:
 def publish(cache: Path, made: Path, destination: Path) -> None:
     """Rename a file or folder to `destination`; where another process put a folder there, leave that."""
     room(cache, destination.parent.name)
-    for path in (made, *made.rglob("*")):
-        _close(path, cache)
+    close(made, cache)
     try:
         made.replace(destination)
     except OSError as error:
@@ -78,16 +77,18 @@ def room(cache: Path, name: str) -> Path:
     room = cache / name
     if not room.exists():
         room.mkdir(exist_ok=True)
-        _close(room, cache)
+        # As open to the user's group as the cache is, which the umask of who made the room does not decide.
+        room.chmod(0o755 | cache.stat().st_mode & stat.S_IWGRP)
     return room
 
 
-def _close(path: Path, cache: Path) -> None:
-    """Let others than the user write to `path` no more than to the cache itself, whatever the umask."""
-    mode = stat.S_IMODE(path.stat().st_mode)
+def close(entry: Path, cache: Path) -> None:
+    """Let others than the user write to an entry, and to all in it, no more than to the cache, whatever the umask."""
     forbidden = 0o002 if cache.stat().st_mode & stat.S_IWGRP else 0o022
-    if mode & forbidden:
-        path.chmod(mode & ~forbidden)
+    for path in (entry, *entry.rglob("*")):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & forbidden:
+            path.chmod(mode & ~forbidden)
 
 
 def discard(cache: Path, entry: Path) -> None:

@@ -59,6 +59,7 @@ def history(
             _init(cache, folder)
             said: dict[str, dict[str, str]] = {one: {} for one in revisions}
             found = {one: _found(folder, one, urls, progress, said[one]) for one in said}
+            caching.close(folder, cache)
     missing = [_missing(one, urls, said[one], pin.project) for one, commit in found.items() if not commit]
     if missing:
         raise SourceError(missing)
