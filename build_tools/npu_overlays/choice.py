@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.parser import HeaderParser
@@ -11,6 +10,8 @@ from typing import get_args
 
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.project import Overlay, source_kind
+from npu_overlays.paths import at_home
+from npu_overlays.pin import clone_variable
 from npu_overlays.tree import Mode
 
 SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
@@ -52,9 +53,9 @@ class Choice:
 
 def choice_from(variables: Mapping[str, str]) -> Choice:
     """Return what environment variables ask for; raises `UsageError` for an unknown kind of source."""
-    clones = {name: Path(value).expanduser() for name, value in variables.items() if name.endswith("_PATH") and value}
+    clones = {name: at_home(value) for name, value in variables.items() if name.endswith("_PATH") and value}
     text = variables.get(SOURCE_VARIABLE)
-    if text is None:
+    if not text:
         return Choice(clones=clones)
     known: tuple[Mode, ...] = get_args(Mode)
     mode = next((one for one in known if one == text), None)
@@ -62,11 +63,6 @@ def choice_from(variables: Mapping[str, str]) -> Choice:
         what = f"`{text}` is not a source"
         raise UsageError(Problem(where=SOURCE_VARIABLE, what=what, fix=f"one of: {', '.join(known)}"))
     return Choice(mode=mode, clones=clones)
-
-
-def clone_variable(project: str) -> str:
-    """Return the name of the variable that names a clone of a project: ``VERL_PATH``."""
-    return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
 
 
 def sdist_version(overlay: Overlay) -> str:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
+
+
+def at_home(text: str) -> Path:
+    """Return a path with a home folder in the place of ``~``; of a user who does not exist it stays as it is."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111  # pathlib's own fails where there is no such user
 
 
 def unsafe(path: str) -> str:

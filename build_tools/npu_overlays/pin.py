@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
 # The one folder that stands between a repository's root and its packages without being part of their names.
 _SOURCE_ROOT = "src/"
+
+
+def clone_variable(project: str) -> str:
+    """Return the name of the variable that names a clone of a project: ``VERL_PATH``."""
+    return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
 
 
 def home_of(path: str, name: str) -> str:

@@ -63,8 +63,17 @@ def temporaries(place: Path | None = None) -> Iterator[Path]:
 def _usual() -> Path:
     """Return where tempfile would say that temporary files go, but for its try, whose file stays if it is killed."""
     named = (os.environ.get(variable, "") for variable in ("TMPDIR", "TEMP", "TMP"))
-    usable = (place for place in (*named, "/tmp") if os.access(place, os.W_OK | os.X_OK))  # noqa: S108  # not a file
-    return Path(next(filter(os.path.isdir, usable), None) or tempfile.gettempdir()).absolute()
+    usable = filter(_takes_folders, (*named, "/tmp"))  # noqa: S108  # not a file
+    return Path(next(usable, None) or tempfile.gettempdir()).absolute()
+
+
+def _takes_folders(place: str) -> bool:
+    """Return whether a folder can be made in a place, which permissions alone do not say."""
+    try:
+        Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)).rmdir()
+    except OSError:
+        return False
+    return bool(place)
 
 
 def sweep(place: Path) -> None:

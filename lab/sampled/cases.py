@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 from environments import Installations, Unavailable, torch_environment, unpack_upstream
 from environments.installing import place
-from npu_overlays.choice import clone_variable
 from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.pin import clone_variable
 from npu_overlays.porting.history import History
 from npu_overlays.progress import step
 from sampled.between import Between

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu_overlays.choice import Choice, clone_variable
+from npu_overlays.choice import Choice
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.pin import Pin
+from npu_overlays.pin import Pin, clone_variable
 from npu_overlays.porting.history import History
 from npu_overlays.porting.landed import Commit
 from npu_overlays.progress import step

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from, clone_variable
+from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from
 from npu_overlays.commands.completion import offer, overlays, stacks
+from npu_overlays.paths import at_home
+from npu_overlays.pin import clone_variable
 from npu_overlays.tree import Mode
 
 REPLACE = "take the place of files of the same version with other bytes, which nobody has installed"
@@ -40,7 +42,7 @@ class Selection:
 
 def folder(text: str) -> Path:
     """Return a folder as messages are to show it: whole, and without the way there."""
-    path = Path(text).expanduser()
+    path = at_home(text)
     # With "..", only the disk knows: one step up from a link leads elsewhere than its name says.
     return path.resolve() if ".." in path.parts else path.absolute()
 
@@ -123,4 +125,4 @@ def _clone(text: str) -> tuple[str, Path]:
     if not separator or not name or not path:
         msg = f"`{text}` is not NAME=PATH, e.g. verl=~/src/verl"
         raise argparse.ArgumentTypeError(msg)
-    return canonicalize_name(name), Path(path).expanduser().absolute()
+    return canonicalize_name(name), at_home(path).absolute()

@@ -13,6 +13,7 @@ from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
+from npu_overlays.paths import at_home
 from npu_overlays.porting.beginning import Begun, find_unfinished, start
 from npu_overlays.porting.deciding import decide
 from npu_overlays.porting.decisions import Decisions
@@ -145,7 +146,7 @@ def _begun(options: Options) -> Begun:
 
 def _unfinished(selection: Selection) -> Path:
     name = selection.names[0]
-    beside = Path(name).expanduser()
+    beside = at_home(name)
     return find_unfinished(beside.absolute() if beside.is_dir() else checked_root(selection.root) / name)
 
 

@@ -41,14 +41,16 @@ def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[t
 
 def _reasons_from_editor(names: Sequence[str]) -> dict[str, str]:
     """Return the reasons that a person writes in their editor, by what they are asked for."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    variable = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name)), "")
+    editor = os.environ.get(variable, "vi")
     with tempfile.TemporaryDirectory(prefix="npu-overlays-why-") as place:
         file = Path(place) / "reasons.txt"
         file.write_text(_ASKED + "".join(f"\n{name}: " for name in names) + "\n", "utf-8")
         try:
             subprocess.run([*shlex.split(editor), str(file)], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            fix = 'set EDITOR, or give the reason with --why "…"'
-            raise UsageError(Problem(where=editor, what=f"no editor: {error}", fix=fix)) from error
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            fix = f'set {variable or "EDITOR"} to the command of an editor, or give the reason with --why "…"'
+            what = f"`{editor}` is no editor: {error}"
+            raise UsageError(Problem(where=variable or "EDITOR", what=what, fix=fix)) from error
         lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
     return {name: line[len(name) + 1 :].strip() for line in lines for name in names if line.startswith(f"{name}:")}

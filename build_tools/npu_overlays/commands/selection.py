@@ -11,6 +11,7 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.lookup import find_overlay, load_all, load_each
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.stacks import load_stacks
+from npu_overlays.paths import at_home
 
 
 def checked_root(folder: Path) -> Path:
@@ -55,7 +56,7 @@ def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]
 
 def find_named(root: Path, name: str) -> Overlay:
     """Return the overlay of a name, a tag or a path; raises `ConfigError` where there is none."""
-    folder = Path(name).expanduser()
+    folder = at_home(name)
     if folder.name == CONFIG_FILE:
         folder = folder.parent
     if (folder / CONFIG_FILE).is_file():

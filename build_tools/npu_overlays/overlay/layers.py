@@ -26,6 +26,7 @@ from npu_overlays.overlay.settings import (
     read_repository,
 )
 from npu_overlays.overlay.tables import Table, read_bytes, toml_of
+from npu_overlays.paths import at_home
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -99,7 +100,7 @@ def _folder(folder: Path, entry: object, table: Table) -> Iterator[Path]:
     elif not isinstance(entry, str) or not entry or not entry.isprintable():
         table.problem("layers", f"{entry!r} names no layer", _NAMES)
     else:
-        beside = folder.parent / entry if is_folder_name(entry) else folder / Path(entry).expanduser()
+        beside = folder.parent / entry if is_folder_name(entry) else folder / at_home(entry)
         if (beside / LAYER_FILE).is_file():
             yield beside.resolve()
         else:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays.acquisition import acquire
-from npu_overlays.choice import Choice, clone_variable
+from npu_overlays.choice import Choice
 from npu_overlays.derivation import Told, derive_lock
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.lock.lockfile import load_lock, write_lock
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.pin import clone_variable
 from npu_overlays.porting.beginning import Begun
 from npu_overlays.porting.classify import Classifier, names_of, still_held
 from npu_overlays.porting.ending import ended

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.pin import clone_variable
 from npu_overlays.source import archive as archives
 from npu_overlays.source import commit
 from npu_overlays.source import local as clones
@@ -130,7 +131,8 @@ def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: P
     """Return the files of a pin that is a release archive alone."""
     if local is not None or mode == "git":
         what = "only a release archive is pinned, no commit that a repository could be asked for"
-        fix = f"leave out {'--upstream' if local else '--source git'}, or pin the commit: tool.overlay.upstream.commit"
+        named = f"--upstream and {clone_variable(pin.project)}" if local else "--source git"
+        fix = f"leave out {named}, or pin the commit: tool.overlay.upstream.commit"
         raise SourceError(Problem(where=commit.where(pin), what=what, fix=fix))
     return _from_archives(pin, folder, progress, ())
 

@@ -20,7 +20,8 @@ from pathlib import Path
 import platformdirs
 from filelock import FileLock, Timeout
 
-from npu_overlays.errors import OutputError, Problem
+from npu_overlays.errors import OutputError, Problem, UsageError
+from npu_overlays.paths import at_home
 from npu_overlays.scratch import scratch
 
 Progress = Callable[[str], None]
@@ -31,9 +32,19 @@ _LOCK_TOLD = 2
 
 
 def cache_root() -> Path:
-    """Return the cache folder: ``$NPU_OVERLAYS_CACHE``, else the user's cache folder of this platform."""
+    """Return the cache folder: ``$NPU_OVERLAYS_CACHE``, else the user's cache folder of this platform.
+
+    Raises:
+        UsageError: the variable names no folder.
+    """
     chosen = os.environ.get(VARIABLE)
-    return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("npu-overlays"))
+    if not chosen:
+        return Path(platformdirs.user_cache_dir("npu-overlays"))
+    root = at_home(chosen)
+    if root.parts[0].startswith("~"):
+        what, fix = f"`{chosen}` names the home folder of a user who does not exist", f"{VARIABLE}=/path/to/a/folder"
+        raise UsageError(Problem(where=VARIABLE, what=what, fix=fix))
+    return root.absolute()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from npu_overlays import proc
 from npu_overlays.errors import Problem, SourceError
+from npu_overlays.paths import at_home
 from npu_overlays.source.patience import patience
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _urls(settings: Mapping[str, str]) -> list[str]:
 
 
 def _located(text: str) -> str:
-    return text if "://" in text else str(Path(text).expanduser().absolute())
+    return text if "://" in text else str(at_home(text).absolute())
 
 
 def _settings(wanted: str) -> dict[str, str]:
@@ -158,5 +159,5 @@ def _timeout(settings: Mapping[str, str]) -> float:
 def _verify(cert: str) -> ssl.SSLContext | bool:
     if not cert:
         return True
-    path = Path(cert).expanduser()
+    path = at_home(cert)
     return ssl.create_default_context(capath=path) if path.is_dir() else ssl.create_default_context(cafile=path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npu_overlays import git
 from npu_overlays.errors import Problem, SourceError, listing
+from npu_overlays.pin import clone_variable
 from npu_overlays.proc import ProcessError
 from npu_overlays.source import cache as caching
 from npu_overlays.source import commit
@@ -32,7 +33,7 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress, read: bool
     Raises:
         SourceError: no repository there, the commit not in it, or a work tree that differs from it.
     """
-    top, bare = _repository(path.expanduser().absolute())
+    top, bare = _repository(path.absolute(), pin.project)
     if not _holds(top, pin.commit):
         what = f"the repository at {top} does not hold {commit.where(pin)}"
         raise SourceError(Problem(where=str(path), what=what, fix=f"git -C {top} fetch {pin.repository} {pin.commit}"))
@@ -43,17 +44,17 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress, read: bool
     return commit.acquire(pin, cache=cache, progress=progress, route=route, read=read)
 
 
-def _repository(path: Path) -> tuple[Path, bool]:
+def _repository(path: Path, project: str) -> tuple[Path, bool]:
+    fix = f"name the folder of a git clone, by --upstream {project}=PATH or {clone_variable(project)}"
     if not path.is_dir():
         what = "is not a folder" if path.exists() else "there is no such folder"
-        raise SourceError(Problem(where=str(path), what=what, fix="name the folder of a git clone"))
+        raise SourceError(Problem(where=str(path), what=what, fix=fix))
     try:
         bare = _git(path, "rev-parse", "--is-bare-repository") == "true"
         top = _git(path, "rev-parse", *(["--absolute-git-dir"] if bare else ["--show-toplevel"]))
     except ProcessError as error:
-        said = headline(str(error))
-        problem = Problem(where=str(path), what=f"not a git repository: {said}", fix="name the folder of a git clone")
-        raise SourceError(problem) from error
+        what = f"not a git repository: {headline(str(error))}"
+        raise SourceError(Problem(where=str(path), what=what, fix=fix)) from error
     return Path(top), bare
 
 

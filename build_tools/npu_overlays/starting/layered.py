@@ -13,6 +13,7 @@ from npu_overlays.overlay.inputs import CONTENT_FOLDERS
 from npu_overlays.overlay.layers import Found, find_layers
 from npu_overlays.overlay.project import CONFIG_FILE, LAYER_FILE, Overlay
 from npu_overlays.overlay.tables import Table
+from npu_overlays.paths import at_home
 from npu_overlays.starting.request import Request
 
 Entry = str | dict[str, str]
@@ -51,7 +52,7 @@ def read_layered(names: Iterable[str], project: str, parent: Path) -> Layered:
     bases: list[Overlay] = []
     entries: list[str | Path] = []
     for name in names:
-        folder = Path(name).expanduser().resolve()
+        folder = at_home(name).resolve()
         if (folder / CONFIG_FILE).is_file() and not (folder / LAYER_FILE).is_file():
             base = _base(folder, project, problems)
             bases += [base] if base else []

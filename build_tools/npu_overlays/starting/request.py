@@ -10,12 +10,13 @@ from pathlib import Path
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.choice import Choice, clone_variable
+from npu_overlays.choice import Choice
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.pins import url_fault
 from npu_overlays.overlay.settings import check_words
 from npu_overlays.overlay.tables import Table
-from npu_overlays.paths import unsafe
+from npu_overlays.paths import at_home, unsafe
+from npu_overlays.pin import clone_variable
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGITS = re.compile(r"[0-9a-f]{4,40}")
@@ -125,7 +126,7 @@ def _pin_faults(request: Request) -> Iterator[Problem]:
 
 
 def _no_url(request: Request, fault: str) -> Problem:
-    local = Path(request.repository).expanduser().absolute()
+    local = at_home(request.repository).absolute()
     if not local.is_dir():
         # Not the URL itself: it may hold a password.
         return Problem(where="--repository", what=fault, fix="a URL that git takes, e.g. https://github.com/x/y")

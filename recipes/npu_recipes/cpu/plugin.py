@@ -14,6 +14,7 @@ from collections.abc import Mapping
 # What a run says to have this rollout, and what it is called in verl's configuration.
 VARIABLE, VALUE = "NPU_RECIPES_ROLLOUT", "transformers"
 NAME = "hf"
+THREADS = "NPU_RECIPES_ROLLOUT_THREADS"
 
 
 def wanted(environ: Mapping[str, str]) -> bool:
@@ -26,6 +27,18 @@ def wanted(environ: Mapping[str, str]) -> bool:
     if value not in ("", VALUE):
         raise ValueError(f"{VARIABLE}={value}: there is no such rollout\n  fix: {VARIABLE}={VALUE}, or leave it unset")
     return value == VALUE
+
+
+def threads(environ: Mapping[str, str]) -> int:
+    """Return how many cores a server uses: one where nothing is said, since trainers use the others.
+
+    Raises:
+        ValueError: the variable holds no such number.
+    """
+    value = environ.get(THREADS, "") or "1"
+    if not (value.isascii() and value.isdigit() and int(value)):
+        raise ValueError(f"{THREADS}={value}: is no number of threads\n  fix: {THREADS}=4, or leave it unset")
+    return int(value)
 
 
 def register() -> None:

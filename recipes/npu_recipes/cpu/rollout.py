@@ -11,11 +11,8 @@ import torch
 from verl.workers.rollout.base import BaseRollout
 from verl.workers.rollout.replica import RolloutReplica
 
-from npu_recipes.cpu.plugin import NAME
+from npu_recipes.cpu.plugin import NAME, threads
 from npu_recipes.cpu.server import Server, Settings
-
-# How many cores a server uses; one where nothing is said, since trainers use the others.
-THREADS = "NPU_RECIPES_ROLLOUT_THREADS"
 
 
 def _server(replica: int) -> str:
@@ -64,7 +61,7 @@ class Replica(RolloutReplica):  # type: ignore[misc]  # verl is not typed
             dtype=self.config.dtype,
             seed=self.config.seed + self.replica_rank,
             length=self.config.response_length,
-            threads=int(os.environ.get(THREADS, "1")),
+            threads=threads(os.environ),
             trust_remote_code=bool(self.model_config.get("trust_remote_code", False)),
         )
         handle = server.remote(settings)

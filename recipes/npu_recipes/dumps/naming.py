@@ -25,7 +25,7 @@ def file_of(name: str, asked: str, environ: Mapping[str, str]) -> Path:
     """
     world = environ.get("WORLD_SIZE", "")
     if _RANK not in name and world not in {"", "1"}:
-        what = f"is one file, and {world} processes would write it"
+        what = f"is one file, and {world} processes would write it (WORLD_SIZE={world})"
         raise RecipeError(Problem(where=asked, what=what, fix=f"name one for each: {Path(name).stem}-{_RANK}.npz"))
     file = at_home(name.replace(_RANK, environ.get("RANK") or _own())).absolute()
     if not file.parent.is_dir():

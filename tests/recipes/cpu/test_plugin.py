@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from npu_recipes.cpu.plugin import VARIABLE, wanted
+from npu_recipes.cpu.plugin import THREADS, VARIABLE, threads, wanted
 
 IMPORT = "import npu_recipes.cpu.plugin, sys; print([name for name in sys.modules if name.split('.')[0] == 'verl'])"
 
@@ -30,6 +30,13 @@ def test_it_is_asked_for_by_one_word() -> None:
     assert wanted({VARIABLE: "transformers"})
     with pytest.raises(ValueError, match="there is no such rollout"):
         wanted({VARIABLE: "vllm"})
+
+
+def test_a_number_of_threads_that_is_none_is_refused_by_the_name_of_its_variable() -> None:
+    assert [threads(one) for one in ({}, {THREADS: ""}, {THREADS: "4"})] == [1, 1, 4]
+    for value in ("0", "-1", "1.5", "auto", "²"):
+        with pytest.raises(ValueError, match=f"{THREADS}={value}: is no number of threads"):
+            threads({THREADS: value})
 
 
 @pytest.mark.parametrize("word", ["transformers", "vllm"])
