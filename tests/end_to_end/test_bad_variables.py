@@ -20,6 +20,7 @@ NOBODY = "~nobody-by-this-name/x"
         ("NPU_OVERLAYS_SOURCE", "gti", 2, "`gti` is not a source\n    fix: one of: auto, git, archive"),
         ("NPU_OVERLAYS_CACHE", NOBODY, 2, f"`{NOBODY}` names the home folder of a user who does not exist"),
         ("NPU_OVERLAYS_CACHE", "/dev/null", 6, "this is a symbolic link or no file"),
+        ("https_proxy", "http://x:y", 4, "settings for certificates or proxies do not work: Invalid port: 'y'"),
         ("LIB_PATH", NOBODY, 4, "there is no such folder"),
         ("LIB_PATH", "/nowhere", 4, "there is no such folder"),
         ("LIB_PATH", "/", 4, "not a git repository"),
@@ -35,7 +36,8 @@ def test_what_a_variable_does_not_take_is_refused_by_its_name(
         config.write_text(f'[url "https://127.0.0.1:9/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')
     more = {"NPU_OVERLAYS_CACHE": str(sample.folder / "empty"), name: value}
     where = ("--overlays", sample.overlays, "--out", sample.folder / "out")
-    done = sample.environment.cli("build", sample.lib_name, *where, **more)
+    source = ("--source", "archive") if name == "https_proxy" else ()
+    done = sample.environment.cli("build", sample.lib_name, *where, *source, **more)
     assert (done.code, done.out) == (code, "")
     assert name in done.err
     assert said in done.err

@@ -105,7 +105,7 @@ def _unreadable(wanted: str, said: str) -> Problem:
 
 
 def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIClient:
-    from httpx2 import HTTPTransport  # noqa: PLC0415  # as above
+    from httpx2 import HTTPTransport, InvalidURL  # noqa: PLC0415  # as above
     from unearth.auth import MultiDomainBasicAuth  # noqa: PLC0415
     from unearth.fetchers import PyPIClient  # noqa: PLC0415
 
@@ -127,9 +127,9 @@ def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIC
                 for scheme in ("http", "https")
             },
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, InvalidURL) as error:
         what = f"pip's settings for certificates or proxies do not work: {proc.without_credentials(str(error))}"
-        fix = "mend cert, client-cert or proxy in pip's configuration"
+        fix = "mend cert, client-cert or proxy in pip's configuration (PIP_CERT, …), or the variable https_proxy"
         raise SourceError(Problem(where=wanted, what=what, fix=fix)) from error
     session.auth = MultiDomainBasicAuth(prompting=False, index_urls=[url for url in urls if url])
     return session
