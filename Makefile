@@ -24,6 +24,8 @@ SELECTION = $(if $(STACK),--stack $(STACK)) $(OVERLAY)
 # What a release is made of: every overlay, where nothing is named; and where it lies.
 RELEASED = $(if $(STACK)$(OVERLAY),$(SELECTION),--all)
 RELEASE ?= release
+# Development builds are dated by the commit, so that two checkouts of it give the same; revisions have no date.
+DATED = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}
 # Distributions that are no overlays: npu-doctor and npu-recipes.
 OWN = ./build_tools ./recipes
 
@@ -123,8 +125,8 @@ ci: $(VENV)/installed  ## run what CI runs, job by job, each in a fresh clone; C
 
 # Wheels with their statements and constraints, and source distributions of all of it: a recipe for a folder.
 define made-in
-	$(RUN)/npu-overlays build $(RELEASED) --out $(1)
-	$(RUN)/npu-overlays sdist $(RELEASED) --out $(1)
+	$(DATED) $(RUN)/npu-overlays build $(RELEASED) --out $(1)
+	$(DATED) $(RUN)/npu-overlays sdist $(RELEASED) --out $(1)
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(1) $(OWN)
 endef
 
@@ -156,7 +158,7 @@ publish:  ## make the release TAG of release/files; needs gh, and the tag pushed
 
 preview: $(VENV)/installed  ## build every overlay, and an index of only these, into preview/
 	rm -rf preview
-	$(RUN)/npu-overlays build $(RELEASED) --out preview/wheels
+	$(DATED) $(RUN)/npu-overlays build $(RELEASED) --out preview/wheels
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir preview/wheels $(OWN)
 	$(RUN)/npu-overlays index preview/wheels --out preview/index
 

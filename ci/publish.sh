@@ -10,6 +10,11 @@ notes=$(mktemp)
 trap 'rm -f "$notes"' EXIT
 python3 ci/notes.py "$tag" >"$notes"
 (cd "$folder" && sha256sum --quiet --check SHA256SUMS)
+if development=$(cd "$folder" && ls | grep --max-count 1 -E '\+.*\.dev[0-9a-f]{7}\.'); then
+	echo "error: $folder/$development: is a development build" >&2
+	echo '    fix: npu-overlays revise --all --why "…", then make release' >&2
+	exit 1
+fi
 
 state=$(gh release view "$tag" --json isDraft --jq .isDraft 2>/dev/null || true)
 case $state in

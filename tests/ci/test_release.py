@@ -187,6 +187,16 @@ def test_files_that_are_not_whole_are_not_released(environment: Environment, gh:
     assert asked(gh) == []
 
 
+def test_a_development_build_is_not_released(environment: Environment, gh: Path, ready: Path) -> None:
+    name = "verl_npu-0.5.0.dev0+npu.1.20261122103000123.dev3f2a1c9.g796871d-py3-none-any.whl"
+    (ready / name).touch()
+    done = environment.run("ci/publish.sh", "v0.2.0", ready)
+    assert (done.code, asked(gh)) == (1, [])
+    assert f"{name}: is a development build\n    fix: npu-overlays revise --all --why" in done.err
+    (ready / name).rename(ready / "verl_npu-0.5.0.dev0+npu.1.g796871d-py3-none-any.whl")
+    environment.succeed("ci/publish.sh", "v0.2.0", ready)
+
+
 def test_a_release_whose_files_do_not_all_arrive_stays_a_draft(environment: Environment, gh: Path, ready: Path) -> None:
     (gh / "fails-release-create").touch()
     assert environment.run("ci/publish.sh", "v0.2.0", ready).code != 0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from npu_overlays.acquisition import sdist_entry_points
 from npu_overlays.errors import MergeError
@@ -20,6 +21,7 @@ from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay, source_kind
 from npu_overlays.pin import Archive
 from npu_overlays.tree import Source, SourceTree
+from npu_summary.versions import local_parts
 from support.overlays import write_overlay
 
 from .pairs import source_tree
@@ -207,9 +209,15 @@ def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, source: Source
     own = overlay(folder, ["lib"])
     if lines:
         own = replace(own, label="mine")
-    assert own.version("1.0", source) == version
+    assert own.version("1.0", source, "1") == version
     assert source_kind(version) == source.kind
     assert source_kind("1.0") is None
+    # Installers take a later build for newer, whatever its bytes came from.
+    builds = ("1", "1.20261122103000123.devfffffff", "1.20261122103000124.dev0000000", "2", "10")
+    versions = [own.version("1.0", source, build) for build in builds]
+    assert versions == sorted(versions, key=Version)
+    assert [local_parts(one)["build"] for one in versions] == list(builds)
+    assert [str(Version(one)) for one in versions] == versions
 
 
 @pytest.mark.parametrize(
