@@ -252,7 +252,8 @@ def test_a_revision_says_why_and_those_that_are_paired_with_it_are_revised_too(s
         f"{sample.lib_name}: revision 2\n{sample.app_name}: revision 2, as it is paired with {sample.lib_name}\n"
     )
     assert "revision = 2\n" in (sample.lib_overlay / "pyproject.toml").read_text()
-    assert [one.why for one in read_revisions(sample.lib_overlay)] == ["It is new."] * 2
+    shown = sample.environment.ok("show", sample.lib_name, "--overlays", sample.overlays).out
+    assert "\nrevision 1: It is new.\nrevision 2: It is new.\n" in shown
     built = build(sample, sample.lib_name, sample.app_name)
     assert {one["development"] for one in built.values()} == {False}
 

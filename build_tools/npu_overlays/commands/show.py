@@ -17,12 +17,13 @@ from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.revisions import read_revisions
 from npu_overlays.overlay.said import file_reason
 
 _DESCRIPTION = """\
-Show what an overlay is pinned to, and every operation with its reason, file by
-file; in brackets stands the layer that says so. Upstream's source is not
-read: `npu-overlays check` tells whether all of it still fits.
+Show what an overlay is pinned to, its revisions, and every operation with its
+reason, file by file; in brackets stands the layer that says so. Upstream's
+source is not read: `npu-overlays check` tells whether all of it still fits.
 
 examples:
   npu-overlays show verl@d62da49
@@ -60,10 +61,12 @@ def _run(options: Options, console: Console) -> int:
 
 def _report(console: Console, content: Content) -> None:
     overlay = content.overlay
-    console.line(f"{overlay.name}: {overlay.distribution}, revision {overlay.revision}", style="bold")
+    console.line(f"{overlay.name}: {overlay.distribution}", style="bold")
     console.line(_pinned(overlay))
     if content.layers:
         console.line(f"layers, lowest first: {', '.join(content.layers)}")
+    for revision in read_revisions(overlay.folder):
+        console.line(f"revision {revision.number}: {' '.join(revision.why.split())}")
     rows = list(_rows(content))
     for path in dict.fromkeys(row.path for row in rows):
         console.line("")
@@ -143,6 +146,7 @@ def _as_json(content: Content) -> dict[str, object]:
         "tag": overlay.pin.tag,
         "repository": overlay.pin.repository,
         "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "revisions": [{"number": one.number, "why": one.why} for one in read_revisions(overlay.folder)],
         "operations": [_operation(one) for one in content.operations],
         "files": [{"path": one.path, "overlay": one.layer} for one in content.files],
         "patches": [{"path": one.path, "overlay": one.layer} for one in content.patches],

@@ -54,5 +54,5 @@ def _marked_as_before(link: Link, listed: Link | None, project: Project, *, same
 
 def _other_bytes(one: Candidate, out: Path) -> Problem:
     what = f"{out} has another file under this name, and gave it out: whoever noted its digest would be refused"
-    fix = "raise the overlay's revision and build again, or say --replace where nobody has taken it yet"
+    fix = 'npu-overlays revise OVERLAY --why "…", and build again; or --replace, where nobody has taken it yet'
     return Problem(where=str(one.file), what=what, fix=fix)
