@@ -167,10 +167,14 @@ def test_a_release_is_of_every_overlay_or_of_what_is_asked_for(
     elsewhere: Path, variables: tuple[str, ...], chosen: str
 ) -> None:
     lines = make("--dry-run", "release", "same-bytes", *variables, cwd=elsewhere).stdout.splitlines()
-    made = [" ".join(line.split()[1:]) for line in lines if re.search(r"npu-overlays (build|sdist) ", line)]
-    assert made == [
+    found = [re.fullmatch(r"(SOURCE_DATE_EPOCH=\S.*\S) \S+/npu-overlays ((?:build|sdist) .*)", line) for line in lines]
+    assert [one[2] for one in found if one] == [
         f"{verb} {chosen} --out release/{folder}" for folder in ("files", "again") for verb in ("build", "sdist")
     ]
+    # A development build of two checkouts of a commit is one.
+    assert {one[1] for one in found if one} == {
+        "SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null)}"
+    }
 
 
 def test_installs_once(elsewhere: Path) -> None:
