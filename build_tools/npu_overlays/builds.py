@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import cache
@@ -102,14 +103,15 @@ def wheel_version(loaded: Loaded, source: Source, digest: str) -> str:
 
 def build_of(loaded: Loaded, digest: str) -> str:
     """Return which build of an overlay its wheels are, as their version says it; raises `UsageError` likewise."""
-    dated, revision = epoch(), str(loaded.overlay.revision)
+    dated = epoch()
     if loaded.build:
         return loaded.build
+    revision = str(loaded.overlay.revision)
     return revision if is_revision(loaded, digest) else f"{revision}.{_development(loaded, digest, dated)}"
 
 
 def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
-    """Return what a version says of a development build: when, and a digest."""
+    """Return what a version says of a development build: when its files changed, or a given time, and a digest."""
     followed = hashlib.sha256(canonical_json(wheel_inputs(loaded, digest))).hexdigest()
     own = f"dev{followed[:7]}"
     if dated is not None:
@@ -155,7 +157,7 @@ def epoch() -> int | None:
     text = os.environ.get(EPOCH, "")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text) > _LAST_SECOND:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) > _LAST_SECOND:
         what = f"`{text}` is no time: it takes whole seconds since 1970, from 0 to {_LAST_SECOND} (the year 9999)"
         raise UsageError(Problem(where=EPOCH, what=what, fix=f"unset {EPOCH}, or {EPOCH}=$(git log -1 --format=%ct)"))
     return int(text)

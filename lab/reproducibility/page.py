@@ -16,8 +16,8 @@ English | [简体中文](reproducibility.zh-CN.md)
 
 A wheel follows from the pinned upstream, the overlay, npu-overlays and hatchling, and from nothing else. `make
 reproducibility` builds one overlay under each condition below, and compares the wheel and its companion, byte for byte,
-with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` takes another one. It is given out for that: the version
-of a development build says when its files changed.
+with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` takes another one. A copy of it is given out as a
+revision for that: the version of a development build says when its files changed.
 
 This table is of `{overlay}`, from {source}, with hatchling {hatchling} where nothing else is said:
 
@@ -31,8 +31,8 @@ of Python have in its place, may give other bytes of the same content: the state
 
 All dates in a wheel are one and the same: others would be other bytes under one version. `SOURCE_DATE_EPOCH`, in whole
 seconds from 0 to 253402300799, dates a development build's version in the place of its files' last change, so that two
-checkouts of one commit give the same bytes; a value that is no such number is refused. Hatchling alone, as in the last row,
-dates the members by it: unset it there.
+checkouts of one commit give the same bytes; a value that is no such number is refused. Hatchling alone, as in the last
+row, dates the members by it: unset it there.
 
 Whether a wheel that you have is what its overlay gives is answered by `npu-overlays reproduce WHEEL`, which names what
 differs, down to dates, modes, order and deflating.
@@ -57,9 +57,9 @@ _CHINESE = """\
 wheel 的成员由构建所用 Python 的 zlib 压缩。换一个 zlib（例如有些 Python 改用的 zlib-ng），内容相同而字节可能不同；
 wheel 旁的声明文件写明了所用的 zlib。`WHEEL` 写有 hatchling 的版本，`RECORD` 中有它的摘要。
 
-wheel 中的所有日期都相同：否则同一版本会有不同的字节。`SOURCE_DATE_EPOCH`（0 到 253402300799 的整数秒）代替文件的最后改动时间，
-写入开发构建的版本号，使同一提交的两份检出得到相同的字节；不是这样的数会被拒绝。仅用 hatchling 构建时（最后一行），它会决定成员的
-日期：请先取消设置。
+wheel 中的所有日期都相同：否则同一版本会有不同的字节。`SOURCE_DATE_EPOCH`（0 到 253402300799 的整数秒）
+代替文件的最后改动时间，写入开发构建的版本号，使同一提交的两份检出得到相同的字节；不是这样的数会被拒绝。
+仅用 hatchling 构建时（最后一行），它会决定成员的日期：请先取消设置。
 
 手中的 wheel 是否就是其 overlay 的产物，由 `npu-overlays reproduce WHEEL` 回答：
 它列出不同之处，细到日期、权限、顺序和压缩。

@@ -327,7 +327,9 @@ def test_a_development_build_is_dated_by_the_variable(sample: Sample, date: str)
     assert f"+npu.1.{DATES[date]}.dev" in version(sample, SOURCE_DATE_EPOCH=date)
 
 
-@pytest.mark.parametrize("date", ["1.5", "abc", "-1", " 1", "1_0", "٣", "253402300800"])
+@pytest.mark.parametrize(
+    "date", ["1.5", "abc", "-1", " 1", "1_0", "٣", "253402300800", pytest.param("9" * 5000, id="long")]
+)
 @pytest.mark.parametrize("command", ["build", "sdist"])
 def test_a_date_that_is_none_is_refused_by_the_name_of_its_variable(sample: Sample, command: str, date: str) -> None:
     where = ("--overlays", sample.overlays, "--out", sample.folder / "out")

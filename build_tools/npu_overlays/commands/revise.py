@@ -145,12 +145,14 @@ def _paired(wanted: Iterable[Overlay]) -> dict[Path, tuple[Overlay, str]]:
     """Return, by folder, the other overlays that would not be as their last revisions any more, and due to which."""
     changing = {one.name for one in wanted}
     near = [one for root in {one.root for one in wanted} for one in _readable(root)]
+    others = [one for one in near if one.name not in changing and _is_revision(one)]
     found: dict[Path, tuple[Overlay, str]] = {}
-    for one in near * len(near):  # a pair may have pairs
-        due = [pair.overlay for pair in one.pairs if pair.overlay in changing]
-        if due and one.name not in changing and _is_revision(one):
-            found[one.overlay.folder] = (one.overlay, due[0])
-            changing.add(one.name)
+    for _ in near:  # what is paired may be what another is paired with
+        for one in others:
+            due = [pair.overlay for pair in one.pairs if pair.overlay in changing]
+            if due and one.name not in changing:
+                found[one.overlay.folder] = (one.overlay, due[0])
+                changing.add(one.name)
     return found
 
 

@@ -60,13 +60,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _report(console: Console, content: Content) -> None:
-    overlay = content.overlay
-    console.line(f"{overlay.name}: {overlay.distribution}", style="bold")
-    console.line(_pinned(overlay))
-    if content.layers:
-        console.line(f"layers, lowest first: {', '.join(content.layers)}")
-    for revision in read_revisions(overlay.folder):
-        console.line(f"revision {revision.number}: {' '.join(revision.why.split())}")
+    _head(console, content)
     rows = list(_rows(content))
     for path in dict.fromkeys(row.path for row in rows):
         console.line("")
@@ -90,6 +84,16 @@ def _report(console: Console, content: Content) -> None:
         for name in left.assigned.what:
             console.line(f"    {name}")
         _reason(console, left.assigned.why)
+
+
+def _head(console: Console, content: Content) -> None:
+    overlay = content.overlay
+    console.line(f"{overlay.name}: {overlay.distribution}", style="bold")
+    console.line(_pinned(overlay))
+    if content.layers:
+        console.line(f"layers, lowest first: {', '.join(content.layers)}")
+    for revision in read_revisions(overlay.folder):
+        console.line(f"revision {revision.number}: {' '.join(revision.why.split())}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ change another's training: without the variable nothing of verl is touched, or e
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -36,7 +37,7 @@ def threads(environ: Mapping[str, str]) -> int:
         ValueError: the variable holds no such number.
     """
     value = environ.get(THREADS, "") or "1"
-    if not (value.isascii() and value.isdigit() and int(value)):
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", value):
         raise ValueError(f"{THREADS}={value}: is no number of threads\n  fix: {THREADS}=4, or leave it unset")
     return int(value)
 
