@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from npu_overlays.commands.notes import count_of, source_notes
+from npu_summary.plurals import plural
 
 LACKS = (
     "lib@0123456: it lacks 3 files of the commit, in a, b, so 1 operation on them is left out; the rest is whole. "
@@ -66,3 +67,8 @@ def test_notes_of_an_archive_nobody_compared_say_what_would() -> None:
 
 def test_a_record_without_files_counts_none() -> None:
     assert count_of(record()) == "0 changes in 0 files"
+
+
+def test_one_is_not_many() -> None:
+    assert [plural(number, "operation") for number in (0, 1, 2)] == ["0 operations", "1 operation", "2 operations"]
+    assert [plural(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_what_a_variable_does_not_take_is_refused_by_its_name(
     config = sample.folder / "gitconfig"
     if name == "NPU_OVERLAYS_PATIENCE":  # which is asked for where there is a connection to wait for
         config.write_text(f'[url "https://127.0.0.1:9/"]\n\tinsteadOf = {sample.lib.path.parent.as_uri()}/\n')
-    more = {"NPU_OVERLAYS_CACHE": str(sample.folder / "empty"), name: value}
+    more: dict[str, Any] = {"NPU_OVERLAYS_CACHE": str(sample.folder / "empty"), name: value}
     where = ("--overlays", sample.overlays, "--out", sample.folder / "out")
     source = ("--source", "archive") if name == "https_proxy" else ()
     done = sample.environment.cli("build", sample.lib_name, *where, *source, **more)
@@ -56,7 +57,8 @@ def test_what_a_variable_does_not_take_is_refused_by_its_name(
 )
 def test_what_is_empty_or_no_concern_of_a_build_is_passed_over(sample: Sample, name: str, value: str) -> None:
     where = ("--overlays", sample.overlays, "--out", sample.folder / "out")
-    sample.environment.ok("build", sample.lib_name, *where, **{name: value})
+    more: dict[str, Any] = {name: value}
+    sample.environment.ok("build", sample.lib_name, *where, **more)
 
 
 @pytest.mark.parametrize("variable", ["VISUAL", "EDITOR"])

@@ -34,7 +34,7 @@ sha256 = "0000000000000000000000000000000000000000000000000000000000000000"
 DEVELOPMENT = r"\+npu\.1\.\d{17}\.dev[0-9a-f]{7}\.g"
 
 
-def build(sample: Sample, *names: str, **more: str) -> dict[str, Any]:
+def build(sample: Sample, *names: str, **more: Any) -> dict[str, Any]:
     """Build overlays, lib's where none is named, and return what is said of each, by its name."""
     where = ("--overlays", sample.overlays, "--out", sample.folder / "out", "--source", "git", "--json")
     done = sample.environment.ok("build", *(names or [sample.lib_name]), *where, **more)

@@ -121,9 +121,8 @@ def _report(console: Console, outcomes: Sequence[Outcome], *, table: bool) -> No
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
-    if names := [one.overlay for one in built if one.development]:
-        give = f'npu-overlays revise {" ".join(names)} --why "…"'
-        console.notice(f"not as a revision, so built for development: {', '.join(names)}; to give out the next: {give}")
+    if names := " ".join(one.overlay for one in built if one.development):
+        console.notice(f'not as the last revision; to give out the next: npu-overlays revise {names} --why "…"')
     for one in built:
         for note in source_notes(one.record, verb="built") if one.rebuilt else ():
             console.notice(note)
