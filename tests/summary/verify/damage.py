@@ -599,7 +599,7 @@ DAMAGES = [
         name="manifest edited to hide a change",
         do=_edited_with_manifest,
         kinds={"manifest damaged"},
-        says=("disagree about 1 files", TRAINER),
+        says=("disagree about 1 file", TRAINER),
     ),
     Damage(
         name="manifest edited, RECORD not",
