@@ -112,6 +112,13 @@ def test_what_was_touched_and_is_the_same_keeps_its_version(sample: Sample) -> N
     assert build(sample)[sample.lib_name]["rebuilt"] is False
 
 
+def test_a_change_is_newer_than_what_lies_there_although_a_clock_was_set_back(sample: Sample) -> None:
+    named(sample, "one")
+    first = version(sample, SOURCE_DATE_EPOCH="4354819200")
+    named(sample, "two")
+    assert Version(version(sample)) > Version(first)
+
+
 def test_the_revision_itself_comes_back_and_how_to_install_it_is_said(sample: Sample) -> None:
     before = (sample.lib_overlay / NPU).read_bytes()
     named(sample, "one")
