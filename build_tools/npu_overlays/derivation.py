@@ -15,11 +15,10 @@ from npu_overlays.lock.checking import warnings
 from npu_overlays.lock.contracts import Contract, contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.lock.metadata import UpstreamMetadata
-from npu_overlays.lock.reach import reaching, shipped_kin
+from npu_overlays.lock.reach import reaching
 from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
-from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
@@ -70,11 +69,10 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
     applied = apply_overlay(content, tree, absent=absent)
-    upstream = Upstream(overlay.pin, tree, absent)
+    upstream = Upstream(applied.before)
     # Of an upstream that is not all at hand, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
-    shipped = shipped_kin(overlay.pin, applied.tree)
-    found = reaching(contracts(content, tree), Kin(upstream.shipped), shipped, earlier)
+    found = reaching(contracts(content, tree), applied.before.classes, applied.after.classes, earlier)
     found += patch_contracts(applied.patched)
     if problems := [*unmet(content, upstream)]:
         raise MergeError(problems)

@@ -26,6 +26,7 @@ from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
+from npu_overlays.model import model_of
 from npu_overlays.overlay.compiled import wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -178,11 +179,12 @@ def prepare(loaded: Loaded) -> Prepared:
 
 def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozenset[str]) -> tuple[Applied, list[str]]:
     """Apply the overlay and check its contracts, reporting the mistakes of both at once."""
-    problems = [*unmet(content, Upstream(content.overlay.pin, tree, absent))]
+    upstream = model_of(content.overlay.pin, tree, absent=absent)
+    problems = [*unmet(content, Upstream(upstream))]
     notices: list[str] = []
     applied: Applied | None = None
     try:
-        applied = apply_overlay(content, tree, absent=absent)
+        applied = apply_overlay(content, tree, absent=absent, model=upstream)
     except MergeError as error:
         problems += error.problems
     actual = [*contracts(content, tree), *(patch_contracts(applied.patched) if applied else ())]

@@ -36,7 +36,7 @@ def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: 
     content = written_out(content, tree)
     applied = apply_overlay(content, tree)
     found = (*contracts(content, tree), *patch_contracts(applied.patched))
-    there = Upstream(content.overlay.pin, tree)
+    there = Upstream(applied.before)
     lock = Lock(
         commit=content.overlay.pin.commit,
         metadata=UpstreamMetadata(version=version, fields={}, scripts={}),

@@ -101,7 +101,7 @@ def _side(
     content = load_content(find_overlay(root, folder.name), "1.0")
     tree = source_tree({path: text(one).encode() for path, one in upstream.items()})
     applied = apply_overlay(content, tree, absent=frozenset(absent))
-    return Side(content=content, applied=applied, absent=frozenset(absent))
+    return Side(content=content, applied=applied)
 
 
 def _together(

@@ -9,9 +9,8 @@ import pytest
 
 from npu_overlays.lock.checking import check_contracts, warnings
 from npu_overlays.lock.contracts import Contract
-from npu_overlays.lock.reach import reaching, shipped_kin
+from npu_overlays.lock.reach import reaching
 from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.gate.kin import Kin
 
 from .locks import locked
 from .overlays import apply_files, write
@@ -24,10 +23,10 @@ PLAIN = "class C:\n    def m(self): pass\ndef f(): pass\n"
 def _reached(tmp_path: Path, upstream: dict[str, str], overlay: str) -> list[Contract]:
     root = tmp_path / "o"
     files = {"pkg/__init__.py": "", **upstream}
-    content, lock, there = locked(root, write(root, {f"tree/{PATH}": overlay}), files)
+    content, lock, _ = locked(root, write(root, {f"tree/{PATH}": overlay}), files)
     tree = source_tree({path: text(one).encode() for path, one in files.items()})
-    kin = shipped_kin(content.overlay.pin, apply_overlay(content, tree).tree)
-    return reaching(lock.contracts, Kin(there.shipped), kin, {})
+    applied = apply_overlay(content, tree)
+    return reaching(lock.contracts, applied.before.classes, applied.after.classes, {})
 
 
 def _affects(tmp_path: Path, upstream: dict[str, str], member: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.results import Applied
+from npu_overlays.model import model_of
 from npu_overlays.reads import Read, Upstream, kept, readings, unmet
 from npu_overlays.tree import PatchedTree
 
@@ -196,7 +197,8 @@ def test_upstream_that_leads_in_a_circle_or_too_deep_is_read_as_far_as_it_goes(t
         "pkg/model.py": "class A(A.Base):\n    def f(self): return self.x\nDEEP = " + "+".join("1" * 1500) + "\n",
     }
     overlay = """
-        from pkg import f, A, missing
+        from pkg import f, missing
+        from pkg.a import A
         class A:
             @wrapped(why="w")
             def f(self):
@@ -205,8 +207,9 @@ def test_upstream_that_leads_in_a_circle_or_too_deep_is_read_as_far_as_it_goes(t
     layer(tmp_path / "o", {"tree/pkg/model.py": overlay})
     content = load(tmp_path / "o", write(tmp_path / "o", {}))
     tree = source_tree({path: one.encode() for path, one in upstream.items()})
-    applied = Applied(tree=PatchedTree(upstream=tree, changed={}), declared=())
-    read = [one.read for one in readings(content, Upstream(content.overlay.pin, tree), applied)]
+    model = model_of(content.overlay.pin, tree)
+    applied = Applied(tree=PatchedTree(upstream=tree, changed={}), before=model, after=model, declared=())
+    read = [one.read for one in readings(content, Upstream(model), applied)]
     assert {f"{one.path}:{one.symbol}" for one in read} == {
         "pkg/a.py:A",
         "pkg/a.py:B",

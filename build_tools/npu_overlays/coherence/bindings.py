@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from npu_overlays.merging.gate.references import guarded_parts
-from npu_overlays.merging.gate.shipped import absolute
-from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
+from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.surface import unevaluated
 
@@ -30,19 +30,19 @@ def unsure_nodes(tree: ast.Module) -> set[ast.AST]:
 
 
 def imported_names(
-    nodes: Sequence[ast.AST], unsure: set[ast.AST], module: str, *, package: bool
+    nodes: Sequence[ast.AST], unsure: set[ast.AST], modules: ShippedModules, module: str
 ) -> Mapping[str, tuple[str, str]]:
     """Return by local name the module and the name that an import binds it to; of such as nothing else binds.
 
     Args:
         nodes: all of the module.
         unsure: those that may not run.
+        modules: those of its tree.
         module: its dotted name.
-        package: whether it is a folder's ``__init__``.
     """
     found: dict[str, set[tuple[str, str]]] = {}
     for node in nodes:
-        for name, meaning in _bound(node, module, package=package):
+        for name, meaning in _bound(node, modules, module):
             found.setdefault(name, set()).add(("", "") if node in unsure else meaning)
     return {name: min(those) for name, those in found.items() if len(those) == 1}
 
@@ -58,15 +58,10 @@ def texts(tree: ast.Module) -> dict[str, str]:
     return {name: those[0] for name, those in found.items() if len(those) == 1}
 
 
-def _bound(node: ast.AST, module: str, *, package: bool) -> Iterator[tuple[str, tuple[str, str]]]:
+def _bound(node: ast.AST, modules: ShippedModules, module: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the names that a node binds, in whatever scope; what is no import stands for nothing that is known."""
-    if isinstance(node, ast.Import):
-        for one in node.names:
-            yield bound_name(node, one), (one.name if one.asname else one.name.partition(".")[0], "")
-    elif isinstance(node, ast.ImportFrom):
-        source = absolute(module, node.level, node.module or "", package=package)
-        yield from ((bound_name(node, one), (source, one.name)) for one in node.names)
-    elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+    yield from ((one.local, (one.module, one.name)) for one in modules.imported(module, node))
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id, ("", "")
     elif isinstance(node, ast.arg):
         yield node.arg, ("", "")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.coherence.environment import Environment
 from npu_overlays.merging.gate.constructors import constructor
-from npu_overlays.reads.upstream import Found
+from npu_overlays.reads.upstream import ResolvedSymbol, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
 # Under any other decorator, what is called may be something else.
@@ -16,7 +15,7 @@ _TRANSPARENT = frozenset(
 )
 
 
-def takes(there: Environment, found: Found, keyword: str) -> bool | None:
+def takes(there: Upstream, found: ResolvedSymbol, keyword: str) -> bool | None:
     """Return whether what a name stands for takes a keyword; None where that cannot be told.
 
     Args:
@@ -30,14 +29,13 @@ def takes(there: Environment, found: Found, keyword: str) -> bool | None:
     return True if True in answers else None if None in answers or not answers or _is_imported(there, found) else False
 
 
-def _is_imported(there: Environment, found: Found) -> bool:
+def _is_imported(there: Upstream, found: ResolvedSymbol) -> bool:
     """Return whether a name may stand for what its module imports, too: the other branch of a ``try``."""
-    module = there.modules.module(found.home)
-    return any(one.kind == "import" for one in module.definitions.get(found.symbol, [])) if module else True
+    return any(one.kind == "import" for one in there.model.classes.definitions(found.origin))
 
 
-def _constructor_takes(there: Environment, found: Found, keyword: str) -> bool | None:
-    made = constructor(there.kin, (found.path, found.symbol))
+def _constructor_takes(there: Upstream, found: ResolvedSymbol, keyword: str) -> bool | None:
+    made = constructor(there.model.classes, found.origin)
     if made is None or _is_imported(there, found):
         return None
     return keyword in made if isinstance(made, frozenset) else _function_takes(made, keyword)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from npu_overlays.merging.gate.kin import Kin
 from npu_overlays.merging.results import Applied
+from npu_overlays.model import model_of_files
+from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.overlay.content import Content
-from npu_overlays.pin import Pin
 from npu_overlays.reads import Upstream
-from npu_overlays.tree import FileEntry, Source, SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +19,15 @@ class Side:
     Args:
         content: what it says.
         applied: what applying it gave.
-        absent: paths that its pin has and the source at hand lacks.
     """
 
     content: Content
     applied: Applied
-    absent: frozenset[str] = frozenset()
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Paths that its pin has and the source at hand lacks."""
+        return self.applied.before.absent
 
     @property
     def name(self) -> str:
@@ -53,23 +55,15 @@ class Side:
         return {place: path for path in self.applied.tree.paths() if (place := pin.place(path))}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Environment:
-    """All that is installed: its modules and what stands in them, and its classes."""
-
-    modules: Upstream
-    kin: Kin
-
-
-def environment(sides: Iterable[Side], *, patched: bool) -> Environment:
+def environment(sides: Iterable[Side], *, patched: bool, parsed: ParsedModules) -> Upstream:
     """Return what can be imported where a stack is installed; its paths are those below ``site-packages``.
 
     Args:
         sides: the overlays.
         patched: whether as they make it, or as upstream has it.
+        parsed: parses the modules, most of which are the same in both.
     """
-    entries: dict[str, FileEntry] = {}
-    content: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     homes: list[str] = []
     absent: set[str] = set()
     for side in sides:
@@ -79,10 +73,5 @@ def environment(sides: Iterable[Side], *, patched: bool) -> Environment:
         for path in tree.paths() if patched else tree.upstream.entries:
             place, text = pin.place(path), tree.after(path) if patched else tree.before(path)
             if place and text is not None:
-                entries[place] = FileEntry(blob="")
-                content[place] = text
-    source = Source(kind="git", repository="", commit="")
-    # What lies at its place already keeps it.
-    pin = Pin(project="", packages=tuple(homes), imports=tuple((home, home) for home in homes))
-    modules = Upstream(pin, SourceTree(entries=entries, content=content, source=source), frozenset(absent))
-    return Environment(modules=modules, kin=Kin(modules.shipped))
+                files[place] = text
+    return Upstream(model_of_files(files, homes, absent=frozenset(absent), parsed=parsed))

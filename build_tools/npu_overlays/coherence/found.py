@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 
-from npu_overlays.coherence.environment import Environment, Side, environment
+from npu_overlays.coherence.environment import Side, environment
 from npu_overlays.coherence.needs import Need, needs
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merging.gate.blame import Blame, Culprit, Report
-from npu_overlays.merging.gate.shipped import Sources
+from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.reads import Upstream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,8 @@ class Incoherent:
 
 def incoherent(sides: Sequence[Side]) -> Incoherent:
     """Return what the overlays of a stack ask of one another and do not get."""
-    before, after = environment(sides, patched=False), environment(sides, patched=True)
+    parsed = ParsedModules()
+    before, after = (environment(sides, patched=patched, parsed=parsed) for patched in (False, True))
     problems: list[Problem] = []
     notices: list[str] = []
     for asking, asked in permutations(sides, 2):
@@ -51,8 +53,8 @@ class _Pair:
 
     asking: Side
     asked: Side
-    before: Environment
-    after: Environment
+    before: Upstream
+    after: Upstream
 
     def examine(self, report: Report) -> Iterator[str]:
         """Report what the two overlays bring in or break; yield what is upstream's own."""
@@ -113,12 +115,8 @@ class _Pair:
     def _blame(self) -> Blame:
         return Blame(self.asking.content, self.asking.applied.authorship)
 
-    @cached_property
-    def _sources(self) -> Sources:
-        return Sources()
-
     def _offset(self, path: str, need: Need) -> int:
-        return self._sources.offset(self.asking.applied.tree.after(path) or b"", need.node)
+        return self.after.model.modules.parsed.offset(self.asking.applied.tree.after(path) or b"", need.node)
 
     def _author(self, path: str, need: Need) -> Culprit:
         """Return who wrote what asks for something, or took away what kept it from being asked."""
@@ -134,21 +132,20 @@ class _Pair:
         for operation in self.asked.content.operations:
             if symbol and operation.symbol in (symbol, f"{symbol}.__init__", *need.names[:1]):
                 return Culprit(file=operation.file, lines=(operation.line,))
-        place = self.before.modules.shipped.modules.get(need.module, "")
+        place = self.before.model.modules.paths.get(need.module, "")
         return Blame(self.asked.content, self.asked.applied.authorship).taker(self.asked.path_of(place), symbol)
 
     def _lack(self, need: Need) -> str:
         """Return what is not there, in words."""
         if need.keyword:
             return f"`{'.'.join((need.module, *need.names))}` of {self.asked.name} takes no `{need.keyword}`"
-        if not need.names or self.after.modules.shipped.exists(need.module) is False:
+        if not need.names or self.after.model.modules.exists(need.module) is False:
             return f"{self.asked.name} has no module `{need.module}`"
         return f"`{'.'.join((need.module, *need.names[:-1]))}` of {self.asked.name} has no `{need.names[-1]}`"
 
     def _nearest(self, need: Need) -> str:
-        known = (
-            self.after.modules.shipped.surface(need.module).bound if need.names else self.after.modules.shipped.modules
-        )
+        modules = self.after.model.modules
+        known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
         close = [] if need.keyword else difflib.get_close_matches(wanted, known, n=1)
         return f"nearest: `{close[0]}`" if close else "correct it, or have it there"

@@ -9,12 +9,10 @@ from typing import Literal
 
 from npu_overlays.coherence.bindings import imported_names, texts, unsure_nodes
 from npu_overlays.coherence.callables import takes
-from npu_overlays.coherence.environment import Environment
-from npu_overlays.merging.gate.lazily import has
 from npu_overlays.merging.gate.references import references
-from npu_overlays.merging.gate.shipped import Shipped, module_name
-from npu_overlays.reads import Upstream
-from npu_overlays.reads.upstream import Found
+from npu_overlays.model.lazy_exports import has
+from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.reads.upstream import ResolvedSymbol, Upstream
 from npu_overlays.syntax.nodes import nodes_of
 
 _BY_NAME = "import_module"
@@ -43,24 +41,24 @@ class Need:
     text: str
     node: ast.AST = field(compare=False, repr=False)
 
-    def holds(self, there: Environment) -> bool | None:
+    def holds(self, there: Upstream) -> bool | None:
         """Return whether it is there; None where that cannot be told."""
-        shipped = there.modules.shipped
+        modules = there.model.modules
         if self.kind == "name":
-            return shipped.offers(self.module, self.names[0]) if self.names else shipped.exists(self.module)
+            return modules.offers(self.module, self.names[0]) if self.names else modules.exists(self.module)
         owner = self.names if self.kind == "keyword" else self.names[:-1]
-        found = _resolved(there.modules, self.module, owner)
+        found = _resolved(there, self.module, owner)
         if found is None:
             return None
         return takes(there, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
 
-    def holds_lazily(self, there: Environment) -> bool | None:
+    def holds_lazily(self, there: Upstream) -> bool | None:
         """Return whether a name is there as `holds` does, lazy packages followed, which takes long."""
         named = self.kind == "name" and self.names
-        return has(there.modules.shipped, self.module, self.names[0]) if named else self.holds(there)
+        return has(there.model.modules, self.module, self.names[0]) if named else self.holds(there)
 
 
-def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> Found | None:
+def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> ResolvedSymbol | None:
     """Return what names of a module mean one after the other; None where one of them is not known."""
     found = there.named(module, names[0] if names else "")
     if found is None or not names[1:]:
@@ -69,7 +67,7 @@ def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> Found | N
     return inner[-1] if len(inner) == len(names) - 1 else None
 
 
-def needs(there: Environment, path: str, is_foreign: Callable[[str], bool]) -> Iterator[Need]:
+def needs(there: Upstream, path: str, is_foreign: Callable[[str], bool]) -> Iterator[Need]:
     """Yield what a module asks of other distributions, except where it counts with that not being there.
 
     What stands below a test of a version is for another one, perhaps, and is passed over.
@@ -79,13 +77,13 @@ def needs(there: Environment, path: str, is_foreign: Callable[[str], bool]) -> I
         path: of the module.
         is_foreign: says whether a dotted name is another distribution's.
     """
-    module, shipped = there.modules.module(path), there.modules.shipped
+    module, modules = there.module(path), there.model.modules
     if module is None:
         return
-    found = [one for one in references(module.tree, module_name(path), shipped) if is_foreign(one.module)]
+    found = [one for one in references(module.tree, modules.name(path), modules) if is_foreign(one.module)]
     if not found and _BY_NAME.encode() not in module.content:
         return
-    reader = _Reader(shipped, path, module.tree, is_foreign)
+    reader = _Reader(modules, path, module.tree, is_foreign)
     for one in found:
         if one.runs and one.node not in reader.unsure:
             names = (one.name,) if one.name else ()
@@ -98,12 +96,11 @@ def needs(there: Environment, path: str, is_foreign: Callable[[str], bool]) -> I
 class _Reader:
     """Reads what a module asks for beside what it imports."""
 
-    def __init__(self, shipped: Shipped, path: str, tree: ast.Module, is_foreign: Callable[[str], bool]) -> None:
+    def __init__(self, modules: ShippedModules, path: str, tree: ast.Module, is_foreign: Callable[[str], bool]) -> None:
         self._is_foreign = is_foreign
         self.nodes = nodes_of(tree)
         self.unsure = unsure_nodes(tree)
-        own = module_name(path)
-        self._imported = imported_names(self.nodes, self.unsure, own, package=shipped.is_package(own))
+        self._imported = imported_names(self.nodes, self.unsure, modules, modules.name(path))
         self._texts = texts(tree)
         stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
         # What it exchanges takes what its own function does.
@@ -160,11 +157,11 @@ def _called(call: ast.Call) -> ast.expr:
     return call.args[0] if leaf in _PASSING and call.args else call.func
 
 
-def _has(there: Environment, owner: Found, name: str) -> bool | None:
+def _has(there: Upstream, owner: ResolvedSymbol, name: str) -> bool | None:
     """Return whether a module or a class has a name; None where that cannot be told."""
     if not owner.symbol:
-        return there.modules.shipped.offers(module_name(owner.path), name)
+        return there.model.modules.offers(there.model.modules.name(owner.path), name)
     if not owner.classes:
         return None
-    place = (owner.path, owner.symbol)
-    return there.kin.declares(place, name) or there.kin.has(place, name)
+    classes = there.model.classes
+    return classes.declares(owner.origin, name) or classes.has(owner.origin, name)

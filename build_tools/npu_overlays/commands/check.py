@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from npu_overlays.coherence.environment import Side
 from npu_overlays.coherence.found import incoherent
@@ -88,16 +89,17 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     overlays = select(options.selection)
     loader = Loader(overlays, options.selection.choice)
-    prepared, errors = each(overlays, lambda overlay: _tried(overlay, loader))
+    tried, errors = each(overlays, lambda overlay: _tried(overlay, loader))
+    prepared = [one for one, _ in tried]
     met = {one.loaded.name: _due(one) for one in prepared}
-    looked = {one.loaded.name: look(one.content, one.applied) for one in prepared}
+    looked = {one.loaded.name: seen for one, seen in tried}
     dangerous = warnings(looked.values(), shared=_shared(prepared))
     stacks = [incoherent(sides) for sides in _stacks(prepared)]
     if options.json:
         console.json([{**one.record, "dangers": _as_json(looked[one.loaded.name])} for one in prepared])
     else:
         for one in prepared:
-            _report(console, one, loader)
+            _report(console, one)
             for problem in () if options.due else met[one.loaded.name]:
                 console.warning(problem)
         for problem in () if options.strict else dangerous:
@@ -113,13 +115,27 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _tried(overlay: Overlay, loader: Loader) -> Prepared:
+def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
     from npu_overlays.wheels.rehearsal import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(loader.load(overlay))
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
         raise MergeError(by_cause(problems))
-    return prepared
+    news, looked = [*_news(prepared, loader)], look(prepared.content, prepared.applied)
+    # Of all overlays together, what is known of their trees takes much memory.
+    for model in (prepared.applied.before, prepared.applied.after):
+        model.forget()
+    return replace(prepared, notices=(*prepared.notices, *news)), looked
+
+
+def _news(prepared: Prepared, loader: Loader) -> Iterator[str]:
+    """Yield that upstream changed since other pins in a way that the lock does not say, where it did."""
+    lock, name = prepared.loaded.lock, prepared.loaded.name
+    carried = carried_over(prepared.content, lock, Upstream(prepared.applied.before), lock_of=loader.lock)
+    if news := [notice for notice in carried if lasting(notice) not in lock.told]:
+        number = plural(len(news), "notice")
+        told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
+        yield f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}"
 
 
 def _shared(prepared: list[Prepared]) -> frozenset[str]:
@@ -140,15 +156,8 @@ def _stacks(prepared: list[Prepared]) -> list[list[Side]]:
     together = {frozenset({one.loaded.name, *(other.name for other in one.loaded.partners)}) for one in prepared}
     whole = sorted(sorted(names) for names in together if len(names) > 1 and names <= known.keys())
     return [
-        [Side(content=one.content, applied=one.applied, absent=_absent(one)) for one in map(known.__getitem__, names)]
-        for names in whole
+        [Side(content=one.content, applied=one.applied) for one in map(known.__getitem__, names)] for names in whole
     ]
-
-
-def _absent(prepared: Prepared) -> frozenset[str]:
-    """Return the paths that a pin has and its source lacks."""
-    record = prepared.loaded.lock.archives.get(prepared.tree.upstream.source.archive)
-    return frozenset(record.missing if record else ())
 
 
 def _as_json(looked: Looked) -> list[dict[str, object]]:
@@ -181,18 +190,10 @@ def _due(prepared: Prepared) -> list[Problem]:
     )
 
 
-def _report(console: Console, prepared: Prepared, loader: Loader) -> None:
+def _report(console: Console, prepared: Prepared) -> None:
     for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
         console.notice(notice)
-    name = prepared.loaded.overlay.name
-    tree, lock = prepared.tree.upstream, prepared.loaded.lock
-    upstream = Upstream(prepared.content.overlay.pin, tree, _absent(prepared))
-    carried = carried_over(prepared.content, lock, upstream, lock_of=loader.lock)
-    if news := [notice for notice in carried if lasting(notice) not in lock.told]:
-        number = plural(len(news), "notice")
-        told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
-        console.notice(f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}")
-    console.line(f"{name}: {count_of(prepared.record)}, as declared", style="green")
+    console.line(f"{prepared.loaded.name}: {count_of(prepared.record)}, as declared", style="green")
 
 
 COMMAND = Command(

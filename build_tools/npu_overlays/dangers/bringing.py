@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from npu_overlays.dangers.statements import Statement, as_text
 from npu_overlays.dangers.touching import Imports, chain, full_chain
-from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
+from npu_overlays.model.imports import all_imported
+from npu_overlays.syntax.definitions import FUNCTIONS
 
 _DEBUGGERS = frozenset({"pdb", "ipdb", "pudb", "debugpy", "pydevd", "remote_pdb", "web_pdb"})
 _STOPPING = frozenset({"breakpoint", "set_trace", "post_mortem"})
@@ -25,15 +26,8 @@ _ENDING = frozenset({"exit", "_exit", "abort"})
 
 
 def imports_of(tree: ast.AST) -> Imports:
-    """Return by the name it binds what each import in a module brings, in full."""
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                found[bound_name(node, one)] = one.name if one.asname else one.name.partition(".")[0]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found |= {bound_name(node, one): f"{node.module}.{one.name}" for one in node.names}
-    return found
+    """Return by the name that it binds what each absolute import in a module brings, in full."""
+    return {one.local: one.full for one in all_imported(tree, "", package=False) if one.module}
 
 
 def brought(statement: Statement, imports: Imports) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,6 @@ from typing import Literal
 from npu_overlays.dangers.bringing import imports_of
 from npu_overlays.dangers.statements import Statement, difference
 from npu_overlays.dangers.touching import Imports
-from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Applied, PatchedFile
 from npu_overlays.merging.settings_text import ENDINGS, keyed_lines
 from npu_overlays.overlay.acceptances import Acceptance
@@ -71,7 +70,7 @@ def pieces(content: Content, applied: Applied) -> Iterator[Piece]:
             yield _of_operation(one, codes.get(reader_of(one)), modules)
     for file in content.files:
         yield _of_file(file, codes.get(f"file {file.path}"))
-    yield from map(_of_patched, applied.patched)
+    yield from (_of_patched(one, *modules.of_file(one)) for one in applied.patched)
 
 
 class _Modules:
@@ -79,6 +78,7 @@ class _Modules:
 
     def __init__(self, applied: Applied) -> None:
         self._after = applied.tree.after
+        self._parsed = applied.after.modules.parsed
         self._before: dict[str, bytes | None] = {path: applied.tree.before(path) for path in applied.tree.changed}
         self._before |= {one.path: one.after for one in applied.patched}
         self._imports: dict[str, Imports] = {}
@@ -88,11 +88,20 @@ class _Modules:
 
     def before(self, path: str) -> Module | None:
         """Return a module without the overlay's operations."""
-        return _module(path, self._before[path])
+        return self._module(self._before[path])
 
     def after(self, path: str) -> Module | None:
         """Return a module as it is shipped."""
-        return _module(path, self._after(path))
+        return self._module(self._after(path))
+
+    def of_file(self, one: PatchedFile) -> tuple[Module | None, Module | None]:
+        """Return a module as it was before a patch or substitution, and after it."""
+        before, after = (content if one.path.endswith(".py") else None for content in (one.before, one.after))
+        return self._module(before), self._module(after)
+
+    def _module(self, content: bytes | None) -> Module | None:
+        """Return a module; None where there is none, or this Python cannot parse it."""
+        return None if content is None else self._parsed.module(content)
 
     def imports(self, path: str) -> Imports:
         """Return what a shipped module imports."""
@@ -100,14 +109,6 @@ class _Modules:
             module = self.after(path)
             self._imports[path] = imports_of(module.tree) if module else {}
         return self._imports[path]
-
-
-def _module(path: str, content: bytes | None) -> Module | None:
-    """Return a module; None where there is none, or this Python cannot parse it."""
-    try:
-        return Module(path, content) if content is not None else None
-    except MergeError:
-        return None
 
 
 def _nodes(module: Module | None, symbol: str) -> list[ast.stmt]:
@@ -171,8 +172,7 @@ def _of_file(file: OverlayFile, code: Code | None) -> Piece:
     )
 
 
-def _of_patched(one: PatchedFile) -> Piece:
-    before, after = _module(one.path, one.before), _module(one.path, one.after)
+def _of_patched(one: PatchedFile, before: Module | None, after: Module | None) -> Piece:
     python = one.path.endswith(".py")
     added, removed = difference(_body(before), _body(after)) if python else ((), ())
     return Piece(

@@ -6,25 +6,25 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npu_overlays.merging.gate.kin import Kin
-from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.merging.upstream.signatures import unaccepted
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.reads.constructors import constructor
 
 _DIGEST = re.compile("<[0-9a-f]{8}>")
 _UNKNOWN = "()"
 
 
-def called_otherwise(before: Kin, after: Kin, place: Place) -> Iterator[str]:
+def called_otherwise(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> Iterator[str]:
     """Yield how a class does not take what upstream's callers give, as the rest of a sentence.
 
     Args:
         before: upstream's classes.
         after: those that are shipped.
-        place: the class.
+        symbol: the class.
     """
-    theirs, own = constructor(before, place), constructor(after, place)
-    both = all(any(getattr(one, "name", "") == "__init__" for one in _body(kin, place)) for kin in (before, after))
+    theirs, own = constructor(before, symbol), constructor(after, symbol)
+    both = all(any(getattr(one, "name", "") == "__init__" for one in _body(graph, symbol)) for graph in (before, after))
     if both or theirs in (own, _UNKNOWN):  # of two functions their contract says it
         return
     if own == _UNKNOWN:
@@ -54,6 +54,6 @@ def _arguments(text: str) -> ast.arguments | None:
     return arguments
 
 
-def _body(kin: Kin, place: Place) -> list[ast.stmt]:
-    node = kin.lineage.node(place)
+def _body(graph: ClassGraph, symbol: Symbol) -> list[ast.stmt]:
+    node = graph.node(symbol)
     return node.body if node else []

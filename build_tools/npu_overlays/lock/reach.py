@@ -12,12 +12,10 @@ from dataclasses import replace
 
 from npu_overlays.lock.callers import called_otherwise
 from npu_overlays.lock.contracts import Contract
-from npu_overlays.merging.gate.kin import Kin, enclosing
-from npu_overlays.merging.gate.lineage import Place
-from npu_overlays.merging.gate.shipped import Shipped, Sources
-from npu_overlays.pin import Pin
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph, enclosing
 from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.tree import PatchedTree
+from npu_overlays.syntax.nodes import nodes_of
 
 # What Python asks for by itself: with it, code that nobody operates on does something else.
 _MAKING = "how every object of it is made"
@@ -72,24 +70,24 @@ _SETTING = (2, 3)
 
 
 def reaching(
-    contracts: Iterable[Contract], kin: Kin, shipped: Kin, known: Mapping[tuple[str, ...], Contract]
+    contracts: Iterable[Contract], classes: ClassGraph, shipped: ClassGraph, known: Mapping[tuple[str, ...], Contract]
 ) -> list[Contract]:
     """Return contracts with what they reach.
 
     Args:
         contracts: of operations.
-        kin: upstream's classes.
+        classes: upstream's.
         shipped: the classes that the operations leave.
         known: contracts of an earlier lock by their place, to be believed where the source lacks some of upstream.
     """
     listed = list(contracts)
-    undone = _undone(kin, {(one.path, one.symbol) for one in listed if one.symbol})
+    undone = _undone(classes, {Symbol(one.path, one.symbol) for one in listed if one.symbol})
     found = []
     for one in listed:
-        place = (one.path, one.symbol)
-        effects = _affected(kin, one) if one.operation in ("added", "deleted") else iter(())
+        place = Symbol(one.path, one.symbol)
+        effects = _affected(classes, one) if one.operation in ("added", "deleted") else iter(())
         if one.operation == "replaced" and one.kind == "class":
-            effects = called_otherwise(kin, shipped, place)
+            effects = called_otherwise(classes, shipped, place)
         made = replace(one, affects="; ".join(effects), undone=", ".join(undone.get(place, ())))
         before = known.get(one.place)
         if before and before.operation == one.operation:
@@ -98,54 +96,51 @@ def reaching(
     return found
 
 
-def shipped_kin(pin: Pin, tree: PatchedTree) -> Kin:
-    """Return the classes of a patched tree, as they are shipped."""
-    places = {place: path for path in tree.paths() if (place := pin.place(path))}
-    return Kin(Shipped(places, [home for _, home in pin.homes], lambda path: tree.after(path) or b"", Sources()))
-
-
-def _affected(kin: Kin, entry: Contract) -> Iterator[str]:
+def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
     """Yield what an addition or a deletion changes for code that nobody operates on."""
     owner, _, leaf = entry.symbol.rpartition(".")
-    place = (entry.path, owner)
+    place = Symbol(entry.path, owner)
     if owner:
-        inherited = next((one for one in kin.line(place)[1:] if leaf in kin.members(one)), None)
+        inherited = next((one for one in classes.line(place)[1:] if leaf in classes.members(one)), None)
         if inherited:
-            shown = f"`{inherited[1]}.{leaf}` of {inherited[0]}"
+            shown = f"`{inherited.name}.{leaf}` of {inherited.path}"
             yield f"overrides {shown}" if entry.operation == "added" else f"leaves {shown} in its place"
-        elif entry.operation == "added" and kin.foreign(place, leaf) and not hasattr(object, leaf):
+        elif entry.operation == "added" and classes.foreign(place, leaf) and not hasattr(object, leaf):
             yield f"overrides the `{leaf}` of a base that is Python's own"
-    for heir, other in _overtaken(kin, place, leaf) if owner and entry.operation == "added" else ():
-        yield f"comes before `{other[1]}.{leaf}` of {other[0]} in `{heir[1]}` of {heir[0]}"
+    for heir, other in _overtaken(classes, place, leaf) if owner and entry.operation == "added" else ():
+        yield f"comes before `{other.name}.{leaf}` of {other.path} in `{heir.name}` of {heir.path}"
     if leaf in _ASKED and (owner or leaf in ("__getattr__", "__dir__")):
         yield f"changes {_ASKED[leaf]}"
 
 
-def _overtaken(kin: Kin, place: Place, name: str) -> Iterator[tuple[Place, Place]]:
+def _overtaken(classes: ClassGraph, place: Symbol, name: str) -> Iterator[tuple[Symbol, Symbol]]:
     """Yield heirs whose member of a name came from another class until now, and that class."""
     if not name.startswith("__") or name.endswith("__"):  # private names are each class's own
-        for heir in kin.heirs(place):
-            owner = kin.owner(heir, name)
-            line = kin.line(heir)
-            if owner and owner not in kin.line(place) and line.index(owner) > line.index(place):
+        for heir in classes.heirs(place):
+            owner = classes.owner(heir, name)
+            line = classes.line(heir)
+            if owner and owner not in classes.line(place) and line.index(owner) > line.index(place):
                 yield heir, owner
 
 
-def _undone(kin: Kin, wanted: set[Place]) -> dict[Place, list[str]]:
+def _undone(classes: ClassGraph, wanted: set[Symbol]) -> dict[Symbol, list[str]]:
     """Return by operation the places that give its symbol another value: ``C.m = …``, ``module.f = …``, ``setattr``."""
     leaves = {part for _, symbol in wanted for part in symbol.split(".")}
     if not leaves:
         return {}
     either = "|".join(map(re.escape, sorted(leaves)))
-    word = re.compile(rf"\.\s*(?:{either})\b[^=\n()]*=(?!=)|\bsetattr\(".encode())
-    found: dict[Place, list[str]] = {}
-    for path, content in kin.texts.items():
-        module = kin.lineage.module(path) if word.search(content) else None
-        around = enclosing(module) if module else {}
-        for node, outer in around.items():
+    word = re.compile(rf"\.\s*(?:{either})\b[^=\n()]*=(?!=)".encode())
+    quoted = re.compile(rf"[\"'](?:{either})[\"']".encode())
+    found: dict[Symbol, list[str]] = {}
+    for path, content in classes.texts.items():
+        sets = word.search(content) or (b"setattr(" in content and quoted.search(content))
+        module = classes.module(path) if sets else None
+        setting = [one for one in nodes_of(module.tree) if _set_by(one)[1] in leaves] if module else []
+        around = enclosing(module) if module and setting else {}
+        for node in setting:
             owner, name = _set_by(node)
-            for place in _meant(kin, path, owner, name, wanted) if owner is not None and name in leaves else ():
-                functions = [one.name for one in outer if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+            for place in _meant(classes, path, owner, name, wanted) if owner else ():
+                functions = [one.name for one in around[node] if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
                 shown = f"{path}:{'.'.join(functions)}" if functions else path
                 if shown not in found.setdefault(place, []):
                     found[place].append(shown)
@@ -161,14 +156,11 @@ def _set_by(node: ast.AST) -> tuple[ast.expr | None, str]:
     return None, ""
 
 
-def _meant(kin: Kin, path: str, owner: ast.expr, name: str, wanted: set[Place]) -> Iterator[Place]:
+def _meant(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: set[Symbol]) -> Iterator[Symbol]:
     """Yield the symbols that an assignment to an attribute gives another value."""
     if not isinstance(owner, (ast.Name, ast.Attribute)):
         return
-    if meant := kin.meant(path, owner):
-        full = (meant[0], f"{meant[1]}.{name}")
-    else:
-        full = (kin.meant_module(path, owner), name)
-    yield from (
-        one for one in sorted(wanted) if one == full or (one[0] == full[0] and one[1].startswith(f"{full[1]}."))
-    )
+    meant = classes.meant(path, owner)
+    full = meant.member(name) if meant else Symbol(classes.meant_module(path, owner), name)
+    inside = (one for one in sorted(wanted) if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."))
+    yield from inside

@@ -12,15 +12,19 @@ from functools import partial
 
 from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.merging.authorship import Authorship
+from npu_overlays.merging.gate.examined import examined
 from npu_overlays.merging.gate.gate import check
 from npu_overlays.merging.results import Applied
 from npu_overlays.merging.steps import Ground, Step, edit_step, file_step, merge_step, patch_step
+from npu_overlays.model import Model, model_of, patched_model
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.tree import PatchedTree, SourceTree
 
 
-def apply_overlay(content: Content, upstream: SourceTree, *, absent: frozenset[str] = frozenset()) -> Applied:
+def apply_overlay(
+    content: Content, upstream: SourceTree, *, absent: frozenset[str] = frozenset(), model: Model | None = None
+) -> Applied:
     """Apply everything an overlay says to its pinned upstream.
 
     Args:
@@ -28,15 +32,20 @@ def apply_overlay(content: Content, upstream: SourceTree, *, absent: frozenset[s
         upstream: its files at the pin.
         absent: paths the commit holds and this source is known to lack; operations on them are
             listed as not applied instead of failing.
+        model: of upstream's files, where there is one already.
 
     Raises:
         MergeError: with everything that does not fit.
     """
     walked = _walk(content, upstream, absent, notices=True)
-    tree = walked.tree
-    check(tree, content, walked.authorship, absent=absent)
+    tree, pin = walked.tree, content.overlay.pin
+    before = model or model_of(pin, upstream, absent=absent)
+    after = patched_model(pin, tree, before)
+    check(examined(tree, content, walked.authorship, before, after))
     return Applied(
         tree=tree,
+        before=before,
+        after=after,
         declared=tuple(one for step in walked.steps for one in step.declared),
         patched=tuple(one for step in walked.steps for one in step.patched),
         not_applied=tuple(one for step in walked.steps for one in step.not_applied),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import difflib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.syntax.parsing import line_starts
+from npu_overlays.syntax.parsing import bare, line_starts
 from npu_overlays.syntax.splices import Splice, in_order
 
 
@@ -53,11 +52,6 @@ class Authorship:
     def behind(self, earlier: Authorship) -> Authorship:
         """Return whose the bytes are where this one's "upstream" was itself made, as `earlier` says."""
         return Authorship(tuple(part for stretch in self.stretches for part in _stretches_behind(stretch, earlier)))
-
-
-def bare(content: bytes) -> bytes:
-    """Return a file's bytes without its byte order mark."""
-    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def kept(content: bytes) -> Authorship:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from npu_overlays.merging.authorship import Authorship
+from npu_overlays.model import Model
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.syntax.splices import Splice
@@ -108,9 +109,13 @@ class Applied:
         patched: what each patch and each substitution did to each file, in the order in which they were applied.
         not_applied: operations on files this source lacks.
         authorship: which bytes of each changed file are whose.
+        before: the model of the tree as it was.
+        after: the model of the patched tree.
     """
 
     tree: PatchedTree
+    before: Model = field(repr=False)
+    after: Model = field(repr=False)
     declared: tuple[Declared, ...]
     patched: tuple[PatchedFile, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()

@@ -15,6 +15,7 @@ from npu_overlays.choice import Choice
 from npu_overlays.derivation import Told, derive_lock
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.lock.lockfile import load_lock, write_lock
+from npu_overlays.model import model_of
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay
@@ -143,7 +144,7 @@ def _looked_at(port: Port, past: History | None) -> tuple[tuple[Row, ...], tuple
     before = load_content(port.old, lock.metadata.version)
     notes = tuple(f"{port.new.name}: {note}" for note in ended(before, content, port.version))
     classifier = Classifier(content, still_held(lock.contracts, before.operations, content.operations), base)
-    read = changed_reads(lock.reads, Upstream(port.new.pin, port.now), content)
+    read = changed_reads(lock.reads, Upstream(model_of(port.new.pin, port.now)), content)
     found = tuple(with_users(with_reads(rows(content, classifier, now, landed), read)))
     if past is None:
         return found, notes

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.gate.shipped import absolute, module_name
 from npu_overlays.merging.results import Applied
+from npu_overlays.model.imports import Imported, all_imported
+from npu_overlays.model.shipped_modules import module_name
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
@@ -19,21 +20,12 @@ from npu_overlays.pin import Pin
 from npu_overlays.reads.chains import Chain, attributes, chains
 from npu_overlays.reads.edited import Merged
 from npu_overlays.reads.names import Names
-from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.tokens import significant
 
 # How PyTorch names the operators that an accelerator's package brings.
 _OPERATORS = ("torch", "ops")
 _AT = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Import:
-    """A name that an import in an overlay's text binds: the module, and what of it; empty for the module itself."""
-
-    module: str
-    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +48,7 @@ class Code:
     file: str
     line: int
     tree: ast.Module
-    imports: Mapping[str, Import] = field(repr=False)
+    imports: Mapping[str, Imported] = field(repr=False)
     written: frozenset[ast.AST] | None = field(default=None, repr=False)
 
     @cached_property
@@ -197,7 +189,7 @@ def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
         file=file.file,
         line=1,
         tree=tree,
-        imports=dict(_bound(ast.walk(tree), file.path, pin)),
+        imports=_imported(file.path, pin, tree),
     )
 
 
@@ -211,7 +203,6 @@ def _of_operation(operation: Operation, pin: Pin, merged: Merged | None) -> Code
     edited = merged.edited(operation) if merged and operation.action == "edited" else None
     tree = edited.tree if edited else tree
     header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
-    bound = [*_bound(imports.body, operation.path, pin), *_bound(ast.walk(tree), operation.path, pin)]
     return Code(
         reader=reader_of(operation),
         path=operation.path,
@@ -219,20 +210,12 @@ def _of_operation(operation: Operation, pin: Pin, merged: Merged | None) -> Code
         file=operation.file,
         line=operation.line - header + 1,
         tree=tree,
-        imports=dict(bound),
+        imports=_imported(operation.path, pin, imports, tree),
         written=edited.written if edited else None,
     )
 
 
-def _bound(nodes: Iterable[ast.AST], path: str, pin: Pin) -> Iterator[tuple[str, Import]]:
-    """Yield the names that imports bind, in a module at some path."""
-    own = module_name(pin.place(path))
-    package = path.rpartition("/")[2] == "__init__.py"
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                yield bound_name(node, alias), Import(module=whole)
-        elif isinstance(node, ast.ImportFrom):
-            source = absolute(own, node.level, node.module or "", package=package)
-            yield from ((bound_name(node, alias), Import(module=source, name=alias.name)) for alias in node.names)
+def _imported(path: str, pin: Pin, *trees: ast.Module) -> Mapping[str, Imported]:
+    """Return by local name what imports bind in pieces of a module at some path."""
+    own, package = module_name(pin.place(path)), path.rpartition("/")[2] == "__init__.py"
+    return {one.local: one for tree in trees for one in all_imported(tree, own, package=package)}

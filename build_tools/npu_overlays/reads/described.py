@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from npu_overlays.merging.upstream.parts import parts
 from npu_overlays.reads.constructors import constructor
 from npu_overlays.reads.read import Read
-from npu_overlays.reads.upstream import Found, Upstream
+from npu_overlays.reads.upstream import ResolvedSymbol, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint_of_all
 from npu_overlays.syntax.functions import own_nodes
@@ -18,7 +18,7 @@ _MANY = 64
 _PARTS = ("kind", "signature", "decorators")
 
 
-def described(found: Found, upstream: Upstream, *, whole: bool = False) -> Read:
+def described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool = False) -> Read:
     """Return what is known of a symbol, by which two versions of it are compared.
 
     Args:
@@ -32,7 +32,7 @@ def described(found: Found, upstream: Upstream, *, whole: bool = False) -> Read:
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
 
 
-def _described(found: Found, upstream: Upstream, *, whole: bool) -> Read:
+def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Read:
     entries = _entries(found)
     values = [] if entries else list(dict.fromkeys(map(str, found.values)))
     shown = _parts(found)
@@ -41,7 +41,7 @@ def _described(found: Found, upstream: Upstream, *, whole: bool) -> Read:
         symbol=found.symbol,
         kind=shown.get("kind", "attribute"),
         signature=shown.get("signature", ""),
-        called=constructor(upstream.kin, (found.home, found.symbol)) if found.classes else "",
+        called=constructor(upstream.model.classes, found.origin) if found.classes else "",
         decorators=shown.get("decorators", ""),
         returns=" or ".join(dict.fromkeys(shape for node in found.nodes for shape in _shapes(node))),
         value=" or ".join(values),
@@ -50,14 +50,14 @@ def _described(found: Found, upstream: Upstream, *, whole: bool) -> Read:
     )
 
 
-def _parts(found: Found) -> dict[str, str]:
+def _parts(found: ResolvedSymbol) -> dict[str, str]:
     """Return what definitions show of themselves; of branches all that differs."""
     known = [parts(Definition(name=found.symbol, kind="attribute", node=node, parent="")) for node in found.nodes]
     told = {name: dict.fromkeys(one[name] for one in known if name in one) for name in _PARTS}
     return {name: " or ".join(texts) for name, texts in told.items() if texts}
 
 
-def _entries(found: Found) -> tuple[str, ...]:
+def _entries(found: ResolvedSymbol) -> tuple[str, ...]:
     """Return the entries of a dictionary that is written out, sorted by their keys."""
     only = found.values[0].node if len(found.values) == 1 else None
     if not isinstance(only, ast.Dict) or not 0 < len(only.keys) <= _MANY:

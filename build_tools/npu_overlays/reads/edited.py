@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.errors import MergeError
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.operations import Operation
@@ -28,7 +27,7 @@ class Edited:
 
 
 class Merged:
-    """The modules that edits are in, as they are upstream and as they are shipped; each is read once.
+    """The modules that edits are in, as they are upstream and as they are shipped.
 
     Args:
         applied: what applying the overlay gave.
@@ -36,15 +35,11 @@ class Merged:
 
     def __init__(self, applied: Applied) -> None:
         self._applied = applied
-        self._modules: dict[str, tuple[Module | None, Module | None]] = {}
 
     def edited(self, operation: Operation) -> Edited:
         """Return what an edit leaves; nothing of a file that the source lacks, or that this Python cannot parse."""
         path, symbol = operation.path, operation.symbol
-        if path not in self._modules:
-            tree = self._applied.tree
-            self._modules[path] = _module(path, tree.before(path)), _module(path, tree.after(path))
-        before, after = self._modules[path]
+        before, after = self._applied.before.modules.module(path), self._applied.after.modules.module(path)
         authorship = self._applied.authorship.get(path)
         if before is None or after is None or authorship is None:
             return Edited(tree=ast.Module(body=[], type_ignores=[]), written=frozenset())
@@ -52,13 +47,6 @@ class Merged:
         hand = _Hand(module=after, authorship=authorship, where=operation.where, known=known)
         tree_after = ast.Module(body=_body(after, symbol), type_ignores=[])
         return Edited(tree=tree_after, written=frozenset(hand.written(tree_after)))
-
-
-def _module(path: str, content: bytes | None) -> Module | None:
-    try:
-        return Module(path, content) if content is not None else None
-    except MergeError:
-        return None
 
 
 def _body(module: Module, symbol: str) -> list[ast.stmt]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from npu_overlays.reads.pieces import Root
-from npu_overlays.reads.upstream import Found, Upstream
+from npu_overlays.reads.upstream import ResolvedSymbol, Upstream
 
 
 @dataclass(kw_only=True)
@@ -23,7 +23,7 @@ class Following:
     asked: frozenset[str]
     seen: set[tuple[str, str]] = field(default_factory=set)
 
-    def reached(self, root: Root) -> Iterator[Found]:
+    def reached(self, root: Root) -> Iterator[ResolvedSymbol]:
         """Yield the symbols that one place leads to, and that no earlier one led to."""
         pending = [one for one in root.found if one.symbol]
         while pending:
@@ -33,13 +33,13 @@ class Following:
                 yield found
                 pending += self._beyond(found)
 
-    def _beyond(self, found: Found) -> list[Found]:
+    def _beyond(self, found: ResolvedSymbol) -> list[ResolvedSymbol]:
         """Return what a symbol has its value from, or of a class, what is asked for of its objects."""
         if found.classes:
             members = (self.upstream.member(found, name) for name in sorted(self.asked))
             return [one for one in members if one]
-        beyond: list[Found] = []
+        beyond: list[ResolvedSymbol] = []
         for value in found.values:
             for names in value.chains() if not isinstance(value.node, ast.Dict) else ():
-                beyond += self.upstream.chain(found.home, names)[-1:]
+                beyond += self.upstream.chain(found.origin.path, names)[-1:]
         return [one for one in beyond if one.symbol]

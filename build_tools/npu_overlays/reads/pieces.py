@@ -10,7 +10,7 @@ from functools import cached_property
 from npu_overlays.reads.chains import SUPER, Chain, chains, root_of
 from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.enums import looked_up, members
-from npu_overlays.reads.upstream import Found, Upstream
+from npu_overlays.reads.upstream import ResolvedSymbol, Upstream
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.syntax.functions import first_parameter
 
@@ -27,7 +27,7 @@ class Root:
 
     written: str
     where: str
-    found: tuple[Found, ...]
+    found: tuple[ResolvedSymbol, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Method:
     """A method of the overlay's in a class of upstream's, and the name of its first parameter."""
 
     node: FunctionNode
-    owner: Found
+    owner: ResolvedSymbol
     first: str
 
 
@@ -65,7 +65,7 @@ class Piece:
             elif isinstance(node, ast.ClassDef) and self.code.written is not None:
                 yield from self._methods(node.body, f"{symbol}.{node.name}".lstrip("."))
 
-    def root(self, names: Chain, node: ast.AST, found: Iterable[Found]) -> Root:
+    def root(self, names: Chain, node: ast.AST, found: Iterable[ResolvedSymbol]) -> Root:
         """Return a place."""
         operation = self.code.operation
         edited = operation is not None and operation.action == "edited"
@@ -121,7 +121,9 @@ class Piece:
         """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
         classes = (one for one in ast.walk(self.code.tree) if isinstance(one, ast.ClassDef))
         for node in filter(self.code.says, classes):
-            found = (self._meant(names) for names, _ in chains(*node.bases))
+            # Behind a class, `[…]` holds none of its bases.
+            stated = [one.value if isinstance(one, ast.Subscript) else one for one in node.bases]
+            found = [self._meant(tuple(ast.unparse(one).split("."))) for one in stated]
             bases = [one[-1] for one in found if one and one[-1].classes]
             for name, at in _inherited(node).items() if bases else ():
                 members = (self.upstream.member(base, name) for base in bases)
@@ -141,7 +143,7 @@ class Piece:
         known = self.code.names
         return isinstance(node, ast.Name) and (known.is_outer(node) or known.is_imported(node))
 
-    def _meant(self, names: Chain) -> list[Found]:
+    def _meant(self, names: Chain) -> list[ResolvedSymbol]:
         """Return what a dotted name means upstream; nothing where it is the overlay's own."""
         known = self.code.imports.get(names[0])
         if known is not None:

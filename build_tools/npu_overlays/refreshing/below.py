@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from npu_overlays.merging.authorship import Authorship, bare
+from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import MergedModule
-from npu_overlays.syntax.parsing import line_starts
+from npu_overlays.syntax.parsing import bare, line_starts
 
 _Nearest: TypeAlias = Callable[[Authorship, int], int | None]
 

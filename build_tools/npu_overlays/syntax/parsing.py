@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
@@ -34,6 +35,11 @@ def _tree(content: bytes) -> ast.Module:
 
 _module = lru_cache(maxsize=_KEPT)(_tree)
 _short = lru_cache(maxsize=_SHORT_KEPT)(_tree)
+
+
+def bare(content: bytes) -> bytes:
+    """Return a file's bytes without its byte order mark."""
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def line_starts(lines: Iterable[bytes]) -> list[int]:

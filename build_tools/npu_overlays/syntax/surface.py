@@ -56,7 +56,7 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
         typing_only=frozenset(typing - running),
         stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
         listed=listed,
-        dynamic=not literal or bool(_DYNAMIC.search(content)),
+        dynamic=not literal or looks_dynamic(content),
         lazy=lazy_of(tree, scopes, content),
     )
 
@@ -66,6 +66,11 @@ def may_import_all(content: bytes) -> bool:
     return _STAR.search(content) is not None
 
 
+def looks_dynamic(content: bytes) -> bool:
+    """Return whether a module's text looks as if it could have names that it does not bind."""
+    return _DYNAMIC.search(content) is not None
+
+
 def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
     """Yield the statements below an ``if`` that only type checkers see."""
     negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
@@ -73,6 +78,18 @@ def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
         yield node.body
     elif negated and is_typing_only(ast.If(test=node.test.operand)):  # type: ignore[attr-defined,call-arg]  # a UnaryOp
         yield node.orelse
+
+
+def typing_only(body: list[ast.stmt], *, inside: bool = False) -> Iterator[ast.stmt]:
+    """Yield the statements, of some and of those in their branches and classes, that only type checkers see."""
+    for node in body:
+        if inside:
+            yield node
+        hidden = list(typing_blocks(node)) if isinstance(node, ast.If) else []
+        inner = [(block, inside or block in hidden) for _, block in blocks(node)]
+        inner += [(node.body, inside)] if isinstance(node, ast.ClassDef) else []
+        for block, never in inner:
+            yield from typing_only(block, inside=never)
 
 
 def unevaluated(tree: ast.Module) -> set[ast.AST]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.shipped import Shipped, absolute
+from npu_overlays.model.shipped_modules import ShippedModules
 
 _FIX = "import it inside the function that needs it"
 
@@ -31,21 +31,21 @@ class _Run:
     """One interpreter that imports modules of a tree.
 
     Args:
-        shipped: the tree.
+        modules: those of the tree.
         lines: how far each module has come: the line of the import it waits for, 0 once it is through.
     """
 
-    shipped: Shipped
+    modules: ShippedModules
     lines: dict[str, int] = field(default_factory=dict)
 
     def failures(self, module: str) -> Iterator[Failure]:
         """Import a module, and yield what fails on the way; after the first, Python would stop."""
         parts = module.split(".")
         for name in (".".join(parts[:number]) for number in range(1, len(parts) + 1)):
-            path = self.shipped.modules.get(name, "")
+            path = self.modules.paths.get(name, "")
             if name in self.lines or not path.endswith(".py"):
                 continue
-            for node in _imports(self.shipped, path):
+            for node in _imports(self.modules, path):
                 self.lines[name] = node.lineno
                 yield from self._statement(name, path, node)
             self.lines[name] = 0
@@ -55,22 +55,21 @@ class _Run:
             for alias in node.names:
                 yield from self.failures(alias.name)
             return
-        source = absolute(name, node.level, node.module or "", package=self.shipped.is_package(name))
-        yield from self.failures(source)
-        for alias in node.names:
-            if self.lines.get(source) and self._lacks(source, alias.name):
-                inner = f"{source}.{alias.name}"
-                if inner in self.shipped.modules:
-                    yield from self.failures(inner)
+        names = list(self.modules.imported(name, node))
+        yield from self.failures(names[0].module)
+        for one in names:
+            if self.lines.get(one.module) and self._lacks(one.module, one.name):
+                if one.full in self.modules.paths:
+                    yield from self.failures(one.full)
                 else:
-                    yield Failure(path=path, node=node, module=source, name=alias.name)
+                    yield Failure(path=path, node=node, module=one.module, name=one.name)
 
     def _lacks(self, module: str, name: str) -> bool:
         """Return whether a module that waits for an import has surely not bound a name yet."""
-        content = self.shipped.read(self.shipped.modules[module])
-        scopes, line = self.shipped.sources.scopes(content), self.lines[module]
+        content = self.modules.read(self.modules.paths[module])
+        scopes, line = self.modules.parsed.scopes(content), self.lines[module]
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
-        return name != "*" and not bound and not self.shipped.surface(module).dynamic
+        return name != "*" and not bound and not self.modules.surface(module).dynamic
 
     @property
     def waiting(self) -> list[tuple[str, int]]:
@@ -82,10 +81,10 @@ def report_circles(examined: Examined, report: Report) -> None:
     """Report imports of the overlay's by which a module can no longer be the first that is imported."""
     told = set()
     for entry in _entries(examined):
-        run = _Run(shipped=examined.after)
+        run = _Run(modules=examined.after.modules)
         failure = next(run.failures(entry), None)
         own = _own_import(examined, run) if failure else None
-        if failure is None or own is None or next(_Run(shipped=examined.before).failures(entry), None):
+        if failure is None or own is None or next(_Run(modules=examined.before.modules).failures(entry), None):
             continue
         if own in told:
             continue
@@ -93,7 +92,7 @@ def report_circles(examined: Examined, report: Report) -> None:
         path, node = own
         place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
         what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
-        offset = examined.sources.offset(examined.after.read(path), node)
+        offset = examined.parsed.offset(examined.after.modules.read(path), node)
         names = [f"import {alias.name}" for alias in node.names]
         report.add(examined.blame.author(path, offset, node.lineno, names), what, _FIX)
 
@@ -103,32 +102,31 @@ def _entries(examined: Examined) -> Iterator[str]:
     found: dict[str, None] = {}
     for module in examined.modules:
         name = examined.name(module.path)
-        for node in _imports(examined.after, module.path) if name else ():
-            if examined.blame.wrote(module.path, examined.sources.offset(module.after, node)):
+        for node in _imports(examined.after.modules, module.path) if name else ():
+            if examined.blame.wrote(module.path, examined.parsed.offset(module.after, node)):
                 targets = _targets(examined, name, node)
                 found |= dict.fromkeys([name, *targets] if targets else [])
     yield from found
 
 
 def _targets(examined: Examined, name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
-    if isinstance(node, ast.Import):
-        named = [alias.name for alias in node.names]
-    else:
-        source = absolute(name, node.level, node.module or "", package=examined.after.is_package(name))
-        named = [source, *(f"{source}.{alias.name}" for alias in node.names)]
-    return [one for one in named if one in examined.after.modules]
+    named = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        taken = list(examined.after.modules.imported(name, node))
+        named = [taken[0].module, *(one.full for one in taken)]
+    return [one for one in named if one in examined.after.modules.paths]
 
 
 def _own_import(examined: Examined, run: _Run) -> tuple[str, ast.Import | ast.ImportFrom] | None:
     """Return the first import on the way to a failure that the overlay wrote, with its path."""
     for name, line in run.waiting:
-        path = examined.after.modules[name]
-        for node in _imports(examined.after, path):
-            offset = examined.sources.offset(examined.after.read(path), node)
+        path = examined.after.modules.paths[name]
+        for node in _imports(examined.after.modules, path):
+            offset = examined.parsed.offset(examined.after.modules.read(path), node)
             if node.lineno == line and examined.blame.wrote(path, offset):
                 return path, node
     return None
 
 
-def _imports(shipped: Shipped, path: str) -> list[ast.Import | ast.ImportFrom]:
-    return shipped.sources.imports(shipped.read(path))
+def _imports(modules: ShippedModules, path: str) -> list[ast.Import | ast.ImportFrom]:
+    return modules.parsed.imports(modules.read(path))

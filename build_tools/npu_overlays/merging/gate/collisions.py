@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.gate.shipped import EXTENSIONS, module_name
+from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.paths import unsafe
 
 _ANOTHER_NAME = "give it another name"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.lazily import may_hand_on
+from npu_overlays.model.lazy_exports import may_hand_on
 from npu_overlays.syntax.lazy import looks_lazy
 
 # `from . import name` does not mention the package whose name it is.
@@ -18,10 +18,10 @@ def concerned(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str
 
     They mention it, and besides the module that had it, or one that took it over by ``import *`` or lazily.
     """
-    every = {path: examined.tree.after(path) or b"" for path in examined.after.modules.values() if path.endswith(".py")}
+    every = examined.after.modules.texts
     homes, word = set(lost.values()), _word_of(lost)
     above = {package for path in lost.values() for package in _packages(examined.name(path))}
-    homes |= {path for one in above if looks_lazy(every.get(path := examined.after.modules.get(one, ""), b""))}
+    homes |= {path for one in above if looks_lazy(every.get(path := examined.after.modules.paths.get(one, ""), b""))}
     pending = {path: content for path, content in every.items() if path not in homes and may_hand_on(content)}
     while found := {path for path, content in pending.items() if _names_one_of(examined, homes, content)}:
         homes |= found
@@ -40,7 +40,7 @@ def _packages(module: str) -> Iterator[str]:
 def _names_one_of(examined: Examined, paths: set[str], content: bytes) -> bool:
     """Return whether a module's text may import one of some modules."""
     names = {examined.name(path) for path in paths}
-    if any(examined.before.is_package(name) for name in names) and _DOTS_ONLY.search(content):
+    if any(examined.before.modules.is_package(name) for name in names) and _DOTS_ONLY.search(content):
         return True
     return bool(_word_of(name.rpartition(".")[2] for name in names).search(content))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from npu_overlays.merging.gate.kin import BARE, Kin
-from npu_overlays.merging.gate.lineage import Place
-from npu_overlays.merging.gate.records import Records
-from npu_overlays.syntax.aliases import full_names
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.externals import BARE
+from npu_overlays.model.records import Records
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
 _DATACLASS = "dataclasses.dataclass"
@@ -16,80 +16,70 @@ _DATACLASS = "dataclasses.dataclass"
 (_OBJECTS,) = (one for one in ast.parse("def __init__(self): ...").body if isinstance(one, FUNCTIONS))
 
 
-def constructor(kin: Kin, place: Place) -> FunctionNode | frozenset[str] | None:
+def constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
     """Return what a class is called by.
 
     Returns:
         Its ``__init__``, a base's, or one like Python's own where none has any; the keywords of a dataclass; None where
         that cannot be told.
     """
-    return _constructor(kin, kin.line(place))
+    return _constructor(graph, graph.line(symbol))
 
 
-def constructor_behind(kin: Kin, place: Place) -> FunctionNode | frozenset[str] | None:
+def constructor_behind(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
     """Return what ``super().__init__`` in a class is, likewise."""
-    return _constructor(kin, kin.line(place)[1:]) if _has_known_bases(kin, place) else None
+    return _constructor(graph, graph.line(symbol)[1:]) if _has_known_bases(graph, symbol) else None
 
 
-def _constructor(kin: Kin, line: Sequence[Place]) -> FunctionNode | frozenset[str] | None:
-    if any("__new__" in kin.members(one) or _is_called_otherwise(kin, one) for one in line):
+def _constructor(graph: ClassGraph, line: Sequence[Symbol]) -> FunctionNode | frozenset[str] | None:
+    if any("__new__" in graph.members(one) or _is_called_otherwise(graph, one) for one in line):
         return None
-    number = next((at for at, one in enumerate(line) if _provides(kin, one)), len(line))
+    number = next((at for at, one in enumerate(line) if _provides(graph, one)), len(line))
     # What is asked earlier may be a base that is of no distribution at hand.
-    if not all(_has_known_bases(kin, one) for one in line[:number]):
+    if not all(_has_known_bases(graph, one) for one in line[:number]):
         return None
     if number == len(line):
         return _OBJECTS
-    if "__init__" in kin.members(line[number]):
-        return _function(kin, line[number])
-    return _fields(kin, line[number:])
+    if "__init__" in graph.members(line[number]):
+        return _function(graph, line[number])
+    return _fields(graph, line[number:])
 
 
-def _is_called_otherwise(kin: Kin, place: Place) -> bool:
+def _is_called_otherwise(graph: ClassGraph, symbol: Symbol) -> bool:
     """Return whether a metaclass or a decorator may exchange what a class is called by."""
-    node = kin.lineage.node(place)
-    return node is None or bool(node.keywords) or len(node.decorator_list) > (_dataclass(kin, place) is not None)
+    node = graph.node(symbol)
+    return node is None or bool(node.keywords) or len(node.decorator_list) > (_dataclass(graph, symbol) is not None)
 
 
-def _has_known_bases(kin: Kin, place: Place) -> bool:
-    node = kin.lineage.node(place)
-    return node is not None and all(_is_known(kin, place[0], base) for base in node.bases)
+def _has_known_bases(graph: ClassGraph, symbol: Symbol) -> bool:
+    """Return whether the bases of a class are of the tree, or have nothing to do with how a class is called."""
+    bases = graph.bases(symbol)
+    return bases.known and all(isinstance(one, Symbol) or one in BARE for one in bases.stated)
 
 
-def _is_known(kin: Kin, path: str, base: ast.expr) -> bool:
-    """Return whether a base is a class of the tree, or one that has nothing to do with how a class is called."""
-    module = kin.lineage.module(path)
-    names = full_names(module, base) if module else set()
-    return kin.lineage.meant(path, base) is not None or (bool(names) and names <= BARE)
+def _provides(graph: ClassGraph, symbol: Symbol) -> bool:
+    made = _dataclass(graph, symbol)
+    return "__init__" in graph.members(symbol) or (made is not None and not _says(made, "init", value=False))
 
 
-def _provides(kin: Kin, place: Place) -> bool:
-    made = _dataclass(kin, place)
-    return "__init__" in kin.members(place) or (made is not None and not _says(made, "init", value=False))
-
-
-def _function(kin: Kin, place: Place) -> FunctionNode | None:
-    module = kin.lineage.module(place[0])
-    known = module.definitions.get(f"{place[1]}.__init__", []) if module else []
+def _function(graph: ClassGraph, symbol: Symbol) -> FunctionNode | None:
+    known = graph.definitions(symbol.member("__init__"))
     node = known[0].node if len(known) == 1 else None
     return node if isinstance(node, FUNCTIONS) else None
 
 
-def _dataclass(kin: Kin, place: Place) -> ast.expr | None:
+def _dataclass(graph: ClassGraph, symbol: Symbol) -> ast.expr | None:
     """Return the decorator that makes a class a dataclass; None where none does."""
-    node, module = kin.lineage.node(place), kin.lineage.module(place[0])
-    for one in node.decorator_list if node and module else ():
-        called = one.func if isinstance(one, ast.Call) else one
-        if module and full_names(module, called) == {_DATACLASS}:
-            return one
-    return None
+    node = graph.node(symbol)
+    decorators = node.decorator_list if node else []
+    return next((one for one in decorators if graph.names(symbol.path, one) == {_DATACLASS}), None)
 
 
-def _fields(kin: Kin, line: Sequence[Place]) -> frozenset[str] | None:
+def _fields(graph: ClassGraph, line: Sequence[Symbol]) -> frozenset[str] | None:
     """Return the keywords of a dataclass, given it and its bases in the order in which Python asks them."""
-    if not all(_has_known_bases(kin, one) for one in line):
+    if not all(_has_known_bases(graph, one) for one in line):
         return None
-    taken = Records(kin.lineage, lambda: False).taken(line[0])
+    taken = Records(graph, lambda: False).taken(line[0])
     return None if taken is None else frozenset(one.name for one in taken)
 
 

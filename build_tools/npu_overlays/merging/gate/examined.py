@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.merging.authorship import Authorship, kept
 from npu_overlays.merging.gate.blame import Blame
-from npu_overlays.merging.gate.shipped import Shipped, Sources, module_name
+from npu_overlays.model import Model
+from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.shipped_modules import module_name
 from npu_overlays.overlay.content import Content
 from npu_overlays.pin import Pin
 from npu_overlays.syntax.surface import may_import_all
@@ -56,18 +58,18 @@ class Examined:
         tree: the tree.
         content: the overlay it was made with.
         modules: its Python modules that are not upstream's.
-        sources: parses modules.
-        before: what upstream's tree offers.
-        after: what the patched one offers.
+        parsed: parses modules.
+        before: the model of upstream's tree.
+        after: the model of the patched one.
         blame: whose is what.
     """
 
     tree: PatchedTree
     content: Content
     modules: tuple[PatchedModule, ...]
-    sources: Sources
-    before: Shipped
-    after: Shipped
+    parsed: ParsedModules
+    before: Model
+    after: Model
     blame: Blame
 
     @property
@@ -79,11 +81,9 @@ class Examined:
     def glimpse(self) -> Glimpse:
         """What the text of all modules tells, which is read for this once."""
         stars, structs = set(), False
-        for path in sorted(self.before.modules.values()):
-            if path.endswith(".py"):
-                content = self.before.read(path)
-                structs = structs or _STRUCTS in content
-                stars |= {path} if may_import_all(content) else set()
+        for path, content in self.before.modules.texts.items():
+            structs = structs or _STRUCTS in content
+            stars |= {path} if may_import_all(content) else set()
         return Glimpse(stars=frozenset(stars), structs=structs or any(_STRUCTS in one.after for one in self.modules))
 
     def sets_elsewhere(self, name: str) -> bool:
@@ -92,8 +92,8 @@ class Examined:
         setting = re.compile(
             rb"(?<!\bself)(?<!\bcls)\.%s\s*(?::[^=\n]+)?=(?!=)|\bsetattr\([^()]*['\"]%s['\"]" % (word, word)
         )
-        paths = self.after.modules.values() if name else ()
-        return any(setting.search(self.tree.after(path) or b"") for path in paths)
+        texts = self.after.modules.texts if name else {}
+        return any(map(setting.search, texts.values()))
 
     def name(self, path: str) -> str:
         """Return the dotted name of the module a repository path is; empty where it is none, or not shipped."""
@@ -101,7 +101,7 @@ class Examined:
 
 
 def examined(
-    tree: PatchedTree, content: Content, authorship: Mapping[str, Authorship], *, absent: frozenset[str] = frozenset()
+    tree: PatchedTree, content: Content, authorship: Mapping[str, Authorship], before: Model, after: Model
 ) -> Examined:
     """Return what the gate looks at.
 
@@ -109,15 +109,9 @@ def examined(
         tree: the patched tree.
         content: the overlay it was made with.
         authorship: who wrote which bytes of every changed file.
-        absent: paths the commit holds and the source at hand lacks.
+        before: the model of upstream's tree.
+        after: the model of the patched one.
     """
-    pin, sources = content.overlay.pin, Sources()
-
-    def shipped(paths: Iterable[str], read: Callable[[str], bytes]) -> Shipped:
-        places = {place: path for path in paths if (place := pin.place(path))}
-        unseen = filter(None, map(pin.place, absent))
-        return Shipped(places, [home for _, home in pin.homes], read, sources, unseen)
-
     modules = (
         PatchedModule(path=path, before=tree.before(path), after=after, authorship=authorship.get(path) or kept(after))
         for path, after in sorted(tree.changed.items())
@@ -127,8 +121,8 @@ def examined(
         tree=tree,
         content=content,
         modules=tuple(modules),
-        sources=sources,
-        before=shipped(tree.upstream.entries, tree.upstream.read),
-        after=shipped(tree.paths(), lambda path: tree.after(path) or b""),
+        parsed=before.modules.parsed,
+        before=before,
+        after=after,
         blame=Blame(content, authorship),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.shipped import absolute
+from npu_overlays.model.imports import imported
 from npu_overlays.syntax.scopes import Scopes
 
 _RENAME = "give it another name"
@@ -37,28 +37,26 @@ def _newly_starred(examined: Examined, path: str) -> frozenset[str]:
     before, after = examined.tree.before(path), examined.tree.after(path)
     if not examined.name(path) or not path.endswith(".py") or before is None or after is None:
         return frozenset()
-    return examined.sources.surface(after).starred - examined.sources.surface(before).starred
+    return examined.parsed.surface(after).starred - examined.parsed.surface(before).starred
 
 
 def _hiding_modules(examined: Examined) -> Iterator[tuple[str, str]]:
     """Yield the new modules that, once imported, stand where their package has something else of that name."""
     for path in sorted(examined.tree.changed):
         package, _, leaf = examined.name(path).rpartition(".")
-        new = package and examined.tree.before(path) is None and not examined.before.holds(f"{package}.{leaf}")
-        home = examined.before.modules.get(package, "") if new else ""
-        if not home.endswith(".py") or examined.before.offers(package, leaf) is not True:
+        new = package and examined.tree.before(path) is None and not examined.before.modules.holds(f"{package}.{leaf}")
+        home = examined.before.modules.paths.get(package, "") if new else ""
+        if not home.endswith(".py") or examined.before.modules.offers(package, leaf) is not True:
             continue
-        bindings = examined.sources.scopes(examined.tree.before(home) or b"").bound(leaf)
+        bindings = examined.parsed.scopes(examined.tree.before(home) or b"").bound(leaf)
         if not bindings or not all(_imports_it(one.node, package, leaf) for one in bindings):
             yield path, f"importing it would hide what upstream calls `{leaf}` in {package}"
 
 
 def _imports_it(node: ast.AST, package: str, leaf: str) -> bool:
     """Return whether a statement of a package imports a module of its own."""
-    if not isinstance(node, ast.ImportFrom):
-        return False
-    source = absolute(package, node.level, node.module or "", package=True)
-    return source == package and any(one.name == leaf and (one.asname or leaf) == leaf for one in node.names)
+    taken = imported(node, package, package=True)
+    return any((one.local, one.module, one.name) == (leaf, package, leaf) for one in taken)
 
 
 def _file(examined: Examined, path: str) -> str:
@@ -71,15 +69,15 @@ def _gained(examined: Examined, path: str) -> frozenset[str]:
     before, after = examined.tree.before(path), examined.tree.after(path)
     if not examined.name(path) or not path.endswith(".py") or before is None or after is None:
         return frozenset()
-    return examined.sources.surface(after).bound - examined.sources.surface(before).bound
+    return examined.parsed.surface(after).bound - examined.parsed.surface(before).bound
 
 
 def _otherwise(examined: Examined, path: str, name: str) -> Iterator[str]:
     """Yield what `name` is to those who take it from a module of upstream's."""
-    module, before = examined.name(path), examined.before
+    module, before = examined.name(path), examined.before.modules
     inner = f"{module}.{name}"
     own = {f"from . import {name}", f"from {module} import {name}", f"import {inner} as {name}"}
-    if (inner in before.modules or inner in before.packages) and not own & _statements(examined, path, name):
+    if before.holds(inner) and not own & _statements(examined, path, name):
         yield f"`{name}` in {path} would hide the module {inner}"
     for star in before.stars(module):
         brought = before.star_brings(star, name)
@@ -96,14 +94,14 @@ def _statements(examined: Examined, path: str, name: str) -> set[str]:
 def _spread(examined: Examined, gains: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
     """Yield (path of the module that gained it, name, what is wrong) for names that star imports hand on."""
     words = {name.encode() for names in gains.values() for name in names}
-    for other in sorted(examined.glimpse.stars & {*examined.after.modules.values()}) if gains else ():
+    for other in sorted(examined.glimpse.stars & {*examined.after.modules.paths.values()}) if gains else ():
         content = examined.tree.before(other) or b""
         # Parsing takes long, and few of the modules that import everything of another mention what was gained.
         mentioned = any(word in content for word in words)
-        tree = examined.sources.tree(content) if mentioned else None
-        if tree is None or not examined.sources.surface(content).stars:
+        tree = examined.parsed.tree(content) if mentioned else None
+        if tree is None or not examined.parsed.surface(content).stars:
             continue
-        scopes = examined.sources.scopes(content)
+        scopes = examined.parsed.scopes(content)
         for path, names in gains.items():
             for name in sorted(names):
                 if (lines := _concerned(scopes, name)) and _reaches(examined, other, path, name):
@@ -120,7 +118,7 @@ def _reaches(examined: Examined, other: str, path: str, name: str) -> bool:
     """Return whether a star import of one module brings a name that another one gained."""
     if other == path:
         return False
-    before, after = examined.before, examined.after
+    before, after = examined.before.modules, examined.after.modules
     stars = list(before.stars(examined.name(other)))
     return any(after.star_brings(star, name) and not before.star_brings(star, name) for star in stars)
 

@@ -7,16 +7,14 @@ names is there if it was before, and still the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 from npu_overlays.errors import MergeError, Problem, by_cause
-from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.circles import report_circles
 from npu_overlays.merging.gate.collisions import collisions
 from npu_overlays.merging.gate.enums import report_renumbered
-from npu_overlays.merging.gate.examined import Examined, PatchedModule, examined
+from npu_overlays.merging.gate.examined import Examined, PatchedModule
 from npu_overlays.merging.gate.excused import excused
 from npu_overlays.merging.gate.gains import report_gains
 from npu_overlays.merging.gate.making import report_unmade
@@ -24,33 +22,18 @@ from npu_overlays.merging.gate.members import report_lost_members
 from npu_overlays.merging.gate.missing import report_losses, report_missing
 from npu_overlays.merging.gate.positions import report_positions
 from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
-from npu_overlays.merging.gate.shipped import absolute
 from npu_overlays.merging.gate.uncovered import report_uncovered
 from npu_overlays.merging.gate.undefined import Undefined, undefined_names
-from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, uses_markers
-from npu_overlays.tree import PatchedTree
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
 _BY_NAME = "import it by name; where upstream's module reads that name too, under another one"
 
 
-def check(
-    tree: PatchedTree, content: Content, authorship: Mapping[str, Authorship], *, absent: frozenset[str] = frozenset()
-) -> None:
-    """Check a patched tree.
-
-    Args:
-        tree: the tree.
-        content: the overlay it was made with.
-        authorship: who wrote which bytes of every changed file.
-        absent: paths the commit holds and the source at hand lacks.
-
-    Raises:
-        MergeError: with every mistake of the whole tree that upstream's does not have.
-    """
-    subject, report = examined(tree, content, authorship, absent=absent), Report()
-    problems = _collision_problems(subject, absent)
+def check(subject: Examined) -> None:
+    """Check a patched tree; raises `MergeError` with every mistake of the whole tree that upstream's does not have."""
+    report = Report()
+    problems = _collision_problems(subject)
     _report_markers(subject, report)
     _report_encodings(subject, report)
     _report_undefined(subject, report)
@@ -68,9 +51,9 @@ def check(
         raise MergeError(by_cause(problems))
 
 
-def _collision_problems(subject: Examined, absent: frozenset[str]) -> list[Problem]:
+def _collision_problems(subject: Examined) -> list[Problem]:
     """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
-    place = cache(subject.pin.place)
+    place, absent = cache(subject.pin.place), subject.before.absent
     labels = {file.path: file.file for file in subject.content.files}
     paths = [path for path in subject.tree.paths() if place(path)] + sorted(filter(place, absent))
     new = [path for path in paths if path not in subject.tree.upstream and path not in absent]
@@ -111,11 +94,11 @@ def _report_encodings(subject: Examined, report: Report) -> None:
 
 
 def _report_undefined(subject: Examined, report: Report) -> None:
-    found = undefined_names(subject.modules, subject.sources)
+    found = undefined_names(subject.modules, subject.parsed)
     upstreams = {id(one) for one in excused(subject, found)}
     for one in found:
         stars = _star_sources(subject, one.module) if one.kind == "star" else []
-        brought = {subject.after.star_brings(star, one.name) for star in stars}
+        brought = {subject.after.modules.star_brings(star, one.name) for star in stars}
         if True in brought or id(one) in upstreams:
             continue
         if subject.blame.wrote(one.module.path, one.offset):
@@ -128,9 +111,7 @@ def _report_undefined(subject: Examined, report: Report) -> None:
 
 
 def _star_sources(subject: Examined, module: PatchedModule) -> list[str]:
-    name = subject.name(module.path)
-    package = subject.after.is_package(name)
-    return [absolute(name, level, star, package=package) for level, star in subject.sources.surface(module.after).stars]
+    return list(subject.after.modules.stars(subject.name(module.path)))
 
 
 def _complaint(one: Undefined, culprit: Culprit, stars: list[str]) -> tuple[str, str]:

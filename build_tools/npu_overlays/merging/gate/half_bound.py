@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from npu_overlays.merging.gate.shipped import Sources
+from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.scopes import Load, Scopes
 from npu_overlays.syntax.surface import unevaluated
@@ -18,17 +18,17 @@ _WORTH_A_LOOK = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s",
 HalfKind: TypeAlias = Literal["typing", "global"]
 
 
-def half_bound(content: bytes, sources: Sources) -> dict[tuple[HalfKind, str], list[tuple[int, int]]]:
+def half_bound(content: bytes, parsed: ParsedModules) -> dict[tuple[HalfKind, str], list[tuple[int, int]]]:
     """Return the bytes and lines on which a module reads names that it only seems to bind, by why and by name."""
-    tree = sources.tree(content) if _WORTH_A_LOOK.search(content) else None
+    tree = parsed.tree(content) if _WORTH_A_LOOK.search(content) else None
     if tree is None:
         return {}
-    scopes, typing = sources.scopes(content), sources.surface(content).typing_only
+    scopes, typing = parsed.scopes(content), parsed.surface(content).typing_only
     names: list[tuple[HalfKind, str]] = [("typing", name) for name in sorted(typing)]
     names += [("global", name) for name in sorted(_global_only(tree, scopes) - typing)]
     return {
         (kind, name): [
-            (sources.offset(content, load.at), load.at.lineno) for load in _loads_that_run(tree, scopes, name)
+            (parsed.offset(content, load.at), load.at.lineno) for load in _loads_that_run(tree, scopes, name)
         ]
         for kind, name in names
     }

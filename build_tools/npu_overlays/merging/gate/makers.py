@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npu_overlays.merging.gate.kin import Kin
-from npu_overlays.merging.gate.lineage import Place
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.functions import first_parameter
 
@@ -22,42 +22,44 @@ _GIVING_NOTHING = frozenset(
 _ASKING = frozenset({"getattr", "hasattr", "delattr"})
 
 
-def may_be_given(kin: Kin, place: Place, name: str, *, bound: bool) -> bool:
+def may_be_given(graph: ClassGraph, symbol: Symbol, name: str, *, bound: bool) -> bool:
     """Return whether a class may have a member of which its text does not say so.
 
     Args:
-        kin: the classes of the tree.
-        place: the class; its bases of the tree are looked at too.
+        graph: the classes of the tree.
+        symbol: the class; its bases of the tree are looked at too.
         name: the member.
         bound: whether a class has it, and not its objects alone.
     """
-    found = ((one, node) for one in kin.line(place) if (node := kin.lineage.node(one)))
-    return any(_is_made(kin, one, node, name) or (not bound and _sets(kin, one[0], node, name)) for one, node in found)
+    found = ((one, node) for one in graph.line(symbol) if (node := graph.node(one)))
+    return any(
+        _is_made(graph, one, node, name) or (not bound and _sets(graph, one.path, node, name)) for one, node in found
+    )
 
 
-def _is_made(kin: Kin, place: Place, node: ast.ClassDef, name: str) -> bool:
+def _is_made(graph: ClassGraph, symbol: Symbol, node: ast.ClassDef, name: str) -> bool:
     """Return whether a decorator, a metaclass, the class's body or its module may give a class a member."""
     makers = [*node.decorator_list, *(one.value for one in node.keywords if one.arg == "metaclass")]
     own = (ast.unparse(one) for one in node.body if not isinstance(one, (*FUNCTIONS, ast.ClassDef)))
     return (
-        any(_gives(kin, place[0], one, name) for one in makers)
+        any(_gives(graph, symbol.path, one, name) for one in makers)
         or any(map(_BINDING.search, own))
-        or any(_is_set_on(one, place[1], name) for one in _outside(kin, place[0]))
+        or any(_is_set_on(one, symbol.name, name) for one in _outside(graph, symbol.path))
     )
 
 
-def _gives(kin: Kin, path: str, maker: ast.expr, name: str) -> bool:
+def _gives(graph: ClassGraph, path: str, maker: ast.expr, name: str) -> bool:
     """Return whether what makes a class may give it a member: one that is of this tree has to say so."""
     called = maker.func if isinstance(maker, ast.Call) else maker
     if ast.unparse(called).rpartition(".")[2] in _GIVING_NOTHING:
         return False
-    text = kin.text(path, called)
+    text = graph.source(path, called)
     return text is None or bool(_MAKING.search(text) or re.search(rf"\b{re.escape(name)}\b", text))
 
 
-def _outside(kin: Kin, path: str) -> Iterator[ast.Call]:
+def _outside(graph: ClassGraph, path: str) -> Iterator[ast.Call]:
     """Yield the calls that a module makes while it is imported, outside functions and classes."""
-    module = kin.lineage.module(path)
+    module = graph.module(path)
     for one in module.tree.body if module else ():
         if not isinstance(one, (*FUNCTIONS, ast.ClassDef)):
             yield from (inner for inner in ast.walk(one) if isinstance(inner, ast.Call))
@@ -70,7 +72,7 @@ def _is_set_on(call: ast.Call, symbol: str, name: str) -> bool:
     return bool(given) and ast.unparse(given[0]) == symbol and known == [name]
 
 
-def _sets(kin: Kin, path: str, node: ast.ClassDef, name: str) -> bool:
+def _sets(graph: ClassGraph, path: str, node: ast.ClassDef, name: str) -> bool:
     """Return whether a method of a class may set an attribute that its text does not name as one.
 
     It does so itself, hands the object to a function of the tree that does, or hands the name to somebody.
@@ -85,6 +87,6 @@ def _sets(kin: Kin, path: str, node: ast.ClassDef, name: str) -> bool:
             if told and ast.unparse(call.func).rpartition(".")[2] not in _ASKING:
                 return True
             handed = any(getattr(one, "id", "") == own for one in arguments)
-            if handed and _SETTING.search(kin.text(path, call.func) or ""):
+            if handed and _SETTING.search(graph.source(path, call.func) or ""):
                 return True
     return False

@@ -15,10 +15,10 @@ from npu_overlays.merging.gate.asking import excused, is_local
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.constructors import constructor, constructor_behind
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.kin import Kin, class_around, enclosing
-from npu_overlays.merging.gate.lineage import Place
 from npu_overlays.merging.gate.makers import may_be_given
 from npu_overlays.merging.upstream.signatures import Parameter, parameters, unaccepted, unbound, written
+from npu_overlays.model import Symbol, Target
+from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
 from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
 
 _INIT = "__init__"
@@ -53,34 +53,33 @@ class _Exchanged:
         behind: by class, what ``super().__init__`` in it calls.
     """
 
-    made: Mapping[Place, _Exchange] = field(default_factory=dict)
-    behind: Mapping[Place, _Exchange] = field(default_factory=dict)
+    made: Mapping[Symbol, _Exchange] = field(default_factory=dict)
+    behind: Mapping[Symbol, _Exchange] = field(default_factory=dict)
 
 
 def report_unmade(examined: Examined, report: Report) -> None:
     """Report classes that the shipped modules make in a way in which they cannot be made any more."""
-    before, after = Kin(examined.before), Kin(examined.after)
+    before, after = examined.before.classes, examined.after.classes
     for path in sorted(examined.tree.changed):
         if examined.tree.before(path) is None or not path.endswith(".py"):
             continue
-        for place in after.lineage.classes(path):
-            if before.lineage.node(place) is None or _stated(before, place) == _stated(after, place):
+        for symbol in after.classes(path):
+            if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
                 continue
-            if places := list(_refused(after, _exchanged(before, after, place))):
-                what = f"`{place[1]}` of {path} cannot be made any more as in {listing(places)}"
-                report.add(examined.blame.changer(place, [_INIT]), what, _KEEP)
+            if places := list(_refused(after, _exchanged(before, after, symbol))):
+                what = f"`{symbol.name}` of {path} cannot be made any more as in {listing(places)}"
+                report.add(examined.blame.changer(symbol, [_INIT]), what, _KEEP)
 
 
-def _stated(kin: Kin, place: Place) -> tuple[list[str], list[Place]]:
+def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target, ...]]:
     """Return what a class itself says of how it is made: its constructor's parameters, and its bases."""
-    module = kin.lineage.module(place[0])
-    known = [one.node for one in module.definitions.get(f"{place[1]}.{_INIT}", [])] if module else []
+    known = [one.node for one in graph.definitions(symbol.member(_INIT))]
     shown = [written(one.args) if isinstance(one, FUNCTIONS) else ast.unparse(one) for one in known]
-    return shown, list(kin.lineage.bases(place))
+    return shown, graph.bases(symbol).stated
 
 
-def _exchanged(before: Kin, after: Kin, place: Place) -> _Exchanged:
-    every = [one for one in (place, *after.heirs(place)) if not may_be_given(after, one, _INIT, bound=True)]
+def _exchanged(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> _Exchanged:
+    every = [one for one in (symbol, *after.heirs(symbol)) if not may_be_given(after, one, _INIT, bound=True)]
     return _Exchanged(
         made=dict(_exchanges(before, after, every, constructor)),
         behind=dict(_exchanges(before, after, every, constructor_behind)),
@@ -88,32 +87,34 @@ def _exchanged(before: Kin, after: Kin, place: Place) -> _Exchanged:
 
 
 def _exchanges(
-    before: Kin, after: Kin, places: Iterable[Place], of: Callable[[Kin, Place], Constructor]
-) -> Iterator[tuple[Place, _Exchange]]:
+    before: ClassGraph, after: ClassGraph, places: Iterable[Symbol], of: Callable[[ClassGraph, Symbol], Constructor]
+) -> Iterator[tuple[Symbol, _Exchange]]:
     """Yield the classes whose constructor does not take all that it did."""
-    for place in places:
-        old, now = of(before, place), of(after, place)
+    for symbol in places:
+        old, now = of(before, symbol), of(after, symbol)
         if isinstance(now, FUNCTIONS):
             known = old if isinstance(old, FUNCTIONS) else None
             if known is None or unaccepted(now.args, known.args):
-                yield place, _Exchange(now=now, before=known)
+                yield symbol, _Exchange(now=now, before=known)
 
 
-def _refused(kin: Kin, exchanged: _Exchanged) -> Iterator[str]:
+def _refused(graph: ClassGraph, exchanged: _Exchanged) -> Iterator[str]:
     """Yield the calls that fail, as ``path:line (call)``; what counts with a failure is passed over."""
-    names = {re.escape(one[1].rpartition(".")[2].encode()) for one in (*exchanged.made, *exchanged.behind)}
+    names = {re.escape(one.name.rpartition(".")[2].encode()) for one in (*exchanged.made, *exchanged.behind)}
     word = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
-    for path, content in kin.texts.items() if names else ():
-        module = kin.lineage.module(path) if word.search(content) else None
+    for path, content in graph.texts.items() if names else ():
+        module = graph.module(path) if word.search(content) else None
         around = enclosing(module) if module else {}
         unsure = excused(around, _INIT)
         calls = (node for node in around if isinstance(node, ast.Call) and node not in unsure)
-        found = [one for one in calls if _is_refused(kin, path, one, around[one], exchanged)]
+        found = [one for one in calls if _is_refused(graph, path, one, around[one], exchanged)]
         found.sort(key=lambda one: (one.lineno, one.col_offset))
         yield from (f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})" for one in found)
 
 
-def _is_refused(kin: Kin, path: str, call: ast.Call, outer: tuple[ast.stmt, ...], exchanged: _Exchanged) -> bool:
+def _is_refused(
+    graph: ClassGraph, path: str, call: ast.Call, outer: tuple[ast.stmt, ...], exchanged: _Exchanged
+) -> bool:
     called, bound = call.func, True
     if isinstance(called, ast.Attribute) and called.attr == _INIT:
         if isinstance(called.value, ast.Call) and getattr(called.value.func, "id", "") == "super":
@@ -122,16 +123,16 @@ def _is_refused(kin: Kin, path: str, call: ast.Call, outer: tuple[ast.stmt, ...]
             return exchange is not None and exchange.refuses(call, bound=True)
         called, bound = called.value, False
     root = ast.unparse(called).partition(".")[0]
-    if not isinstance(called, (ast.Name, ast.Attribute)) or is_local(root, outer) or _is_rebound(kin, path, root):
+    if not isinstance(called, (ast.Name, ast.Attribute)) or is_local(root, outer) or _is_rebound(graph, path, root):
         return False
-    meant = kin.meant(path, called)
+    meant = graph.meant(path, called)
     exchange = exchanged.made.get(meant) if meant else None
     return exchange is not None and exchange.refuses(call, bound=bound)
 
 
-def _is_rebound(kin: Kin, path: str, name: str) -> bool:
+def _is_rebound(graph: ClassGraph, path: str, name: str) -> bool:
     """Return whether a module may give a name that is a class's another value."""
-    module = kin.lineage.module(path)
+    module = graph.module(path)
     return any(one.kind not in ("import", "class") for one in module.definitions.get(name, [])) if module else True
 
 

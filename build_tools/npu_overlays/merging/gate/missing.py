@@ -11,8 +11,10 @@ from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.concerned import concerned
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.lazily import handed_on, holds
 from npu_overlays.merging.gate.references import Reference, references
+from npu_overlays.model.imports import absolute
+from npu_overlays.model.lazy_exports import has
+from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.syntax.lazy import looks_lazy
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
@@ -23,8 +25,8 @@ def report_missing(examined: Examined, report: Report) -> None:
     """Report what the overlay's own text needs of the shipped modules, or lists in ``__all__``, and is not there."""
     for module in examined.modules:
         for reference in _needs(examined, module.path, module.after):
-            offset = examined.sources.offset(module.after, reference.node)
-            if not examined.blame.wrote(module.path, offset) or reference.holds(examined.after) is not False:
+            offset = examined.parsed.offset(module.after, reference.node)
+            if not examined.blame.wrote(module.path, offset) or reference.holds(examined.after.modules) is not False:
                 continue
             if not examined.sets_elsewhere(reference.name):
                 line = getattr(reference.node, "lineno", 1)
@@ -34,13 +36,13 @@ def report_missing(examined: Examined, report: Report) -> None:
 
 def _needs(examined: Examined, path: str, content: bytes) -> Iterator[Reference]:
     """Yield what a module needs of the shipped ones, what it lists in ``__all__`` or hands on lazily included."""
-    tree, name = examined.sources.tree(content), examined.name(path)
+    tree, name = examined.parsed.tree(content), examined.name(path)
     if tree is None or not name:
         return
-    yield from references(tree, name, examined.after)
-    for entry, node in (examined.sources.surface(content).listed or {}).items() if b"__all__" in content else ():
+    yield from references(tree, name, examined.after.modules)
+    for entry, node in (examined.parsed.surface(content).listed or {}).items() if b"__all__" in content else ():
         yield Reference(module=name, name=entry, node=node, text="__all__")
-    yield from handed_on(examined.after, name) if looks_lazy(content) else ()
+    yield from _handed_on(examined.after.modules, name) if looks_lazy(content) else ()
 
 
 def _mentioned(reference: Reference) -> list[str]:
@@ -52,13 +54,13 @@ def _mentioned(reference: Reference) -> list[str]:
 
 
 def _complaint(examined: Examined, reference: Reference) -> tuple[str, str]:
-    module, name, after = reference.module, reference.name, examined.after
+    module, name, after = reference.module, reference.name, examined.after.modules
     if reference.text == "__all__":
         return f"`__all__` lists `{name}`, which {module} does not have", "take it out, or define it"
     if not module:
         return f"`{reference.text}` leads out of the package", "count its dots"
     if not after.exists(module):
-        known = [*after.modules]
+        known = [*after.paths]
         what = f"`{reference.text}`: no module {module} is shipped"
         return what, _nearest(module, known) or "correct the import, or add the module under tree/"
     surface = after.surface(module)
@@ -82,7 +84,7 @@ def report_losses(examined: Examined, report: Report) -> None:
     for path, content in concerned(examined, lost):
         for reference in _needs(examined, path, content):
             word = reference.name or reference.module.rpartition(".")[2]
-            offset = examined.sources.offset(content, reference.node)
+            offset = examined.parsed.offset(content, reference.node)
             if word in lost and not examined.blame.wrote(path, offset) and _is_lost(examined, reference):
                 place = f"{path}:{getattr(reference.node, 'lineno', 1)} ({reference.text})"
                 found.setdefault(word, []).append(place)
@@ -98,13 +100,13 @@ def report_losses(examined: Examined, report: Report) -> None:
 def _taker(examined: Examined, path: str, word: str) -> Culprit:
     """Return who took a name away from a module: what is still bound there is only listed no more."""
     after = examined.tree.after(path)
-    bound = after is not None and word in examined.sources.surface(after).bound
+    bound = after is not None and word in examined.parsed.surface(after).bound
     return examined.blame.taker(path, "__all__" if bound else word)
 
 
 def _configured(examined: Examined, lost: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what is lost and the shipped settings that name it in full."""
-    for path in sorted(examined.after.places.values()):
+    for path in sorted(examined.after.modules.places.values()):
         content = examined.tree.after(path) if path.endswith(_SETTINGS) else None
         for word, home in lost.items() if content else ():
             module = examined.name(home)
@@ -125,9 +127,9 @@ def _lost_names(examined: Examined) -> dict[str, str]:
             continue
         if after is None:
             lost[name.rpartition(".")[2]] = path
-            lost |= dict.fromkeys(_plain(examined.sources.surface(before).bound), path)
+            lost |= dict.fromkeys(_plain(examined.parsed.surface(before).bound), path)
             continue
-        old, new = examined.sources.surface(before), examined.sources.surface(after)
+        old, new = examined.parsed.surface(before), examined.parsed.surface(after)
         lost |= dict.fromkeys([*_plain(old.bound - new.bound), *(old.starred - new.starred)], path)
     return lost
 
@@ -148,25 +150,41 @@ def _only_adding(examined: Examined) -> set[str]:
 
 
 def _is_lost(examined: Examined, reference: Reference) -> bool:
-    before, after = examined.before, examined.after
+    before, after = examined.before.modules, examined.after.modules
     gone = _is_taken_out(examined, reference.module)
-    return holds(before, reference) is True and (gone or holds(after, reference) is False)
+    return _holds(before, reference) is True and (gone or _holds(after, reference) is False)
 
 
 def _is_taken_out(examined: Examined, module: str) -> bool:
     """Return whether a module's file is gone, and its package is as it was: that makes up none of its name."""
-    home = examined.after.modules.get(module.rpartition(".")[0], "")
-    return examined.before.holds(module) and not examined.after.holds(module) and home not in examined.tree.changed
+    before, after = examined.before.modules, examined.after.modules
+    home = after.paths.get(module.rpartition(".")[0], "")
+    return before.holds(module) and not after.holds(module) and home not in examined.tree.changed
+
+
+def _handed_on(modules: ShippedModules, module: str) -> Iterator[Reference]:
+    """Yield what a lazy package says it has from modules of the tree; nothing of any other module."""
+    lazy, package = modules.surface(module).lazy, modules.is_package(module)
+    for entry in lazy.entries if lazy else ():
+        home = absolute(module, entry.level, entry.module, package=package)
+        if modules.owns(home):
+            yield Reference(module=home, name=entry.taken, node=entry.node, text=entry.text)
+
+
+def _holds(modules: ShippedModules, reference: Reference) -> bool | None:
+    """Return whether a tree has what is needed, lazy packages followed; None where that cannot be told."""
+    known = reference.holds(modules)
+    return has(modules, reference.module, reference.name) if known is None and reference.name else known
 
 
 def _lost_by_star(examined: Examined, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lost names that an unchanged module has by a star import, with the lines that read them."""
-    tree, name = examined.sources.tree(content), examined.name(path)
-    if tree is None or path in examined.tree.changed or not examined.sources.surface(content).stars:
+    tree, name = examined.parsed.tree(content), examined.name(path)
+    if tree is None or path in examined.tree.changed or not examined.parsed.surface(content).stars:
         return
-    surface = examined.sources.surface(content)
+    surface = examined.parsed.surface(content)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in lost and node.id not in surface.bound:
-            before = examined.before.offers(name, node.id)
-            if before and examined.after.offers(name, node.id) is False:
+            before = examined.before.modules.offers(name, node.id)
+            if before and examined.after.modules.offers(name, node.id) is False:
                 yield node.id, node.lineno

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.gate.shipped import Shipped, absolute
-from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.model.imports import Imported
+from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.surface import typing_blocks, unevaluated
 
@@ -36,34 +36,33 @@ class Reference:
     text: str
     runs: bool = True
 
-    def holds(self, shipped: Shipped) -> bool | None:
+    def holds(self, modules: ShippedModules) -> bool | None:
         """Return whether a tree has what is needed; None where that cannot be told."""
-        if not self.runs and self.module and self.name in shipped.surface(self.module).typing_only:
+        if not self.runs and self.module and self.name in modules.surface(self.module).typing_only:
             return True
-        return shipped.offers(self.module, self.name) if self.name and self.module else shipped.exists(self.module)
+        return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
 
 
-def references(tree: ast.Module, module: str, shipped: Shipped) -> Iterator[Reference]:
+def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterator[Reference]:
     """Yield what a module needs of the shipped packages, except where it counts with its absence.
 
     Args:
         tree: its syntax tree.
         module: its dotted name.
-        shipped: the tree it is part of.
+        modules: those of the tree it is part of.
     """
     nodes = nodes_of(tree)
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-    package = shipped.is_package(module)
-    needed = {id(node): list(_imported(node, module, package=package)) for node in imports}
-    if not any(shipped.owns(one.module) or not one.module for those in needed.values() for one in those):
+    needed = {id(node): [_needed(one, node) for one in modules.imported(module, node)] for node in imports}
+    if not any(modules.owns(one.module) or not one.module for those in needed.values() for one in those):
         return
     guarded = {id(inner) for node in nodes for outer in guarded_parts(node) for inner in nodes_of(outer)}
     sure = [node for node in imports if id(node) not in guarded]
-    yield from (one for node in sure for one in needed[id(node)] if shipped.owns(one.module) or not one.module)
-    unsure = {bound_name(node, alias) for node in imports if id(node) in guarded for alias in node.names}
-    known = _aliases(sure, needed, shipped)
+    yield from (one for node in sure for one in needed[id(node)] if modules.owns(one.module) or not one.module)
+    unsure = {one.local for node in imports if id(node) in guarded for one in modules.imported(module, node)}
+    known = _aliases([one for node in sure for one in modules.imported(module, node)], modules)
     known = {name: target for name, target in known.items() if name not in unsure}
-    found = list(_attributes(nodes, guarded, known, shipped))
+    found = list(_attributes(nodes, guarded, known, modules))
     never = unevaluated(tree) if found else set()
     yield from (dataclasses.replace(one, runs=one.node not in never) for one in found)
 
@@ -89,20 +88,16 @@ def _names(*nodes: ast.AST) -> set[str]:
     return {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in every}
 
 
-def _imported(node: ast.Import | ast.ImportFrom, module: str, *, package: bool) -> Iterator[Reference]:
+def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
+    """Return what a name that is imported needs."""
     if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield Reference(module=alias.name, name="", node=node, text=f"import {alias.name}")
-        return
-    source = absolute(module, node.level, node.module or "", package=package)
-    written = "." * node.level + (node.module or "")
-    for alias in node.names:
-        name = "" if alias.name == "*" else alias.name
-        yield Reference(module=source, name=name, node=node, text=f"from {written} import {alias.name}")
+        return Reference(module=one.alias.name, name="", node=node, text=f"import {one.alias.name}")
+    text = f"from {'.' * node.level}{node.module or ''} import {one.name}"
+    return Reference(module=one.module, name="" if one.name == "*" else one.name, node=node, text=text)
 
 
 def _attributes(
-    nodes: list[ast.AST], guarded: set[int], known: dict[str, str], shipped: Shipped
+    nodes: list[ast.AST], guarded: set[int], known: dict[str, str], modules: ShippedModules
 ) -> Iterator[Reference]:
     """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
     known = {name: target for name, target in known.items() if name not in _rebound(nodes)} if known else {}
@@ -113,24 +108,17 @@ def _attributes(
     inner = {id(node.value) for node in attributes}
     for node in attributes:
         if id(node) not in inner and id(node) not in guarded:
-            yield from _chain(node, known, shipped, set_here)
+            yield from _chain(node, known, modules, set_here)
 
 
-def _aliases(
-    imports: list[ast.Import | ast.ImportFrom], needed: dict[int, list[Reference]], shipped: Shipped
-) -> dict[str, str]:
+def _aliases(imports: Iterable[Imported], modules: ShippedModules) -> dict[str, str]:
     """Return the shipped modules by the local name that each, and nothing else, is imported under."""
     found: dict[str, set[str]] = {}
-    for node in imports:
-        for alias, one in zip(node.names, needed[id(node)], strict=True):
-            if isinstance(node, ast.Import):
-                local, target = (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
-            else:
-                local, target = alias.asname or alias.name, f"{one.module}.{one.name}"
-            ours = shipped.owns(target) and shipped.holds(target)
-            if ours and isinstance(node, ast.ImportFrom):
-                ours = one.name not in shipped.surface(one.module).bound  # a function can have the name of its module
-            found.setdefault(local, set()).add(target if ours else "")
+    for one in imports:
+        ours = modules.owns(one.full) and modules.holds(one.full)
+        if ours and one.name:
+            ours = one.name not in modules.surface(one.module).bound  # a function can have the name of its module
+        found.setdefault(one.local, set()).add(one.full if ours else "")
     return {name: min(targets) for name, targets in found.items() if len(targets) == 1 and "" not in targets}
 
 
@@ -148,7 +136,9 @@ def _rebound(nodes: list[ast.AST]) -> set[str]:
     return found
 
 
-def _chain(node: ast.Attribute, known: dict[str, str], shipped: Shipped, set_here: set[str]) -> Iterator[Reference]:
+def _chain(
+    node: ast.Attribute, known: dict[str, str], modules: ShippedModules, set_here: set[str]
+) -> Iterator[Reference]:
     """Yield what ``a.b.c`` needs: the first name on the way that is no module."""
     parts: list[ast.Attribute] = []
     root: ast.expr = node
@@ -161,9 +151,9 @@ def _chain(node: ast.Attribute, known: dict[str, str], shipped: Shipped, set_her
     for part in reversed(parts):
         text = f"{text}.{part.attr}"
         inner = f"{module}.{part.attr}"
-        if shipped.holds(inner) and part.attr not in shipped.surface(module).bound:
+        if modules.holds(inner) and part.attr not in modules.surface(module).bound:
             module = inner
             continue
-        if part.attr not in set_here and shipped.owns(module):
+        if part.attr not in set_here and modules.owns(module):
             yield Reference(module=module, name=part.attr, node=part, text=text)
         return

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from npu_overlays import proc
-from npu_overlays.merging.authorship import bare
-from npu_overlays.syntax.parsing import line_starts
+from npu_overlays.syntax.parsing import bare, line_starts
 
 LOWEST_PYTHON = "py310"
 FindingKind: TypeAlias = Literal["syntax", "undefined", "star"]

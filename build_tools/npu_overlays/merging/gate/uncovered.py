@@ -64,5 +64,5 @@ def _is_there(examined: Examined, one: PatchedModule, after: Module, scope: Scop
     bindings = scope.owner(load.name).bindings.get(load.name, [])
     if bindings:
         return all(one.authorship.origin(after.span(binding.node)[0]) is not None for binding in bindings)
-    stars = examined.after.stars(examined.name(one.path))
-    return hasattr(builtins, load.name) or any(examined.after.star_brings(star, load.name) for star in stars)
+    stars = examined.after.modules.stars(examined.name(one.path))
+    return hasattr(builtins, load.name) or any(examined.after.modules.star_brings(star, load.name) for star in stars)

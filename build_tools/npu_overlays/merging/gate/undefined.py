@@ -13,7 +13,7 @@ from typing import TypeAlias
 from npu_overlays.merging.gate.examined import PatchedModule
 from npu_overlays.merging.gate.half_bound import HalfKind, half_bound
 from npu_overlays.merging.gate.ruff import Finding, FindingKind, findings
-from npu_overlays.merging.gate.shipped import Sources
+from npu_overlays.model.parsed_modules import ParsedModules
 
 Kind: TypeAlias = FindingKind | HalfKind
 
@@ -40,15 +40,15 @@ class Undefined:
     upstreams: tuple[int, ...] = ()
 
 
-def undefined_names(modules: Iterable[PatchedModule], sources: Sources) -> list[Undefined]:
+def undefined_names(modules: Iterable[PatchedModule], parsed: ParsedModules) -> list[Undefined]:
     """Return every undefined name and syntax error of patched modules that upstream's text does not have there."""
     listed = tuple(modules)
     texts = [(one.path.rpartition("/")[2], side or b"") for one in listed for side in (one.before, one.after)]
     said = findings(texts)
     found = [one for module, *sides in zip(listed, said[::2], said[1::2], strict=True) for one in _new(module, *sides)]
-    found = [one for one in found if one.kind != "undefined" or not _is_closed_over(one, sources)]
+    found = [one for one in found if one.kind != "undefined" or not _is_closed_over(one, parsed)]
     for module in listed:
-        found += _unbound(module, sources)
+        found += _unbound(module, parsed)
     return sorted(found, key=lambda one: (one.module.path, one.offset))
 
 
@@ -69,22 +69,22 @@ def _new(module: PatchedModule, before: list[Finding], after: list[Finding]) -> 
             )
 
 
-def _is_closed_over(one: Undefined, sources: Sources) -> bool:
+def _is_closed_over(one: Undefined, parsed: ParsedModules) -> bool:
     """Return whether a function around the one that reads a name binds it; of a `del` there ruff makes too much."""
-    for scope in sources.scopes(one.module.after).all:
+    for scope in parsed.scopes(one.module.after).all:
         for load in scope.loads:
-            if load.name == one.name and sources.offset(one.module.after, load.at) == one.offset:
+            if load.name == one.name and parsed.offset(one.module.after, load.at) == one.offset:
                 owner = scope.owner(one.name)
                 bindings = owner.bindings.get(one.name, []) if owner is not scope and owner.kind == "function" else []
                 return any(binding.how != "del" for binding in bindings)
     return False
 
 
-def _unbound(module: PatchedModule, sources: Sources) -> Iterator[Undefined]:
+def _unbound(module: PatchedModule, parsed: ParsedModules) -> Iterator[Undefined]:
     """Yield names that only type checkers see bound, and names declared ``global`` that nothing binds."""
-    before = half_bound(module.before, sources) if module.before is not None else {}
-    for (kind, name), places in half_bound(module.after, sources).items():
-        was_bound = module.before is not None and name in sources.surface(module.before).bound
+    before = half_bound(module.before, parsed) if module.before is not None else {}
+    for (kind, name), places in half_bound(module.after, parsed).items():
+        was_bound = module.before is not None and name in parsed.surface(module.before).bound
         upstreams = tuple(offset for offset, _ in before.get((kind, name), []))
         for offset, line in places:
             if was_bound or module.authorship.at(offset).origin is None:

@@ -5,19 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
-from typing import TypeVar
 
-from npu_overlays.merging.authorship import bare
-from npu_overlays.syntax.module_imports import module_imports
-from npu_overlays.syntax.parsing import line_starts, parsed
-from npu_overlays.syntax.scope_reader import read_scopes
-from npu_overlays.syntax.scopes import Scopes
-from npu_overlays.syntax.surface import Surface, surface_of
-
-T = TypeVar("T")
+from npu_overlays.model.imports import Imported, absolute, imported
+from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.syntax.surface import Surface
+from npu_overlays.syntax.symbols import Module
 
 EXTENSIONS = (".so", ".pyd")
-_EMPTY = ast.Module(body=[], type_ignores=[])
 _OF_EVERY_MODULE = frozenset(
     {"__name__", "__doc__", "__file__", "__path__", "__spec__", "__dict__", "__loader__", "__package__"}
     | {"__builtins__", "__cached__", "__class__", "__annotations__"}
@@ -34,54 +28,7 @@ def module_name(place: str) -> str:
     return "/".join(part for part in (folder, "" if stem == "__init__" else stem) if part).replace("/", ".")
 
 
-class Sources:
-    """What is known of modules by their content, upstream's and the patched ones; nothing is found out twice."""
-
-    def __init__(self) -> None:
-        self._trees: dict[bytes, ast.Module | None] = {}
-        self._surfaces: dict[bytes, Surface] = {}
-        self._imports: dict[bytes, list[ast.Import | ast.ImportFrom]] = {}
-        self._starts: dict[bytes, list[int]] = {}
-
-    def offset(self, content: bytes, node: ast.AST) -> int:
-        """Return the byte of a module at which a node begins, a byte order mark not counted."""
-        if content not in self._starts:
-            self._starts[content] = line_starts(bare(content).splitlines(keepends=True))
-        return self._starts[content][getattr(node, "lineno", 1) - 1] + int(getattr(node, "col_offset", 0))
-
-    def tree(self, content: bytes) -> ast.Module | None:
-        """Return the syntax tree of a module; None where this Python cannot parse it."""
-        if content not in self._trees:
-            self._trees[content] = _tried(parsed, content)
-        return self._trees[content]
-
-    def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
-        """Return the imports a module runs whatever happens; none of one this Python cannot parse."""
-        if content not in self._imports:
-            self._imports[content] = _tried(module_imports, content) or []
-        return self._imports[content]
-
-    def surface(self, content: bytes) -> Surface:
-        """Return what a module offers; of one this Python cannot parse, nothing certain."""
-        if content not in self._surfaces:
-            tree = self.tree(content)
-            known = surface_of(tree, self.scopes(content), content) if tree else Surface(dynamic=True)
-            self._surfaces[content] = known
-        return self._surfaces[content]
-
-    def scopes(self, content: bytes) -> Scopes:
-        """Return the scopes of a module; none of one this Python cannot parse."""
-        return read_scopes(self.tree(content) or _EMPTY)
-
-
-def _tried(read: Callable[[bytes], T], content: bytes) -> T | None:
-    try:
-        return read(bare(content))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
-class Shipped:
+class ShippedModules:
     """The modules of one tree, upstream's or the patched one, by the names they are imported under.
 
     What cannot be told from text alone is answered with None: another distribution's modules, names a module
@@ -90,8 +37,8 @@ class Shipped:
     Args:
         places: repository path by place in the wheel.
         homes: the folders of the wheel that hold the shipped packages, and single modules.
-        read: returns the bytes of a repository path.
-        sources: parses them.
+        read: returns the bytes of a repository path; raises `KeyError` for one that the tree does not hold.
+        parsed: parses them.
         unseen: places of files the commit holds and the source at hand lacks.
     """
 
@@ -100,21 +47,64 @@ class Shipped:
         places: Mapping[str, str],
         homes: Iterable[str],
         read: Callable[[str], bytes],
-        sources: Sources,
+        parsed: ParsedModules,
         unseen: Iterable[str] = (),
     ) -> None:
         self.places = places
-        self.sources = sources
-        self.read = read
+        self.parsed = parsed
+        self._read = read
+        self._contents: dict[str, bytes] = {}
         self._homes = frozenset(home.removesuffix(".py").replace("/", ".") for home in homes)
+        self._modules: dict[str, Module | None] = {}
         self._unseen = frozenset(filter(None, map(module_name, unseen)))
 
+    def forget(self) -> None:
+        """Forget what was read and parsed."""
+        self.__dict__.pop("texts", None)
+        self._contents.clear()
+        self._modules.clear()
+        self.parsed.forget()
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a repository path; raises `KeyError` for one that the tree does not hold."""
+        if path not in self._contents:
+            self._contents[path] = self._read(path)
+        return self._contents[path]
+
     @cached_property
-    def modules(self) -> dict[str, str]:
+    def paths(self) -> dict[str, str]:
         """Repository path by dotted name: of two files of one name, the one that is imported."""
         named = ((module_name(place), place) for place in self.places)
         last = sorted(((_precedence(place), name, place) for name, place in named if name), reverse=True)
         return {name: self.places[place] for _, name, place in last}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Dotted name by repository path, also of a module that another one of that name hides."""
+        named = ((path, module_name(place)) for place, path in self.places.items())
+        return {path: name for path, name in named if name}
+
+    @cached_property
+    def texts(self) -> dict[str, bytes]:
+        """The content of every module of Python by repository path."""
+        return {path: self.read(path) for path in sorted(self.paths.values()) if path.endswith(".py")}
+
+    def module(self, path: str) -> Module | None:
+        """Return a file of the tree as a module; None where there is none, or none that this Python can parse."""
+        if path not in self._modules:
+            try:
+                self._modules[path] = self.parsed.module(self.read(path)) if path.endswith(".py") else None
+            except KeyError:
+                self._modules[path] = None
+        return self._modules[path]
+
+    def name(self, path: str) -> str:
+        """Return the dotted name of a file; empty where it is no module of the tree."""
+        return self.names.get(path, "")
+
+    def imported(self, module: str, node: ast.AST) -> Iterator[Imported]:
+        """Yield the names that a statement of a module binds by importing them."""
+        return imported(node, module, package=self.is_package(module))
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -133,7 +123,7 @@ class Shipped:
 
     def holds(self, module: str) -> bool:
         """Return whether a dotted name is that of a shipped module or folder."""
-        return module in self.modules or module in self.packages
+        return module in self.paths or module in self.packages
 
     def exists(self, module: str) -> bool | None:
         """Return whether a module can be imported; None where that cannot be told."""
@@ -150,14 +140,14 @@ class Shipped:
 
     def _open(self, package: str) -> bool:
         """Return whether other distributions may have modules in a package: a namespace at the top."""
-        return package in self._homes and package not in self.modules
+        return package in self._homes and package not in self.paths
 
     def surface(self, module: str) -> Surface:
         """Return what a module offers; nothing certain where it is no Python file."""
-        path = self.modules.get(module)
+        path = self.paths.get(module)
         if path is None:
             return Surface()
-        return self.sources.surface(self.read(path)) if path.endswith(".py") else Surface(dynamic=True)
+        return self.parsed.surface(self.read(path)) if path.endswith(".py") else Surface(dynamic=True)
 
     def offers(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
         """Return whether a module has a name once it is imported; None where that cannot be told."""
@@ -180,7 +170,7 @@ class Shipped:
 
     def is_package(self, module: str) -> bool:
         """Return whether a module is a folder's ``__init__``."""
-        return self.modules.get(module, "").rpartition("/")[2].startswith("__init__.")
+        return self.paths.get(module, "").rpartition("/")[2].startswith("__init__.")
 
     def star_brings(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
         """Return whether ``from module import *`` brings a name; None where that cannot be told."""
@@ -197,12 +187,3 @@ def _precedence(place: str) -> int:
     if place.rpartition("/")[2].startswith("__init__."):
         return 0
     return 1 if place.endswith(EXTENSIONS) else 2
-
-
-def absolute(module: str, level: int, name: str, *, package: bool) -> str:
-    """Return the dotted name that an import inside `module` means, given its dots; empty where they lead out."""
-    if not level:
-        return name
-    parts = module.split(".")
-    base = parts[: max(len(parts) - level + package, 0)]
-    return ".".join([*base, name] if name else base) if base else ""

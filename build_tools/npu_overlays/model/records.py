@@ -9,8 +9,9 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.gate.lineage import Lineage, Place
-from npu_overlays.syntax.aliases import full_names
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.externals import is_named_tuple
+from npu_overlays.model.symbols import Symbol
 
 _ATTRS = frozenset({"s", "attrs", "attributes", "dataclass", "define", "frozen", "mutable"})
 _FIELDS = frozenset({"field", "ib", "attrib", "Field"})
@@ -35,39 +36,44 @@ class Records:
     """The record classes of one tree.
 
     Args:
-        lineage: all classes of that tree.
+        graph: all classes of that tree.
         structs: returns whether the tree may have any ``msgspec.Struct``.
     """
 
-    def __init__(self, lineage: Lineage, structs: Callable[[], bool]) -> None:
-        self.lineage = lineage
+    def __init__(self, graph: ClassGraph, structs: Callable[[], bool]) -> None:
+        self.graph = graph
         self._structs = structs
-        self._makers: dict[Place, str] = {}
+        self._makers: dict[Symbol, str] = {}
+        self._all: dict[Symbol, dict[str, Field]] = {}
 
-    def positions(self, place: Place) -> list[str] | None:
+    def positions(self, symbol: Symbol) -> list[str] | None:
         """Return the fields that a class's own generated ``__init__`` takes by position; None where it has none."""
-        taken = self.taken(place)
+        taken = self.taken(symbol)
         return None if taken is None else [one.name for one in taken if one.kind == "|"]
 
-    def taken(self, place: Place) -> list[Field] | None:
+    def taken(self, symbol: Symbol) -> list[Field] | None:
         """Return the fields that a class's own generated ``__init__`` takes, in order; None where it has none."""
-        node = self.lineage.node(place)
-        if not node or not self._maker(place) or _option(node, "init") is False:
+        node = self.graph.node(symbol)
+        if not node or not self._maker(symbol) or _option(node, "init") is False:
             return None
         if any(getattr(one, "name", "") == "__init__" for one in node.body):
             return None
-        taken = [one for one in self._inherited(place, frozenset()).values() if one.kind]
+        taken = [one for one in self._fields_of_all(symbol).values() if one.kind]
         return sorted(taken, key=lambda one: one.kind == "kw")
 
-    def _inherited(self, place: Place, seen: frozenset[Place]) -> dict[str, Field]:
-        found: dict[str, Field] = {}
-        for base in reversed(list(self.lineage.bases(place))) if place not in seen else ():
-            found |= self._inherited(base, seen | {place})
-        return found | {one.name: one for one in self.fields(place)}
+    def _fields_of_all(self, symbol: Symbol) -> dict[str, Field]:
+        """Return the fields of a class, those of its bases in front, as its maker collects them along its line."""
+        if symbol not in self._all:
+            self._all[symbol] = {}  # for a class that is, by mistake, its own base
+            found: dict[str, Field] = {}
+            for base in reversed(self.graph.line(symbol)[1:]):
+                found |= self._fields_of_all(base)
+            self._all[symbol] = found | {one.name: one for one in self.fields(symbol)}
+        return self._all[symbol]
 
-    def fields(self, place: Place) -> list[Field]:
+    def fields(self, symbol: Symbol) -> list[Field]:
         """Return the fields that a class adds to those of its bases; none where it is not made into a record."""
-        node, maker = self.lineage.node(place), self._maker(place)
+        node, maker = self.graph.node(symbol), self._maker(symbol)
         if not node or not maker:
             return []
         if maker == "NamedTuple":
@@ -79,34 +85,30 @@ class Records:
             ]
         return list(_fields(node, maker))
 
-    def is_named_tuple(self, place: Place) -> bool:
+    def is_named_tuple(self, symbol: Symbol) -> bool:
         """Return whether a class is a ``typing.NamedTuple``, whose length its fields are."""
-        return self._maker(place) == "NamedTuple"
+        return self._maker(symbol) == "NamedTuple"
 
-    def _maker(self, place: Place) -> str:
+    def _maker(self, symbol: Symbol) -> str:
         """Return what makes a record of a class: ``dataclass``, ``attrs``, ``msgspec``, ``NamedTuple`` or nothing."""
-        if place not in self._makers:
-            self._makers[place] = ""  # for a class that is, by mistake, its own base
-            self._makers[place] = self._find_maker(place)
-        return self._makers[place]
+        if symbol not in self._makers:
+            self._makers[symbol] = self._find_maker(symbol)
+        return self._makers[symbol]
 
-    def _find_maker(self, place: Place) -> str:
-        node, module = self.lineage.node(place), self.lineage.module(place[0])
-        if not node or not module:
+    def _find_maker(self, symbol: Symbol) -> str:
+        node = self.graph.node(symbol)
+        if node is None:
             return ""
-        for decorator in node.decorator_list:
-            for name in full_names(module, decorator.func if isinstance(decorator, ast.Call) else decorator):
-                home, _, leaf = name.rpartition(".")
-                if leaf in _ATTRS and home in ("attr", "attrs"):
-                    return "attrs"
-                if leaf == "dataclass":
-                    return "dataclass"
-        names = {name for base in node.bases for name in full_names(module, base)}
-        if any(name.rpartition(".")[2] == "NamedTuple" for name in names):
+        for name in (name for one in node.decorator_list for name in self.graph.names(symbol.path, one)):
+            home, _, leaf = name.rpartition(".")
+            if leaf in _ATTRS and home in ("attr", "attrs"):
+                return "attrs"
+            if leaf == "dataclass":
+                return "dataclass"
+        if any(map(is_named_tuple, self.graph.bases(symbol).stated)):
             return "NamedTuple"
         # Only these are records by what they derive from, and to find out what a class derives from takes long.
-        heir = self._structs() and any(self._maker(base) == "msgspec" for base in self.lineage.bases(place))
-        return "msgspec" if "msgspec.Struct" in names or heir else ""
+        return "msgspec" if self._structs() and "msgspec.Struct" in self.graph.outside(symbol) else ""
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[Field]:

@@ -1,0 +1,10 @@
+"""Python source as data: what the modules of a tree define, and what their names mean; nothing else resolves any.
+
+`model_of` makes the model of a tree, which is handed on: `Model.modules` knows what can be imported, `Model.resolver`
+what an expression stands for, and `Model.classes` what classes derive from, in the order in which Python asks them.
+"""
+
+from npu_overlays.model.source_model import Model, model_of, model_of_files, patched_model
+from npu_overlays.model.symbols import Symbol, Target
+
+__all__ = ["Model", "Symbol", "Target", "model_of", "model_of_files", "patched_model"]

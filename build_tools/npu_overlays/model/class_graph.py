@@ -1,0 +1,244 @@
+"""Class graph: the classes of one tree → what they are to one another, in whichever of its modules they stand."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from npu_overlays.model.externals import external_has
+from npu_overlays.model.inheritance import Bases, Mro
+from npu_overlays.model.resolver import Resolver
+from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition
+from npu_overlays.syntax.functions import first_parameter
+from npu_overlays.syntax.nodes import nodes_of
+from npu_overlays.syntax.symbols import Module
+
+# A class that may have a name among its bases.
+_HEADER = rb"\bclass\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b(?:%s)\b"
+_ANSWERING = frozenset({"__getattr__", "__getattribute__"})
+
+
+class ClassGraph:
+    """The classes of one tree, upstream's or the patched one.
+
+    Args:
+        resolver: says what the names in its modules stand for.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._members: dict[str, dict[str, tuple[frozenset[str], frozenset[str]]]] = {}
+
+    @property
+    def texts(self) -> Mapping[str, bytes]:
+        """The content of every module of Python by repository path."""
+        return self.resolver.modules.texts
+
+    def module(self, path: str) -> Module | None:
+        """Return a module of the tree; None where it has none, or none that this Python can parse."""
+        return self.resolver.modules.module(path)
+
+    def definitions(self, symbol: Symbol) -> list[Definition]:
+        """Return what defines a symbol."""
+        module = self.module(symbol.path)
+        return module.definitions.get(symbol.name, []) if module else []
+
+    def node(self, symbol: Symbol) -> ast.ClassDef | None:
+        """Return a class; None where there is none, or several of the name."""
+        known = [one.node for one in self.definitions(symbol)]
+        return known[0] if len(known) == 1 and isinstance(known[0], ast.ClassDef) else None
+
+    def text(self, symbol: Symbol) -> bytes:
+        """Return the source of a class, decorators included; empty where there is none, or several of the name."""
+        module, node = self.module(symbol.path), self.node(symbol)
+        return module.whole_text(node) if module and node else b""
+
+    def classes(self, path: str) -> Iterator[Symbol]:
+        """Yield the classes of a module."""
+        module = self.module(path)
+        for name, known in module.definitions.items() if module else ():
+            if any(isinstance(one.node, ast.ClassDef) for one in known):
+                yield Symbol(path, name)
+
+    def bases(self, symbol: Symbol) -> Bases:
+        """Return the bases of a class."""
+        return self.resolver.inheritance.bases(symbol)
+
+    def mro(self, symbol: Symbol) -> Mro:
+        """Return a class and its bases in the order in which Python asks them."""
+        return self.resolver.inheritance.mro(symbol)
+
+    def line(self, symbol: Symbol) -> tuple[Symbol, ...]:
+        """Return a class and those of its bases that are of this tree, in the order in which Python asks them."""
+        return self.mro(symbol).line
+
+    def members(self, symbol: Symbol) -> frozenset[str]:
+        """Return the names that a class's own body binds, or its module by ``Class.name = …``.
+
+        What is annotated and given no value is bound where something may make a field of it.
+        """
+        bound, declared = self._names(symbol)
+        return bound | declared if declared and self._makes_fields(symbol) else bound
+
+    def declares(self, symbol: Symbol, name: str) -> bool:
+        """Return whether a class, or a base of this tree, annotates a name and gives it no value."""
+        return any(name in self._names(one)[1] for one in self.line(symbol))
+
+    def _names(self, symbol: Symbol) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names that a class's own body binds, and those that it annotates only."""
+        if symbol.path not in self._members:
+            module = self.module(symbol.path)
+            found: dict[str, tuple[set[str], set[str]]] = {}
+            for name, known in module.definitions.items() if module else ():
+                owner, _, leaf = name.rpartition(".")
+                bare = all(isinstance(one.node, ast.AnnAssign) and one.node.value is None for one in known)
+                found.setdefault(owner, (set(), set()))[bare].add(leaf)
+            self._members[symbol.path] = {owner: (frozenset(a), frozenset(b)) for owner, (a, b) in found.items()}
+        return self._members[symbol.path].get(symbol.name, (frozenset(), frozenset()))
+
+    def _makes_fields(self, symbol: Symbol) -> bool:
+        """Return whether a decorator, a metaclass or a base from elsewhere may make fields of annotations."""
+        nodes = {one: self.node(one) for one in self.line(symbol)}
+        return any(
+            node is None or node.decorator_list or node.keywords or self.foreign(one, "") is None
+            for one, node in nodes.items()
+        )
+
+    def gives(self, symbol: Symbol) -> dict[str, set[str]]:
+        """Return what a class itself gives its objects, each name with the methods that set it on them."""
+        found: dict[str, set[str]] = {name: set() for name in self.members(symbol)}
+        node = self.node(symbol)
+        for method in (one for one in (node.body if node else ()) if isinstance(one, FUNCTIONS)):
+            own = first_parameter(method)
+            for one in _given(method) if own else ():
+                if ast.unparse(one.value) == own:
+                    found.setdefault(one.attr, set()).add(method.name)
+        return found
+
+    def owner(self, symbol: Symbol, name: str) -> Symbol | None:
+        """Return the first class of a line that has a member."""
+        return next((one for one in self.line(symbol) if name in self.members(one)), None)
+
+    def has(self, symbol: Symbol, name: str) -> bool | None:
+        """Return whether the objects of a class have an attribute; None where that cannot be told."""
+        line, known = self.line(symbol), self.mro(symbol).known
+        if self.owner(symbol, name) or any(name in self._set(one) for one in line):
+            return True
+        if not known or any(_ANSWERING & self.members(one) for one in line):
+            return None
+        found = [self.foreign(one, name) for one in line]
+        return True if True in found else None if None in found else False
+
+    def foreign(self, symbol: Symbol, name: str) -> bool | None:
+        """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
+        bases = self.bases(symbol)
+        answers: list[bool | None] = [name in dir(object), *([] if bases.known else [None])]
+        answers += [external_has(one, name) for one in bases.stated if isinstance(one, str)]
+        return True if True in answers else None if None in answers else False
+
+    def outside(self, symbol: Symbol) -> set[str]:
+        """Return the dotted names of what is none of this tree among the bases that a class and its bases state."""
+        stated = (base for one in self.line(symbol) for base in self.bases(one).stated)
+        return {one for one in stated if isinstance(one, str)}
+
+    def _set(self, symbol: Symbol) -> set[str]:
+        """Return the attributes that methods of a class set on anything."""
+        node = self.node(symbol)
+        return {one.attr for one in _given(node)} if node else set()
+
+    def heirs(self, symbol: Symbol) -> Iterator[Symbol]:
+        """Yield the classes that derive from a class; looking at all modules takes long."""
+        pending, known = {symbol}, {symbol}
+        while pending:
+            words = self._called({one.name.rpartition(".")[2].encode() for one in pending})
+            header = re.compile(_HEADER % b"|".join(map(re.escape, sorted(words))))
+            deriving = (path for path, content in self._mentioning(words).items() if header.search(content))
+            classes = {one for path in deriving for one in self.classes(path)}
+            pending = {one for one in classes - known if pending.intersection(self.bases(one).stated)}
+            known |= pending
+            yield from sorted(pending)
+
+    def _called(self, names: set[bytes]) -> set[bytes]:
+        """Return names with what else they may be called, by ``import … as`` or an assignment."""
+        found, new = set(names), names
+        while new:
+            new = set(_other_names(self._mentioning(new).values(), new)) - found
+            found |= new
+        return found
+
+    def _mentioning(self, words: Iterable[bytes]) -> dict[str, bytes]:
+        """Return the modules that hold one of some words."""
+        return {path: content for path, content in self.texts.items() if any(word in content for word in words)}
+
+    def dotted(self, target: Target) -> str:
+        """Return the dotted name of what something stands for; empty where that cannot be told."""
+        if isinstance(target, Symbol):
+            return f"{self.resolver.modules.name(target.path)}.{target.name}"
+        return target or ""
+
+    def names(self, path: str, node: ast.expr) -> set[str]:
+        """Return the dotted names of what an expression in a module may stand for."""
+        called = node.func if isinstance(node, ast.Call) else node
+        return {name for target in self.resolver.resolve(path, called) if (name := self.dotted(target))}
+
+    def meant(self, path: str, node: ast.expr) -> Symbol | None:
+        """Return the class that an expression anywhere in a module stands for, by what is imported anywhere in it."""
+        is_class = self.resolver.inheritance.is_class
+        found = (one for one in self.resolver.anywhere(path, node) if isinstance(one, Symbol) and is_class(one))
+        return next(found, None)
+
+    def source(self, path: str, node: ast.expr) -> str | None:
+        """Return what defines the function or class that an expression in a module stands for; None where not known."""
+        for one in self.resolver.anywhere(path, node):
+            known = [each.node for each in self.definitions(one)] if isinstance(one, Symbol) else []
+            if known and all(isinstance(each, (*FUNCTIONS, ast.ClassDef)) for each in known):
+                return "\n".join(map(ast.unparse, known))
+        return None
+
+    def meant_module(self, path: str, node: ast.expr) -> str:
+        """Return the path of the module that an expression anywhere in a module stands for, or an empty text."""
+        paths = self.resolver.modules.paths
+        found = (paths[one] for one in self.resolver.anywhere(path, node) if isinstance(one, str) and one in paths)
+        return next(found, "")
+
+
+def _given(node: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield the attributes below a node that are given a value; what ``+=`` changes must have one."""
+    nodes = nodes_of(node)
+    changed = {one.target for one in nodes if isinstance(one, ast.AugAssign)}
+    for one in nodes:
+        if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and one not in changed:
+            yield one
+
+
+def _other_names(texts: Iterable[bytes], names: set[bytes]) -> Iterator[bytes]:
+    """Yield what else names may be called, by ``import … as`` or an assignment."""
+    either = b"|".join(map(re.escape, sorted(names)))
+    patterns = (rb"\b(?:%s)\s+as\s+(\w+)", rb"^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$")
+    otherwise = re.compile(b"|".join(pattern % either for pattern in patterns), re.MULTILINE)
+    for content in texts:
+        yield from (one for found in otherwise.findall(content) for one in found if one)
+
+
+def class_around(path: str, outer: Iterable[ast.stmt]) -> Symbol | None:
+    """Return the class whose method the innermost function is, or lies in."""
+    names: list[str] = []
+    for one in outer:
+        if not isinstance(one, ast.ClassDef):
+            break
+        names.append(one.name)
+    return Symbol(path, ".".join(names)) if names else None
+
+
+def enclosing(module: Module) -> dict[ast.AST, tuple[ast.stmt, ...]]:
+    """Return by node of a module the functions and classes around it, outermost first."""
+    found: dict[ast.AST, tuple[ast.stmt, ...]] = {}
+    pending: list[tuple[ast.AST, tuple[ast.stmt, ...]]] = [(module.tree, ())]
+    while pending:
+        node, around = pending.pop()
+        found[node] = around
+        inner = (*around, node) if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else around
+        pending += [(child, inner) for child in ast.iter_child_nodes(node)]
+    return found

@@ -1,0 +1,62 @@
+"""Imports: import statement → the names that it binds, each with the module and the name there that it stands for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.nodes import nodes_of
+
+
+class Imported(NamedTuple):
+    """One name that an import binds.
+
+    `local` is that name, ``*`` of a star import; `module` the absolute dotted name of the module, empty where dots lead
+    out of the package; `name` what is taken of it, empty where it is the module itself; `alias` the syntax.
+    """
+
+    local: str
+    module: str
+    name: str
+    alias: ast.alias
+
+    @property
+    def full(self) -> str:
+        """The dotted name of what it stands for."""
+        return f"{self.module}.{self.name}" if self.name else self.module
+
+
+def all_imported(tree: ast.AST, module: str, *, package: bool) -> Iterator[Imported]:
+    """Yield the names that imports anywhere in a piece of syntax bind, in functions too; otherwise as `imported`."""
+    for node in nodes_of(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from imported(node, module, package=package)
+
+
+def imported(node: ast.AST, module: str, *, package: bool) -> Iterator[Imported]:
+    """Yield the names that a statement binds by importing them.
+
+    Args:
+        node: the statement; any but an import yields nothing.
+        module: the dotted name of the module that it stands in.
+        package: whether that is a folder's ``__init__``.
+    """
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            whole = alias.name if alias.asname else alias.name.partition(".")[0]
+            yield Imported(bound_name(node, alias), whole, "", alias)
+    elif isinstance(node, ast.ImportFrom):
+        source = absolute(module, node.level, node.module or "", package=package)
+        for alias in node.names:
+            yield Imported(bound_name(node, alias), source, alias.name, alias)
+
+
+def absolute(module: str, level: int, name: str, *, package: bool) -> str:
+    """Return the dotted name that an import inside `module` means, given its dots; empty where they lead out."""
+    if not level:
+        return name
+    parts = module.split(".")
+    base = parts[: max(len(parts) - level + package, 0)]
+    return ".".join([*base, name] if name else base) if base else ""

@@ -1,0 +1,217 @@
+"""Inheritance: class of a tree → its bases as Python has them, and the order in which Python asks it and those."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple, Protocol, TypeVar
+
+from npu_overlays.model.externals import actual_bases, external_line, made_of
+from npu_overlays.model.linearization import Class, linearized
+from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.nodes import nodes_of
+
+T = TypeVar("T")
+
+NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
+_GENERIC = "typing.Generic"
+_HARMLESS_METACLASSES = frozenset({"builtins.type", "abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"})
+# The arguments of `type`, and of a metaclass's `__new__` behind itself.
+_MAKING = ("name", "bases", "namespace")
+
+
+class Bases(NamedTuple):
+    """The bases of a class as they are stated, and as Python has them; not `known` where some cannot be told."""
+
+    stated: tuple[Target, ...]
+    actual: tuple[Class, ...]
+    known: bool
+
+
+class Mro(NamedTuple):
+    """A class and its bases in the order in which Python asks them, without `object`.
+
+    Bases of another distribution are there by name, with their own where these are known. Where it is not `known`, a
+    base or the order of those of the tree cannot be told, or Python refuses it, and this is the likeliest.
+    """
+
+    order: tuple[Class, ...]
+    known: bool
+
+    @property
+    def line(self) -> tuple[Symbol, ...]:
+        """Those of them that are of the tree."""
+        return tuple(one for one in self.order if isinstance(one, Symbol))
+
+
+class Names(Protocol):
+    """What says what the expressions in a module stand for."""
+
+    modules: ShippedModules
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what is found now is all there is."""
+
+    def resolve(self, path: str, node: ast.expr, *, before: int | None = None, within: str = "") -> tuple[Target, ...]:
+        """Return what an expression may stand for, the likeliest first."""
+
+
+class Inheritance:
+    """What the classes of one tree derive from.
+
+    Args:
+        names: resolves their bases.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._bases: dict[Symbol, Bases] = {}
+        self._mro: dict[Symbol, Mro] = {}
+
+    def bases(self, symbol: Symbol) -> Bases:
+        """Return the bases of a class; of one that is defined several times, all of them."""
+        if symbol in self._bases:
+            return self._bases[symbol]
+        self._bases[symbol] = Bases((), (), known=False)  # for a class that is, by mistake, its own base
+        each = list(dict.fromkeys(self._each(symbol)))
+        stated = dict.fromkeys(base for one in each for base in one.stated)
+        actual = dict.fromkeys(base for one in each for base in one.actual if base != symbol)
+        alone = len(each) == 1 and symbol not in each[0].actual
+        bases = each[0] if alone else Bases(tuple(stated), tuple(actual), known=False)
+        return self._kept(self._bases, symbol, bases)
+
+    def mro(self, symbol: Symbol) -> Mro:
+        """Return a class and its bases in the order in which Python asks them."""
+        if symbol in self._mro:
+            return self._mro[symbol]
+        self._mro[symbol] = Mro((symbol,), known=False)  # likewise
+        bases = self.bases(symbol)
+        lines = [self._line(base) for base in bases.actual]
+        order, sure = linearized([line.order for line in lines], bases.actual, _is_opaque)
+        known = bases.known and sure and all(line.known for line in lines)
+        return self._kept(self._mro, symbol, Mro((symbol, *order), known))
+
+    def _kept(self, answers: dict[Symbol, T], symbol: Symbol, answer: T) -> T:
+        """Return an answer, and keep it where it is settled."""
+        answers[symbol] = answer
+        if not self._names.is_settled:
+            del answers[symbol]
+        return answer
+
+    def made(self, path: str, definition: Definition) -> Bases | None:
+        """Return the bases of a class that an assignment makes by a call, as ``namedtuple``; None where none does."""
+        call = assigned(definition)
+        if not isinstance(call, ast.Call):
+            return None
+        called = self._single(path, call.func, definition)
+        found: tuple[Target, ...] = ()
+        if called in NAMED_TUPLES or made_of(called):
+            found = (made_of(called) or "builtins.tuple",)
+        elif called == "builtins.type" and len(call.args) == len(_MAKING):
+            listed = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else [call.args[1]]
+            found = tuple(self._single(path, one, definition) for one in listed)
+        elif len(call.args) > 1 and called and self.is_class(called) and "enum.Enum" in self._line(called).order:
+            found = (called,)
+        actual = tuple(one for one in found if one and self.is_class(one))
+        return Bases(found, actual, known=found == actual) if found else None
+
+    def is_class(self, target: Target) -> bool:
+        """Return whether something may be a class."""
+        if not isinstance(target, Symbol):
+            return target is not None and not self._names.modules.holds(target)
+        known = self._definitions(target)
+        return any(isinstance(one.node, ast.ClassDef) or self.made(target.path, one) for one in known)
+
+    def _definitions(self, symbol: Symbol) -> list[Definition]:
+        """Return what defines a name when its module runs; where nothing does, for type checkers."""
+        module = self._names.modules.module(symbol.path)
+        known = module.definitions.get(symbol.name, []) if module else []
+        never = self._names.modules.parsed.never_run(module) if module else set()
+        return [one for one in known if one.node not in never] or known
+
+    def _each(self, symbol: Symbol) -> list[Bases]:
+        """Return the bases that each definition of a class gives it."""
+        known = self._definitions(symbol)
+        classes = [self._stated(symbol.path, one, one.node) for one in known if isinstance(one.node, ast.ClassDef)]
+        return classes or [made for one in known if (made := self.made(symbol.path, one))]
+
+    def _stated(self, path: str, definition: Definition, node: ast.ClassDef) -> Bases:
+        stated: list[tuple[Target, bool]] = []
+        known = all(self._keeps_bases(path, definition, one) for one in node.keywords)
+        for base in node.bases:
+            found = self._resolved(path, base, definition)
+            likeliest = next(filter(self.is_class, found), None)
+            known = known and found == (likeliest,)
+            stated.append((likeliest, isinstance(base, ast.Subscript)))
+        stated += [(_GENERIC, True)] if getattr(node, "type_params", []) else []
+        actual = actual_bases(stated, self._is_generic)
+        if any(self._is_typed_dict(one) for one, _ in stated):
+            actual = [*(one for one in actual if one == _GENERIC), "builtins.dict"]
+        kept = tuple(one for one in actual if one and one != "builtins.object")
+        return Bases(tuple(one for one, _ in stated), kept, known)
+
+    def _resolved(self, path: str, node: ast.expr, definition: Definition) -> tuple[Target, ...]:
+        """Return what an expression may stand for where a definition is made."""
+        return self._names.resolve(path, node, before=definition.node.lineno, within=definition.parent)
+
+    def _single(self, path: str, node: ast.expr, definition: Definition) -> Target:
+        """Return what an expression surely stands for where a definition is made."""
+        found = self._resolved(path, node, definition)
+        return found[0] if len(found) == 1 else None
+
+    def _line(self, base: Class) -> Mro:
+        return self.mro(base) if isinstance(base, Symbol) else Mro(external_line(base) or (base,), known=True)
+
+    def _is_generic(self, target: Target) -> bool:
+        return target is not None and _GENERIC in self._line(target).order
+
+    def _is_typed_dict(self, target: Target) -> bool:
+        """Return whether a base makes a class a dictionary that is nothing else."""
+        if isinstance(target, Symbol):
+            return any(self._is_typed_dict(one) for one in self.bases(target).stated)
+        return made_of(target) == "builtins.dict"
+
+    def _keeps_bases(self, path: str, definition: Definition, keyword: ast.keyword) -> bool:
+        """Return whether what stands behind the bases of a class surely leaves them as they are."""
+        if keyword.arg != "metaclass":
+            return keyword.arg is not None
+        return all(map(self._is_plain_metaclass, self._resolved(path, keyword.value, definition)))
+
+    def _is_plain_metaclass(self, target: Target) -> bool:
+        for one in self._line(target).order if target else ():
+            module = self._names.modules.module(one.path) if isinstance(one, Symbol) else None
+            if module is None or isinstance(one, str):
+                if one not in _HARMLESS_METACLASSES:
+                    return False
+                continue
+            makers = module.definitions.get(f"{one.name}.__new__", [])
+            if f"{one.name}.mro" in module.definitions or not all(_hands_on_bases(maker.node) for maker in makers):
+                return False
+        return target is not None
+
+
+def assigned(definition: Definition) -> ast.expr | None:
+    """Return what an assignment gives to a name as a whole; None where it does not, or is none."""
+    node = definition.node
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return None
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return node.value if any(isinstance(one, (ast.Name, ast.Attribute)) for one in targets) else None
+
+
+def _hands_on_bases(function: ast.stmt) -> bool:
+    """Return whether the ``__new__`` of a metaclass makes a class of the very bases that it is given."""
+    parameters = function.args.args if isinstance(function, ast.FunctionDef) else []
+    name = next((one.arg for one in parameters[2:3]), "")
+    nodes = nodes_of(function)
+    if any(isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load) for one in nodes):
+        return False
+    calls = [one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "attr", "") == "__new__"]
+    given = [one.args[2] if len(one.args) > len(_MAKING) - 1 else one.args[-1] for one in calls if one.args]
+    return bool(given) and all(isinstance(one, ast.Starred) or getattr(one, "id", "") == name for one in given)
+
+
+def _is_opaque(target: Class) -> bool:
+    return isinstance(target, str) and external_line(target) is None

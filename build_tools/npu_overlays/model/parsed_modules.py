@@ -1,0 +1,88 @@
+"""Parsed modules: bytes → what Python makes of them: syntax, scopes, definitions and surface, each found out once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TypeVar
+
+from npu_overlays.errors import MergeError
+from npu_overlays.syntax.module_imports import module_imports
+from npu_overlays.syntax.parsing import bare, line_starts, parsed
+from npu_overlays.syntax.scope_reader import read_scopes
+from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.syntax.surface import Surface, surface_of, typing_only
+from npu_overlays.syntax.symbols import Module
+
+T = TypeVar("T")
+
+_EMPTY = ast.Module(body=[], type_ignores=[])
+
+
+class ParsedModules:
+    """The modules of one tree or of several, upstream's and patched ones, by their content."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all of them."""
+        self._modules: dict[bytes, Module | None] = {}
+        self._trees: dict[bytes, ast.Module | None] = {}
+        self._surfaces: dict[bytes, Surface] = {}
+        self._imports: dict[bytes, list[ast.Import | ast.ImportFrom]] = {}
+        self._typing_only: dict[bytes, set[ast.stmt]] = {}
+
+    def module(self, content: bytes) -> Module | None:
+        """Return a module; None where it is not Python in UTF-8 that this Python can parse."""
+        if content not in self._modules:
+            try:
+                self._modules[content] = Module("", content)
+            except MergeError:
+                self._modules[content] = None
+        return self._modules[content]
+
+    def tree(self, content: bytes) -> ast.Module | None:
+        """Return the syntax tree of a module; None where this Python cannot parse it."""
+        module = self.module(content)
+        if module is None and content not in self._trees:
+            self._trees[content] = _tried(parsed, content)
+        return module.tree if module else self._trees[content]
+
+    def never_run(self, module: Module) -> set[ast.stmt]:
+        """Return the statements at a module's own level and in its classes that only type checkers see."""
+        if module.content not in self._typing_only:
+            marked = b"TYPE_CHECKING" in module.content
+            self._typing_only[module.content] = set(typing_only(module.tree.body)) if marked else set()
+        return self._typing_only[module.content]
+
+    def offset(self, content: bytes, node: ast.AST) -> int:
+        """Return the byte of a module at which a node begins, a byte order mark not counted."""
+        module, line, column = self.module(content), getattr(node, "lineno", 1), int(getattr(node, "col_offset", 0))
+        starts = line_starts(bare(content).splitlines(keepends=True)) if module is None else []
+        return module.offset(line, column) if module else starts[line - 1] + column
+
+    def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
+        """Return the imports a module runs whatever happens; none of one this Python cannot parse."""
+        if content not in self._imports:
+            self._imports[content] = _tried(module_imports, content) or []
+        return self._imports[content]
+
+    def surface(self, content: bytes) -> Surface:
+        """Return what a module offers; of one this Python cannot parse, nothing certain."""
+        if content not in self._surfaces:
+            tree = self.tree(content)
+            known = surface_of(tree, self.scopes(content), content) if tree else Surface(dynamic=True)
+            self._surfaces[content] = known
+        return self._surfaces[content]
+
+    def scopes(self, content: bytes) -> Scopes:
+        """Return the scopes of a module; none of one this Python cannot parse."""
+        return read_scopes(self.tree(content) or _EMPTY)
+
+
+def _tried(read: Callable[[bytes], T], content: bytes) -> T | None:
+    try:
+        return read(bare(content))
+    except (SyntaxError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,282 @@
+"""Resolver: expression in a module of a tree → the definition, the module or the foreign name that it stands for.
+
+The one place that follows names through assignments, imports, re-exports, star imports, lazy packages and classes. What
+a name stands for depends on the line: what bound it last further up, and what may have under a condition since.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TypeAlias
+
+from npu_overlays.model.imports import Imported, all_imported
+from npu_overlays.model.inheritance import NAMED_TUPLES, Inheritance, assigned
+from npu_overlays.model.lazy_exports import origins
+from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.lazy import looks_lazy
+from npu_overlays.syntax.scopes import Binding
+from npu_overlays.syntax.surface import looks_dynamic, may_import_all
+from npu_overlays.syntax.symbols import Module
+
+# A definition, or a star import.
+_Binder: TypeAlias = Definition | Binding
+# Blocks whose statements run whenever the block is reached.
+_UNCONDITIONAL = frozenset({"With.body", "AsyncWith.body", "Try.finalbody"})
+_OTHERWISE = rb"\b(?:del|global|for)\b.*\b%b\b|\b(?:with|except)\b.*\bas\b.*\b%b\b|\b%b\s*:="
+_ALIASES = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)
+
+
+class Resolver:
+    """What the names in the modules of one tree stand for.
+
+    Args:
+        modules: those of the tree.
+    """
+
+    def __init__(self, modules: ShippedModules) -> None:
+        self.modules = modules
+        self._found: dict[tuple[str, str, bool], tuple[Target, ...]] = {}
+        # What is being looked up, and of that what led back to itself.
+        self._open: set[tuple[str, str, bool]] = set()
+        self._circular: set[tuple[str, str, bool]] = set()
+        self._imports: dict[str, dict[str, list[Imported]]] = {}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what is found now is all there is: no name is being looked up that led back to itself."""
+        return not self._circular
+
+    @cached_property
+    def inheritance(self) -> Inheritance:
+        """What its classes derive from."""
+        return Inheritance(self)
+
+    def resolve(self, path: str, node: ast.expr, *, before: int | None = None, within: str = "") -> tuple[Target, ...]:
+        """Return what an expression may stand for, the likeliest first; it surely does where that is one.
+
+        Args:
+            path: of its module.
+            node: the expression.
+            before: the line on which it is evaluated while the module is imported; None where that is later.
+            within: the class in whose body it stands; empty for the module's own level.
+        """
+        found: Iterable[Target] = ()
+        if isinstance(node, ast.Name):
+            found = self._name(path, node.id, before, within)
+        elif isinstance(node, ast.Attribute):
+            owners = self.resolve(path, node.value, before=before, within=within)
+            found = (target for owner in owners for target in self.attribute(owner, node.attr))
+        elif isinstance(node, ast.Subscript):
+            found = self.resolve(path, node.value, before=before, within=within)
+        elif isinstance(node, ast.IfExp):
+            sides = (self.resolve(path, one, before=before, within=within) for one in (node.body, node.orelse))
+            found = (target for side in sides for target in side)
+        elif isinstance(node, ast.Call) and (named := _first_text(node)):
+            # The class that such a call makes has no other name.
+            called = self.resolve(path, node.func, before=before, within=within)
+            found = [f"{self.modules.name(path)}.{named}"] if NAMED_TUPLES.issuperset(called) else ()
+        return tuple(dict.fromkeys(found)) or (None,)
+
+    def anywhere(self, path: str, node: ast.expr) -> tuple[Target, ...]:
+        """Return what an expression in a function may stand for, by what is imported anywhere in its module."""
+        found = [*self.resolve(path, node)]
+        root, *rest = ast.unparse(node).split(".")
+        for one in self.imports(path).get(root, ()):
+            targets = self._of_import(one, follow=True)
+            for name in rest:
+                targets = tuple(inner for target in targets for inner in self.attribute(target, name))
+            found += targets
+        return tuple(dict.fromkeys(found))
+
+    def attribute(self, owner: Target, name: str) -> tuple[Target, ...]:
+        """Return what an attribute of a module, of a class or of something foreign may stand for."""
+        if isinstance(owner, str):
+            return self.lookup(owner, name) or (None,)
+        for one in self.inheritance.mro(owner).order if owner else ():
+            if isinstance(one, str):
+                break
+            if found := self._bound(one.path, f"{one.name}.{name}", None, follow=True)[0]:
+                return tuple(found)
+        return (None,)
+
+    def lookup(self, module: str, name: str, *, follow: bool = True) -> tuple[Target, ...]:
+        """Return what a module may have under a name once it has run; nothing where it has no such name.
+
+        Args:
+            module: its dotted name, or that of something foreign.
+            name: the name.
+            follow: whether what is given another's value stands for that, or for itself.
+        """
+        inner = f"{module}.{name}"
+        path = self.modules.paths.get(module, "")
+        if path.endswith(".py"):
+            return self.found(path, name, follow=follow)
+        if path or (module and not self.modules.owns(module)):
+            return (inner,)
+        return (inner,) if self.modules.holds(inner) else () if self.modules.holds(module) else (None,)
+
+    def found(self, path: str, name: str, *, follow: bool) -> tuple[Target, ...]:
+        """Return what the module in a file may have under a name, as `lookup` does."""
+        key = (path, name, follow)
+        if key in self._open:
+            self._circular.add(key)
+            return ()
+        if key in self._found:
+            return self._found[key]
+        self._open.add(key)
+        found = tuple(dict.fromkeys(self._looked_up(path, name, follow=follow)))
+        self._open.discard(key)
+        self._circular.discard(key)
+        if self.is_settled:  # else more may be found once what leads here is known
+            self._found[key] = found
+        return found
+
+    def _name(self, path: str, name: str, before: int | None, within: str) -> list[Target]:
+        """Return what a name stands for: in a class body Python looks there, and then in the module."""
+        builtin: list[Target] = [f"builtins.{name}"] if hasattr(builtins, name) else []
+        if before is None and not within:
+            return [*self.found(path, name, follow=True)] or builtin
+        found: list[Target] = []
+        for symbol in (f"{within}.{name}", name) if within else (name,):
+            targets, sure = self._bound(path, symbol, before, follow=True)
+            found += targets
+            if sure:
+                return found
+        return [*found, *builtin]
+
+    def _looked_up(self, path: str, name: str, *, follow: bool) -> Iterator[Target]:
+        targets, sure = self._bound(path, name, None, follow=follow)
+        yield from targets
+        own = self.modules.name(path)
+        inner = f"{own}.{name}"
+        module = self.modules.module(path)
+        if not sure and self.modules.holds(inner):
+            yield inner
+        elif module and not targets:
+            never = self.modules.parsed.never_run(module)
+            typed = [one for one in module.definitions.get(name, []) if one.node in never]
+            found = [target for one in typed for target in self._meant(path, one, name, follow=follow)]
+            found += self._lazily(own, name, follow=follow) if looks_lazy(module.content) else []
+            yield from found
+            if not found and looks_dynamic(module.content):
+                yield None
+
+    def _lazily(self, module: str, name: str, *, follow: bool) -> Iterator[Target]:
+        """Yield what a name may stand for that a package imports on demand."""
+        for home, taken, there in origins(self.modules, module, name):
+            found = self.lookup(home, taken, follow=follow) if there is not False else ()
+            yield from found
+            if found and there:
+                return
+
+    def _bound(self, path: str, symbol: str, before: int | None, *, follow: bool) -> tuple[list[Target], bool]:
+        """Return what a name of a module, or ``Class.name``, may be bound to on a line, and whether it surely is."""
+        module = self.modules.module(path)
+        if module is None:
+            return [], False
+        never = self.modules.parsed.never_run(module)
+        known = [one for one in module.definitions.get(symbol, []) if one.node not in never and _gives_value(one)]
+        binders: list[_Binder] = [*known, *(self._stars(path, module, symbol) if "." not in symbol else ())]
+        binders = sorted((one for one in binders if before is None or _line(one) < before), key=_line)
+        sure = [number for number, one in enumerate(binders) if self._is_sure(path, one, symbol)]
+        last = binders[sure[-1] :] if sure else binders
+        last.sort(key=lambda one: isinstance(one, Binding) or one.kind == "import")
+        targets = [target for one in last for target in self._meant(path, one, symbol, follow=follow)]
+        unsure = follow and last and _may_be_bound_otherwise(module, symbol)
+        return [*targets, None] if unsure else targets, bool(sure)
+
+    def _meant(self, path: str, one: _Binder, symbol: str, *, follow: bool) -> Iterator[Target]:
+        """Yield what a name may stand for by one of the statements that bind it."""
+        value = assigned(one) if isinstance(one, Definition) else None
+        if isinstance(one, Binding):
+            yield from self.lookup(self._source(path, one), symbol, follow=follow) or (None,)
+        elif one.kind == "import":
+            leaf = symbol.rpartition(".")[2]
+            names = self.modules.imported(self.modules.name(path), one.node)
+            for name in (name for name in names if name.local == leaf):
+                yield from self._of_import(name, follow=follow)
+        elif one.kind != "attribute" or not follow:
+            yield Symbol(path, one.name)
+        elif isinstance(value, _ALIASES):
+            yield from self.resolve(path, value, before=one.node.lineno, within=one.parent)
+        else:
+            yield Symbol(path, one.name) if self.inheritance.made(path, one) else None
+
+    def _of_import(self, one: Imported, *, follow: bool) -> tuple[Target, ...]:
+        if one.name and (found := self.lookup(one.module, one.name, follow=follow)):
+            return found
+        return (one.full if self.modules.holds(one.full) or not self.modules.owns(one.full) else None,)
+
+    def imports(self, path: str) -> dict[str, list[Imported]]:
+        """Return by local name what a module imports, in functions too."""
+        if path not in self._imports:
+            module, own = self.modules.module(path), self.modules.name(path)
+            package = self.modules.is_package(own)
+            found: dict[str, list[Imported]] = {}
+            for one in all_imported(module.tree, own, package=package) if module else ():
+                found.setdefault(one.local, []).append(one)
+            self._imports[path] = found
+        return self._imports[path]
+
+    def _stars(self, path: str, module: Module, name: str) -> Iterator[Binding]:
+        """Yield the star imports of a module that may bring a name."""
+        for star in module.scopes.stars if may_import_all(module.content) else ():
+            source = self._source(path, star)
+            brings = not star.typing_only and self._may_mention(source, name)
+            if brings and self.modules.star_brings(source, name) is not False:
+                yield star
+
+    def _may_mention(self, module: str, name: str) -> bool:
+        """Return whether a module may have a name: packages of packages import hundreds, which take long to parse."""
+        path = self.modules.paths.get(module, "")
+        content = self.modules.read(path) if path.endswith(".py") else name.encode()
+        return name.encode() in content or may_import_all(content) or looks_dynamic(content)
+
+    def _source(self, path: str, star: Binding) -> str:
+        """Return the module of which a star import takes everything."""
+        return next(one.module for one in self.modules.imported(self.modules.name(path), star.node))
+
+    def _is_sure(self, path: str, one: _Binder, name: str) -> bool:
+        """Return whether a statement binds a name whatever happens."""
+        if isinstance(one, Binding):
+            return one.direct and self.modules.star_brings(self._source(path, one), name) is True
+        return _UNCONDITIONAL.issuperset(one.branch)
+
+
+def _first_text(call: ast.Call) -> str:
+    """Return the text that a call is given first, as ``namedtuple("Point", …)``; empty where it is given none."""
+    given = call.args[0] if call.args else None
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+
+
+def _line(one: _Binder) -> int:
+    return one.line if isinstance(one, Binding) else one.node.lineno
+
+
+def _gives_value(definition: Definition) -> bool:
+    """Return whether a statement gives a name a value, and not only an annotation."""
+    return not isinstance(definition.node, ast.AnnAssign) or definition.node.value is not None
+
+
+def _may_be_bound_otherwise(module: Module, symbol: str) -> bool:
+    """Return whether something that is no definition may bind a name: a loop, a `with`, a function by ``global``."""
+    leaf = symbol.rpartition(".")[2].encode()
+    binding = re.compile(_OTHERWISE % ((re.escape(leaf),) * 3))
+    if not any(map(binding.search, _lines_with(leaf, module.content))):
+        return False  # reading the scopes takes long
+    return any(not isinstance(one.node, ast.ImportFrom) for one in module.other_bindings(symbol))
+
+
+def _lines_with(word: bytes, content: bytes) -> Iterator[bytes]:
+    """Yield the lines of a text that hold a word."""
+    at = content.find(word)
+    while at >= 0:
+        end = content.find(b"\n", at)
+        yield content[content.rfind(b"\n", 0, at) + 1 : end if end >= 0 else None]
+        at = content.find(word, end) if end >= 0 else -1

@@ -1,0 +1,99 @@
+"""Source model: one tree → what its Python modules define, and what their names mean to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.resolver import Resolver
+from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.pin import Pin
+from npu_overlays.tree import PatchedTree, SourceTree
+
+
+class Model:
+    """What is known of the Python modules of one tree: made once, and handed to all that ask; each answer is kept.
+
+    Args:
+        modules: those that are shipped.
+        absent: repository paths that the pin has and the tree lacks; nothing is known of them.
+    """
+
+    def __init__(self, modules: ShippedModules, absent: frozenset[str] = frozenset()) -> None:
+        self.modules = modules
+        self.absent = absent
+
+    def forget(self) -> None:
+        """Forget what was found out, which takes much memory; whatever is asked again is found out again."""
+        self.__dict__.pop("resolver", None)
+        self.__dict__.pop("classes", None)
+        self.modules.forget()
+
+    @cached_property
+    def resolver(self) -> Resolver:
+        """What the names in its modules stand for."""
+        return Resolver(self.modules)
+
+    @cached_property
+    def classes(self) -> ClassGraph:
+        """Its classes."""
+        return ClassGraph(self.resolver)
+
+
+def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()) -> Model:
+    """Return the model of a tree of upstream's.
+
+    Args:
+        pin: says which of its files are shipped, and where they lie then.
+        tree: the tree.
+        absent: repository paths that the pin has and the tree lacks.
+    """
+    return _model(pin, tree.entries, tree.read, ParsedModules(), absent)
+
+
+def patched_model(pin: Pin, tree: PatchedTree, before: Model) -> Model:
+    """Return the model of a patched tree, given that of the tree before, whose texts it has where nothing changed.
+
+    Args:
+        pin: says which of its files are shipped, and where they lie then.
+        tree: the patched tree.
+        before: of the tree that was patched.
+    """
+
+    def read(path: str) -> bytes:
+        content = tree.changed[path] if path in tree.changed else before.modules.read(path)
+        if content is None:
+            raise KeyError(path)
+        return content
+
+    return _model(pin, tree.paths(), read, before.modules.parsed, before.absent)
+
+
+def _model(
+    pin: Pin, paths: Iterable[str], read: Callable[[str], bytes], parsed: ParsedModules, absent: frozenset[str]
+) -> Model:
+    places = {place: path for path in paths if (place := pin.place(path))}
+    unseen = filter(None, map(pin.place, absent))
+    return Model(ShippedModules(places, [home for _, home in pin.homes], read, parsed, unseen), absent)
+
+
+def model_of_files(
+    files: Mapping[str, bytes],
+    homes: Iterable[str],
+    *,
+    absent: frozenset[str] = frozenset(),
+    parsed: ParsedModules | None = None,
+) -> Model:
+    """Return the model of files that lie where they are installed.
+
+    Args:
+        files: their content by path.
+        homes: the packages and single modules that hold them.
+        absent: paths that belong there and are not at hand.
+        parsed: likewise.
+    """
+    places = {path: path for path in files}
+    modules = ShippedModules(places, homes, files.__getitem__, parsed or ParsedModules(), absent)
+    return Model(modules, absent)
