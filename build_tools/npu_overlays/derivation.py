@@ -72,7 +72,9 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
     upstream = Upstream(applied.before)
     # Of an upstream that is not all at hand, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
-    found = reaching(contracts(content, tree), applied.before.classes, applied.after.classes, earlier)
+    found = reaching(
+        contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
+    )
     found += patch_contracts(applied.patched)
     if problems := [*unmet(content, upstream)]:
         raise MergeError(problems)

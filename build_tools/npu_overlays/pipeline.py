@@ -187,7 +187,7 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
         applied = apply_overlay(content, tree, absent=absent, model=upstream)
     except MergeError as error:
         problems += error.problems
-    actual = [*contracts(content, tree), *(patch_contracts(applied.patched) if applied else ())]
+    actual = [*contracts(content, tree, upstream.classes), *(patch_contracts(applied.patched) if applied else ())]
     # What does not apply is said once; what its patches change is then not known.
     locked = [one for one in lock.contracts if one.path not in absent and (applied or not one.patch)]
     try:

@@ -35,7 +35,7 @@ def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: 
     tree = source_tree(files)
     content = written_out(content, tree)
     applied = apply_overlay(content, tree)
-    found = (*contracts(content, tree), *patch_contracts(applied.patched))
+    found = (*contracts(content, tree, applied.before.classes), *patch_contracts(applied.patched))
     there = Upstream(applied.before)
     lock = Lock(
         commit=content.overlay.pin.commit,

@@ -11,6 +11,7 @@ import pytest
 from language.overlays import load, write
 from language.pairs import source_tree, text
 from npu_overlays.lock.contracts import contracts
+from npu_overlays.model import model_of
 from npu_overlays.porting.classify import Classifier, names_of
 from npu_overlays.porting.landed import Commit, Landed, references
 from npu_overlays.porting.revision import Names, revision_of
@@ -58,7 +59,8 @@ def became(
     trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
     names = Names(names_of(content.operations))
     first, now = (revision_of(tree, names) for tree in trees)
-    classifier = Classifier(content, contracts(content, trees[0]), first)
+    classes = model_of(content.overlay.pin, trees[0]).classes
+    classifier = Classifier(content, contracts(content, trees[0], classes), first)
     known = Landed()
     known.note(landed)
     operation = next(one for one in classifier.operations if one.path == path)

@@ -9,6 +9,8 @@ from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.sites import find
 from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
 from npu_overlays.merging.upstream.standing_in import unlike
+from npu_overlays.model import model_of_module
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import Definition
@@ -147,14 +149,21 @@ def breaking(locked: Contract, now: Contract) -> list[Difference]:
     return [one for one in differences(locked, now) if one.part in needed]
 
 
-def contract(module: Module, operation: Operation) -> Contract:
-    """Return what an operation depends on; raises `MergeError` where its symbol is not there exactly once."""
+def contract(module: Module, operation: Operation, classes: ClassGraph | None = None) -> Contract:
+    """Return what an operation depends on; raises `MergeError` where its symbol is not there exactly once.
+
+    Args:
+        module: upstream's module.
+        operation: the operation.
+        classes: those of upstream's tree; without them, nothing is known of other modules.
+    """
     found: dict[str, str] = {}
+    classes = classes or model_of_module(module.path, module.content).classes
     if operation.action != "added":
         definition = find(module, operation)
         found = parts(definition)
-        found["watched"] = watchers(module, definition) if operation.action == "wrapped" else ""
-        found["hidden"] = hidden_by(module, definition) if operation.action != "deleted" else ""
+        found["watched"] = watchers(classes, module.path, definition) if operation.action == "wrapped" else ""
+        found["hidden"] = hidden_by(classes, module.path, definition) if operation.action != "deleted" else ""
         found["unlike"] = _unlike(operation, definition, module) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
@@ -174,10 +183,15 @@ def _unlike(operation: Operation, definition: Definition, module: Module) -> str
     return "; ".join(unlike(own.tree.body[-1], definition.node, own, module))
 
 
-def contracts(content: Content, tree: SourceTree) -> list[Contract]:
+def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[Contract]:
     """Return what each operation and substitution depends on in a source tree; those without their symbol are left out.
 
     Those are reported when they are applied, with the nearest name.
+
+    Args:
+        content: the overlay.
+        tree: upstream.
+        classes: those of the tree.
     """
     modules: dict[str, Module] = {}
     found = [_of_edit(one.path, tree.read(one.path), one.edit.find) for one in content.edits if one.path in tree]
@@ -186,7 +200,7 @@ def contracts(content: Content, tree: SourceTree) -> list[Contract]:
             try:
                 if operation.path not in modules:
                     modules[operation.path] = Module(operation.path, tree.read(operation.path))
-                found.append(contract(modules[operation.path], operation))
+                found.append(contract(modules[operation.path], operation, classes))
             except OverlayError:
                 continue
     return found

@@ -37,9 +37,10 @@ def apply_overlay(
     Raises:
         MergeError: with everything that does not fit.
     """
-    walked = _walk(content, upstream, absent, notices=True)
-    tree, pin = walked.tree, content.overlay.pin
+    pin = content.overlay.pin
     before = model or model_of(pin, upstream, absent=absent)
+    walked = _walk(content, upstream, before, notices=True)
+    tree = walked.tree
     after = patched_model(pin, tree, before)
     check(examined(tree, content, walked.authorship, before, after))
     return Applied(
@@ -67,7 +68,7 @@ def apply_part(
     Raises:
         MergeError: with everything that does not fit.
     """
-    return _walk(content, upstream, absent, notices=notices).tree
+    return _walk(content, upstream, model_of(content.overlay.pin, upstream, absent=absent), notices=notices).tree
 
 
 @dataclass(kw_only=True)
@@ -75,6 +76,7 @@ class _Walk:
     """The tree so far, and the steps that made it."""
 
     upstream: SourceTree
+    notices: bool
     changed: dict[str, bytes | None] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
     authorship: dict[str, Authorship] = field(default_factory=dict)
@@ -83,6 +85,14 @@ class _Walk:
     @property
     def tree(self) -> PatchedTree:
         return PatchedTree(upstream=self.upstream, changed=dict(self.changed), executable=frozenset(self.executable))
+
+    def make(self, steps: Iterable[Callable[[Ground], Step]], content: Content, model: Model) -> Iterator[Problem]:
+        """Take steps one after the other; yield what does not fit."""
+        for step in steps:
+            try:
+                self.take(step(Ground(content=content, tree=self.tree, notices=self.notices, model=model)))
+            except OverlayError as error:
+                yield from error.problems
 
     def take(self, step: Step) -> None:
         self.steps.append(step)
@@ -93,25 +103,28 @@ class _Walk:
             self.authorship[path] = authorship.behind(earlier) if earlier else authorship
 
 
-def _walk(content: Content, upstream: SourceTree, absent: frozenset[str], *, notices: bool) -> _Walk:
+def _walk(content: Content, upstream: SourceTree, before: Model, *, notices: bool) -> _Walk:
     """Return what every step made; raises `MergeError` with what does not fit in any of them."""
-    walked = _Walk(upstream=upstream)
-    problems: list[Problem] = []
-    for step in _steps(content):
-        try:
-            walked.take(step(Ground(content=content, tree=walked.tree, absent=absent, notices=notices)))
-        except OverlayError as error:
-            problems += error.problems
+    walked = _Walk(upstream=upstream, notices=notices)
+    problems = [*walked.make(_of_files(content), content, before)]
+    # Files that are added change nothing of what upstream's modules mean.
+    changed = any(path in upstream and path.endswith(".py") for path in walked.changed)
+    model = patched_model(content.overlay.pin, walked.tree, before) if changed else before
+    problems += walked.make(_of_operations(content), content, model)
     if problems:
         raise MergeError(by_cause(problems))
     return walked
 
 
-def _steps(content: Content) -> Iterator[Callable[[Ground], Step]]:
-    """Yield what is to be done, in order."""
+def _of_files(content: Content) -> Iterator[Callable[[Ground], Step]]:
+    """Yield what is to be done to files, in order."""
     yield from (partial(patch_step, file=file) for file in content.patches)
     yield from (partial(edit_step, sourced=edit) for edit in content.edits)
     yield from (partial(file_step, file=file) for file in content.files)
+
+
+def _of_operations(content: Content) -> Iterator[Callable[[Ground], Step]]:
+    """Yield what is then to be done to modules."""
     for path, operations in _by_path(content.operations).items():
         yield partial(merge_step, path=path, operations=operations)
 

@@ -10,33 +10,44 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.sites import problem
 from npu_overlays.merging.upstream.instances import hiding
+from npu_overlays.model import Model, Symbol
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.symbols import Module
 
 
 def hidden_additions(
-    before: Module, after: Module, authorship: Authorship, changes: Iterable[Change]
+    before: Module, after: Module, authorship: Authorship, changes: Iterable[Change], model: Model
 ) -> Iterator[Problem]:
     """Yield a problem for every member added to a class whose objects have one of their own, as upstream wrote it.
 
     What the overlay took out hides nothing, and who replaces the method that sets it knows of the addition.
+
+    Args:
+        before: upstream's module.
+        after: what operations made of it.
+        authorship: whose its bytes are.
+        changes: what they did.
+        model: of the tree that the module was in.
     """
     listed = [change.operation for change in changes]
+    added = [one for one in listed if one.action == "added" and "." in one.symbol]
     edits = {one.where for one in listed if one.action == "edited"}
-    for operation in (one for one in listed if one.action == "added" and "." in one.symbol):
-        for node in _hiding(after, operation):
-            stretch = authorship.at(after.span(node)[0])
-            if stretch.origin is not None or stretch.where in edits:
-                line = _line(before, after, authorship, node)
+    classes = model.with_module(before.path, after.bom + after.content).classes if added else model.classes
+    for operation in added:
+        for path, node in _hiding(classes, operation):
+            stretch = authorship.at(after.span(node)[0]) if path == before.path else None
+            if stretch is None or stretch.origin is not None or stretch.where in edits:
+                line = _line(before, after, authorship, node) if stretch else f"line {node.lineno} of {path}"
                 owner, _, leaf = operation.symbol.rpartition(".")
                 what = f"`{owner}` already gives every instance its own `{leaf}` ({line}), which hides what is added"
                 yield problem(operation, what, "add it under another name, or operate on the method that sets it")
                 break
 
 
-def _hiding(module: Module, operation: Operation) -> Iterator[ast.expr | ast.stmt]:
+def _hiding(classes: ClassGraph, operation: Operation) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
     owner, _, leaf = operation.symbol.rpartition(".")
-    return hiding(module, owner, leaf, always=operation.kind != "attribute")
+    return hiding(classes, Symbol(operation.path, owner), leaf, always=operation.kind != "attribute")
 
 
 def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:

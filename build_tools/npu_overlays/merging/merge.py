@@ -18,6 +18,7 @@ from npu_overlays.merging.names import Merged
 from npu_overlays.merging.remaining import bound_otherwise, read_otherwise, seen_by_upstream
 from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
+from npu_overlays.model import Model, model_of_module
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
 from npu_overlays.syntax.module_text import encoding_of
 from npu_overlays.syntax.splices import Splice, overlapping
@@ -40,8 +41,14 @@ def merge(
     return result.content, result.declared
 
 
-def merged_module(
-    path: str, content: bytes, operations: Sequence[Operation], *, distribution: str, purpose: str = ""
+def merged_module(  # noqa: PLR0913  # the module, what is done to it and what it stands among
+    path: str,
+    content: bytes,
+    operations: Sequence[Operation],
+    *,
+    distribution: str,
+    purpose: str = "",
+    model: Model | None = None,
 ) -> MergedModule:
     """Apply operations to one upstream module.
 
@@ -51,6 +58,7 @@ def merged_module(
         operations: all operations on this file.
         distribution: name of the distribution built, written into the notices; empty to leave these out.
         purpose: what the changes are for, likewise; may be empty.
+        model: of the tree it is part of; without one, nothing is known of other modules.
 
     Returns:
         The patched bytes, one `Declared` for every operation and merged import, and who wrote which bytes.
@@ -64,9 +72,15 @@ def merged_module(
     problems += conflicts
     changes: list[Change] = []
     companions = Companions(operations)
+    model = model or model_of_module(path, content)
     for operation in operations:
         site = Site(
-            module=module, operation=operation, companions=companions, distribution=distribution, purpose=purpose
+            module=module,
+            operation=operation,
+            companions=companions,
+            distribution=distribution,
+            purpose=purpose,
+            classes=model.classes,
         )
         try:
             changes.append(Change(operation=operation, splices=tuple(splices_of(site))))
@@ -77,7 +91,7 @@ def merged_module(
     problems += _not_ascii(module, imports, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))
-    merged = _merge(module, imports, changes)
+    merged = _merge(module, imports, changes, model)
     declared = [_declaration(operation) for operation in operations]
     # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
     declared += [replace(_declaration(one), symbol="") for one in operations if one.emptying][:1]
@@ -102,7 +116,7 @@ def splices_of(site: Site) -> list[Splice]:
     return _SPLICES[site.operation.action](site)
 
 
-def _merge(module: Module, imports: list[ImportedName], changes: list[Change]) -> Merged:
+def _merge(module: Module, imports: list[ImportedName], changes: list[Change], model: Model) -> Merged:
     """Return the merged module; raises `MergeError` where its text does not mean what the overlay says."""
     merged = _with_imports(module, imports, changes)
     if not _keeps_encoding(module, merged.content):
@@ -115,7 +129,7 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[Change]) -
     if merged.is_python:
         problems += read_otherwise(module, merged.module, merged.authorship, changes)
         problems += bound_otherwise(module, merged.module, merged.authorship, changes)
-        problems += hidden_additions(module, merged.module, merged.authorship, changes)
+        problems += hidden_additions(module, merged.module, merged.authorship, changes, model)
     if problems:
         raise MergeError(dict.fromkeys(problems))
     return merged

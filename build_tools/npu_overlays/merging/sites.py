@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.upstream.instances import overriding
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.operations import Action, Operation
 from npu_overlays.syntax.definitions import Definition, first_line
 from npu_overlays.syntax.splices import Splice
@@ -63,6 +64,7 @@ class Site:
         companions: all operations on this module.
         distribution: name of the distribution built, written into the notices; empty to leave these out.
         purpose: what the changes are for, likewise; may be empty.
+        classes: those of the tree.
     """
 
     module: Module
@@ -70,6 +72,7 @@ class Site:
     companions: Companions
     distribution: str
     purpose: str = ""
+    classes: ClassGraph
 
     def find(self) -> Definition:
         """Return upstream's definition of the operation's symbol.
@@ -78,7 +81,7 @@ class Site:
             MergeError: unless there is exactly one, and where no object would ever have what the operation leaves.
         """
         definition = find(self.module, self.operation)
-        for one in overriding(self.module, definition) if self.operation.action != "deleted" else ():
+        for one in overriding(self.classes, self.module.path, definition) if self.operation.action != "deleted" else ():
             if one.always:
                 leaf = self.operation.symbol.rpartition(".")[2]
                 what = (

@@ -12,6 +12,7 @@ from npu_overlays.merging.merge import merged_module
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.results import Declared, NotApplied, PatchedFile
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
+from npu_overlays.model import Model
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import read_patch
@@ -47,14 +48,19 @@ class Ground:
     Args:
         content: all that the overlay says.
         tree: as the steps before left it.
-        absent: paths the commit holds and the source at hand lacks.
         notices: whether comments mark the changed places.
+        model: of the tree before any operation.
     """
 
     content: Content
     tree: PatchedTree
-    absent: frozenset[str]
     notices: bool
+    model: Model
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Paths the commit holds and the source at hand lacks."""
+        return self.model.absent
 
     def check_shipped(self, paths: Iterable[str], where: str) -> None:
         """Refuse a change that no wheel would hold, and that its summary would tell of all the same."""
@@ -190,5 +196,5 @@ def merge_step(ground: Ground, path: str, operations: Sequence[Operation]) -> St
     before = ground.read(path, where, f"upstream has no {path}")
     overlay = ground.content.overlay
     name = overlay.distribution if ground.notices else ""
-    result = merged_module(path, before, operations, distribution=name, purpose=overlay.purpose)
+    result = merged_module(path, before, operations, distribution=name, purpose=overlay.purpose, model=ground.model)
     return Step(changed={path: result.content}, declared=result.declared, authorship={path: result.authorship})

@@ -179,9 +179,10 @@ class ClassGraph:
         return target or ""
 
     def names(self, path: str, node: ast.expr) -> set[str]:
-        """Return the dotted names of what an expression in a module may stand for."""
+        """Return the dotted names of what an expression, or what it calls, may stand for; else what is written."""
         called = node.func if isinstance(node, ast.Call) else node
-        return {name for target in self.resolver.resolve(path, called) if (name := self.dotted(target))}
+        found = {name for target in self.resolver.resolve(path, called) if (name := self.dotted(target))}
+        return found or {ast.unparse(called)}
 
     def meant(self, path: str, node: ast.expr) -> Symbol | None:
         """Return the class that an expression anywhere in a module stands for, by what is imported anywhere in it."""

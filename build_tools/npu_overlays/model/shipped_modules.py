@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from functools import cache, cached_property
 
 from npu_overlays.model.imports import Imported, absolute, imported
@@ -57,6 +58,15 @@ class ShippedModules:
         self._homes = frozenset(home.removesuffix(".py").replace("/", ".") for home in homes)
         self._modules: dict[str, Module | None] = {}
         self._unseen = frozenset(filter(None, map(module_name, unseen)))
+
+    def with_module(self, path: str, content: bytes) -> ShippedModules:
+        """Return the same modules but one that has another content."""
+        other = copy(self)
+        other.__dict__.pop("texts", None)
+        other._modules = {}
+        other._contents = {path: content}
+        other._read = self.read
+        return other
 
     def forget(self) -> None:
         """Forget what was read and parsed."""

@@ -25,6 +25,10 @@ class Model:
         self.modules = modules
         self.absent = absent
 
+    def with_module(self, path: str, content: bytes) -> Model:
+        """Return the model of the same tree with one module that has another content."""
+        return Model(self.modules.with_module(path, content), self.absent)
+
     def forget(self) -> None:
         """Forget what was found out, which takes much memory; whatever is asked again is found out again."""
         self.__dict__.pop("resolver", None)
@@ -77,6 +81,11 @@ def _model(
     places = {place: path for path in paths if (place := pin.place(path))}
     unseen = filter(None, map(pin.place, absent))
     return Model(ShippedModules(places, [home for _, home in pin.homes], read, parsed, unseen), absent)
+
+
+def model_of_module(path: str, content: bytes) -> Model:
+    """Return the model of one module, where nothing is known of the others of its tree."""
+    return model_of_files({path: content}, [path])
 
 
 def model_of_files(

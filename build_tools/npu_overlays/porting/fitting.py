@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.lock.contracts import Contract, Difference, breaking, differences
@@ -15,6 +16,8 @@ from npu_overlays.merging.emptying import each_deletion
 from npu_overlays.merging.merge import splices_of
 from npu_overlays.merging.sites import Companions, Site, find
 from npu_overlays.merging.upstream.parts import owners, parts
+from npu_overlays.model import model_of_module
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.symbols import Module
@@ -39,6 +42,12 @@ class Modules:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
+
+
+@lru_cache(maxsize=_KEPT)
+def _classes(module: Module) -> ClassGraph:
+    """Return the classes of a module by itself: what is remembered by blob must hold whatever stands beside it."""
+    return model_of_module(module.path, module.content).classes
 
 
 def _parsed(path: str, content: bytes) -> Module | None:
@@ -122,7 +131,13 @@ class Fitting:
         return ""
 
     def _site(self, module: Module, operation: Operation, companions: Companions) -> Site:
-        return Site(module=module, operation=operation, companions=companions, distribution=self._distribution)
+        return Site(
+            module=module,
+            operation=operation,
+            companions=companions,
+            distribution=self._distribution,
+            classes=_classes(module),
+        )
 
     def _tried(self, path: str, now: Revision) -> Mapping[str, Fit]:
         operations = self._by_path.get(path, [])

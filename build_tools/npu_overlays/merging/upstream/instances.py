@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.symbols import Module
 
 # They run for every instance.
 _MAKING = ("__init__", "__post_init__", "__setstate__")
@@ -20,7 +21,7 @@ class Setting:
     """One method that gives objects an attribute of their own, without looking at the one they had.
 
     Args:
-        method: its qualified name.
+        method: its qualified name, and the path of its module where that is another one.
         line: where.
         always: whether every object of the class gets it.
     """
@@ -30,36 +31,31 @@ class Setting:
     always: bool
 
 
-def hiding(module: Module, owner: str, name: str, *, always: bool) -> Iterator[ast.expr | ast.stmt]:
-    """Yield what gives the objects of a class an attribute of their own.
+def hiding(classes: ClassGraph, owner: Symbol, name: str, *, always: bool) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
+    """Yield what gives the objects of a class an attribute of their own, each with the path of its module.
 
     Args:
-        module: whose class it is.
-        owner: qualified name of the class; those of its bases that stand in the module are looked at too.
+        classes: those of the tree.
+        owner: the class; its bases are looked at too.
         name: the attribute.
         always: whether an assignment in any method counts; otherwise only what runs for every object: a value of the
             class may well serve until a method sets another.
     """
-    for node in family(module, owner):
+    for one, node in family(classes, owner):
         for statement in node.body:
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(statement, FUNCTIONS):
                 # The original of a wrapped method runs as that does, and ends like it.
                 if always or statement.name.endswith(_MAKING):
-                    yield from _set(statement, name)
+                    yield from ((one.path, each) for each in _set(statement, name))
             elif name in _slots(statement):
-                yield statement
+                yield one.path, statement
 
 
-def family(module: Module, owner: str) -> Iterator[ast.ClassDef]:
-    """Yield the class and those of its bases that are defined at the module's own level."""
-    pending, seen = [owner], set()
-    while pending:
-        symbol = pending.pop()
-        for definition in module.definitions.get(symbol, []) if symbol not in seen else []:
-            if isinstance(definition.node, ast.ClassDef):
-                yield definition.node
-                pending += [base.id for base in definition.node.bases if isinstance(base, ast.Name)]
-        seen.add(symbol)
+def family(classes: ClassGraph, owner: Symbol) -> Iterator[tuple[Symbol, ast.ClassDef]]:
+    """Yield a class and its bases of the tree, in the order in which Python asks them, each with its definitions."""
+    for one in classes.line(owner):
+        nodes = (each.node for each in classes.definitions(one))
+        yield from ((one, node) for node in nodes if isinstance(node, ast.ClassDef))
 
 
 def _set(method: FunctionNode, name: str, body: Iterable[ast.stmt] | None = None) -> Iterator[ast.expr]:
@@ -92,31 +88,39 @@ def _slots(statement: ast.stmt) -> set[object]:
     return set()
 
 
-def overriding(module: Module, definition: Definition) -> Iterator[Setting]:
+def overriding(classes: ClassGraph, path: str, definition: Definition) -> Iterator[Setting]:
     """Yield the methods that put something else in the place of a member of their class, on the objects.
 
     Who reads the member by its name on the way, as ``self.f = cached(self.f)`` does, keeps it in use. Python itself
     looks for ``__call__`` and the like in the class alone.
+
+    Args:
+        classes: those of the tree.
+        path: of the module that defines the member.
+        definition: the member.
     """
     leaf = definition.name.rpartition(".")[2]
     if not definition.parent or (leaf.startswith("__") and leaf.endswith("__")) or _takes_settings(definition.node):
         return
-    plain = _is_plain(definition.node)
-    for node in family(module, definition.parent):
-        own = node.name == definition.parent.rpartition(".")[2]
-        for method in (one for one in node.body if isinstance(one, FUNCTIONS) and _may_name(module, one, leaf)):
+    plain, owner = _is_plain(definition.node), Symbol(path, definition.parent)
+    for one, node in family(classes, owner):
+        for method in (
+            each for each in node.body if isinstance(each, FUNCTIONS) and _may_name(classes, one, each, leaf)
+        ):
             if method is definition.node:
                 continue
-            if lines := [] if _reads(method, leaf) else [one.lineno for one in _set(method, leaf)]:
-                always = own and plain and method.name in _MAKING and _sets_always(method, leaf)
+            if lines := [] if _reads(method, leaf) else [each.lineno for each in _set(method, leaf)]:
+                always = one == owner and plain and method.name in _MAKING and _sets_always(method, leaf)
                 if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
-                    yield Setting(method=f"{node.name}.{method.name}", line=lines[0], always=always)
+                    home = "" if one.path == path else f" of {one.path}"
+                    yield Setting(method=f"{node.name}.{method.name}{home}", line=lines[0], always=always)
 
 
-def _may_name(module: Module, method: FunctionNode, name: str) -> bool:
+def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: str) -> bool:
     """Return whether a name stands anywhere in a method's text; Python may read letters beyond ASCII as others."""
-    start, end = module.span(method)
-    text = module.content[start:end]
+    module = classes.module(owner.path)
+    start, end = module.span(method) if module else (0, 0)
+    text = module.content[start:end] if module else b""
     return name.encode() in text or not text.isascii()
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from npu_overlays.merging.upstream.instances import family
 from npu_overlays.merging.upstream.signatures import parameters
-from npu_overlays.syntax.aliases import full_names
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief
 from npu_overlays.syntax.functions import frame_lookers
@@ -28,28 +29,36 @@ _MADE = (ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.
 _EQUAL = frozenset({"float", "int", "complex", "str", "bytes", "bool", "tuple", "frozenset", "range", "slice"})
 
 
-def onlookers(module: Module, definition: Definition) -> list[str]:
-    """Return by what upstream's module can tell a wrapped function from the original it was written as."""
+def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[str]:
+    """Return by what upstream's code can tell a wrapped function from the original it was written as.
+
+    Args:
+        classes: those of the tree.
+        path: of the module that defines the function.
+        definition: the function.
+    """
     node = definition.node
-    if not isinstance(node, FUNCTIONS):
+    module = classes.module(path)
+    if not isinstance(node, FUNCTIONS) or module is None:
         return []
-    found = [*frame_lookers(node), *_machinery(module, definition.parent), *_listing(module, definition.parent)]
+    owner = Symbol(path, definition.parent)
+    found = [*frame_lookers(node), *_machinery(classes, owner), *_listing(classes, module, owner)]
     called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
     found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
     return [*found, *(f"the default {text}, made twice" for text in _fresh_defaults(node))]
 
 
-def _machinery(module: Module, owner: str) -> list[str]:
+def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
     """Return what may look at every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
-    found = []
-    for definition in module.definitions.get(owner, []):
-        for keyword in getattr(definition.node, "keywords", []):
-            leaves = {name.rpartition(".")[2] for name in full_names(module, keyword.value)}
-            if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
-                found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-        for base in getattr(definition.node, "bases", []):
-            if isinstance(base, ast.Name) and f"{base.id}.__init_subclass__" in module.definitions:
-                found.append(f"{base.id}.__init_subclass__")
+    found = [
+        f"{one.name}.__init_subclass__"
+        for one in classes.line(owner)[1:]
+        if "__init_subclass__" in classes.members(one)
+    ]
+    for keyword in (one for known in classes.definitions(owner) for one in getattr(known.node, "keywords", [])):
+        leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
+        if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
+            found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
     return sorted(found)
 
 
@@ -61,33 +70,38 @@ def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
             yield f"{one.name}={brief(one.default)}" if one.default else one.name
 
 
-def _listing(module: Module, owner: str) -> list[str]:
+def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
     """Return what lists the names of the module, or the members of a class of it."""
-    if not _MENTIONED.search(module.content):
-        return []
-    return sorted(set(_of_class(module, owner) if owner else _of_module(module)))
+    return sorted(set(_of_class(classes, module, owner) if owner.name else _of_module(module)))
 
 
 def _of_module(module: Module) -> Iterator[str]:
     """Yield what lists the names of the module itself."""
-    for one in _listings(module.tree):
+    for one in _listings(module.tree) if _mentions(module) else ():
         of_itself = one.asked is not None and "__name__" in ast.unparse(one.asked)
         if one.name == "globals" or of_itself or (one.asked is None and not one.deferred):
             yield brief(one.node)
 
 
-def _of_class(module: Module, owner: str) -> Iterator[str]:
+def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[str]:
     """Yield what lists the members of a class: in itself, its bases, its heirs, its decorators, or by its name."""
-    own = list(family(module, owner))
-    classes = [one for known in module.definitions.values() for one in known if isinstance(one.node, ast.ClassDef)]
-    heirs = [one.node for one in classes if any(node is own[0] for node in family(module, one.name))]
-    for method in (one for node in (*own, *heirs) for one in node.body if isinstance(one, FUNCTIONS)):  # type: ignore[attr-defined]  # classes
-        yield from _member_listings(method, {"cls", *_first(method)})
-    for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in own[0].decorator_list):
+    heirs = [one for one in classes.classes(owner.path) if owner in classes.line(one)[1:]]
+    for one, node in (pair for each in (owner, *heirs) for pair in family(classes, each)):
+        for method in node.body if _mentions(classes.module(one.path)) else ():
+            if isinstance(method, FUNCTIONS):
+                yield from _member_listings(method, {"cls", *_first(method)})
+    if not _mentions(module):
+        return
+    decorators = (one for known in classes.definitions(owner) for one in getattr(known.node, "decorator_list", []))
+    for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in decorators):
         for known in module.definitions.get(decorator, []):
             inside = [one for one in ast.walk(known.node) if isinstance(one, FUNCTIONS)]
             yield from _member_listings(known.node, {name for one in inside for name in _first(one)})
-    yield from _member_listings(module.tree, {owner})
+    yield from _member_listings(module.tree, {owner.name})
+
+
+def _mentions(module: Module | None) -> bool:
+    return module is not None and _MENTIONED.search(module.content) is not None
 
 
 def _first(method: FunctionNode) -> list[str]:

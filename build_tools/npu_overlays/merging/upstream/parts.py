@@ -7,6 +7,7 @@ import ast
 from npu_overlays.merging.upstream.instances import overriding
 from npu_overlays.merging.upstream.onlookers import onlookers
 from npu_overlays.merging.upstream.signatures import parameters, written
+from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.syntax.definitions import Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint, fingerprint_of_all, without_docstring
 from npu_overlays.syntax.functions import function_kind
@@ -39,14 +40,14 @@ def owners(module: Module, symbol: str) -> str:
     return " > ".join(reversed(shown))
 
 
-def watchers(module: Module, definition: Definition) -> str:
+def watchers(classes: ClassGraph, path: str, definition: Definition) -> str:
     """Return by what upstream's code can tell a wrapper from the original it was written as."""
-    return ", ".join(onlookers(module, definition))
+    return ", ".join(onlookers(classes, path, definition))
 
 
-def hidden_by(module: Module, definition: Definition) -> str:
+def hidden_by(classes: ClassGraph, path: str, definition: Definition) -> str:
     """Return the methods that may put something else in the place of a member, on the objects of its class."""
-    return ", ".join(sorted({one.method for one in overriding(module, definition)}))
+    return ", ".join(sorted({one.method for one in overriding(classes, path, definition)}))
 
 
 def _function(node: FunctionNode) -> dict[str, str]:
