@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from npu_overlays.checkout.reading import Read, read_by
 from npu_overlays.checkout.units import Item, Unit
+from npu_overlays.model.shipped_modules import module_name
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.pin import Pin
@@ -52,9 +53,9 @@ def _providers(units: Sequence[Unit], pin: Pin) -> dict[str, frozenset[int]]:
 def _added(item: Item, unit: Unit, pin: Pin) -> Iterator[str]:
     """Yield the names by which something that is added is read: its full one, and of a member its own."""
     if isinstance(item, OverlayFile) and unit.action == "file":
-        yield _module(pin, item.path)
+        yield module_name(pin.place(item.path))
     elif isinstance(item, Operation) and item.action == "added":
-        yield f"{_module(pin, item.path)}.{item.symbol}"
+        yield f"{module_name(pin.place(item.path))}.{item.symbol}"
         owner, _, member = item.symbol.rpartition(".")
         if owner:
             yield f".{member}"
@@ -62,15 +63,10 @@ def _added(item: Item, unit: Unit, pin: Pin) -> Iterator[str]:
             yield f"{member}="
 
 
-def _module(pin: Pin, path: str) -> str:
-    """Return the dotted name that a file is imported by."""
-    return pin.place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
 def _reads(item: Item, pin: Pin) -> Iterator[Read]:
     if isinstance(item, Operation):
-        module, owner = _module(pin, item.path), item.symbol.rpartition(".")[0]
+        owner = item.symbol.rpartition(".")[0]
         texts = [*(one.statement for one in item.imports), item.text, *(edit.replace for edit in item.edits)]
-        yield from read_by(texts, module, owner)
+        yield from read_by(texts, pin.place(item.path), owner)
     elif isinstance(item, OverlayFile) and item.path.endswith(".py"):
-        yield from read_by([item.content.decode("utf-8", "replace")], _module(pin, item.path), "")
+        yield from read_by([item.content.decode("utf-8", "replace")], pin.place(item.path), "")

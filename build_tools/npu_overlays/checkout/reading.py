@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from npu_overlays.model.imports import imported
+from npu_overlays.model.shipped_modules import is_package_file, module_name
 from npu_overlays.syntax.texts import dedented, names_in
 from npu_overlays.syntax.tokens import significant
 
@@ -15,18 +17,19 @@ Read = tuple[str, ...]
 _OWN = ("self", "cls")
 
 
-def read_by(texts: Sequence[str], module: str, owner: str) -> Iterator[Read]:
+def read_by(texts: Sequence[str], place: str, owner: str) -> Iterator[Read]:
     """Yield what pieces of code read.
 
     Args:
         texts: the pieces; what one imports, all of them name.
-        module: the dotted name of the module that they stand in.
+        place: of the module that they stand in.
         owner: the class in it that they stand in, or an empty text.
     """
+    module, package = module_name(place), is_package_file(place)
     for text in texts:
         yield from ((f"{module}.{name}",) for name in names_in(text))
     nodes = [node for text in texts for node in _nodes(text)]
-    bound = {name: full for node in nodes for name, full in _imported(node, module)}
+    bound = {name: full for node in nodes for name, full in _imported(node, module, package=package)}
     yield from ((full,) for full in bound.values())
     own = dict.fromkeys(_OWN, f"{module}.{owner}") if owner else {}
     for node in nodes:
@@ -49,18 +52,11 @@ def _behind_dots(text: str) -> Iterator[str]:
         yield from (name.text for dot, name in pairwise(significant(text)) if dot.text == "." and name.kind == "name")
 
 
-def _imported(node: ast.AST, module: str) -> Iterator[tuple[str, str]]:
+def _imported(node: ast.AST, module: str, *, package: bool) -> Iterator[tuple[str, str]]:
     """Yield what an import binds, and the full name of that; a package of which a module is imported as that, too."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            top = alias.name.partition(".")[0]
-            yield (alias.asname or top), (alias.name if alias.asname else top)
-            yield alias.name, alias.name
-    elif isinstance(node, ast.ImportFrom):
-        above = module.split(".")[: -node.level] if node.level else []
-        source = ".".join([*above, *([node.module] if node.module else [])])
-        yield source, source
-        yield from ((alias.asname or alias.name, f"{source}.{alias.name}") for alias in node.names)
+    for one in imported(node, module, package=package):
+        whole = one.module if one.name else one.alias.name
+        yield from ((whole, whole), (one.local, one.full))
 
 
 def _read(node: ast.AST, module: str, known: Mapping[str, str]) -> Iterator[Read]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from npu_overlays.merging.gate.references import guarded_parts
+from npu_overlays.model.imports import bound_otherwise
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.nodes import nodes_of
@@ -41,10 +42,11 @@ def imported_names(
         module: its dotted name.
     """
     found: dict[str, set[tuple[str, str]]] = {}
-    for node in nodes:
-        for name, meaning in _bound(node, modules, module):
-            found.setdefault(name, set()).add(("", "") if node in unsure else meaning)
-    return {name: min(those) for name, those in found.items() if len(those) == 1}
+    for node in (one for one in nodes if isinstance(one, (ast.Import, ast.ImportFrom))):
+        for one in modules.imported(module, node):
+            found.setdefault(one.local, set()).add(("", "") if node in unsure else (one.module, one.name))
+    others = bound_otherwise(nodes) if found else set()
+    return {name: min(those) for name, those in found.items() if len(those) == 1 and name not in others}
 
 
 def texts(tree: ast.Module) -> dict[str, str]:
@@ -56,21 +58,6 @@ def texts(tree: ast.Module) -> dict[str, str]:
                 if isinstance(one, ast.Name):
                     found.setdefault(one.id, []).append(node.value.value)
     return {name: those[0] for name, those in found.items() if len(those) == 1}
-
-
-def _bound(node: ast.AST, modules: ShippedModules, module: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the names that a node binds, in whatever scope; what is no import stands for nothing that is known."""
-    yield from ((one.local, (one.module, one.name)) for one in modules.imported(module, node))
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id, ("", "")
-    elif isinstance(node, ast.arg):
-        yield node.arg, ("", "")
-    elif isinstance(
-        node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
-    ):
-        yield node.name or "", ("", "")
-    elif isinstance(node, ast.MatchMapping):
-        yield node.rest or "", ("", "")
 
 
 def _conditions(node: ast.AST, known: set[str]) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.nodes import nodes_of
+
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 class Imported(NamedTuple):
@@ -51,6 +53,21 @@ def imported(node: ast.AST, module: str, *, package: bool) -> Iterator[Imported]
         source = absolute(module, node.level, node.module or "", package=package)
         for alias in node.names:
             yield Imported(bound_name(node, alias), source, alias.name, alias)
+
+
+def bound_otherwise(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return every name that something other than an import binds, in whatever scope."""
+    found: set[str] = set()
+    for one in nodes:
+        if isinstance(one, ast.Name):
+            found |= set() if isinstance(one.ctx, ast.Load) else {one.id}
+        elif isinstance(one, ast.arg):
+            found.add(one.arg)
+        elif isinstance(one, _NAMED):
+            found.add(one.name or "")
+        elif isinstance(one, ast.MatchMapping):
+            found.add(one.rest or "")
+    return found
 
 
 def absolute(module: str, level: int, name: str, *, package: bool) -> str:

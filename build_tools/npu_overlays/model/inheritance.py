@@ -143,7 +143,7 @@ class Inheritance:
         for base in node.bases:
             found = self._resolved(path, base, definition)
             likeliest = next(filter(self.is_class, found), None)
-            known = known and found == (likeliest,)
+            known = known and likeliest is not None and found == (likeliest,)
             stated.append((likeliest, isinstance(base, ast.Subscript)))
         stated += [(_GENERIC, True)] if getattr(node, "type_params", []) else []
         actual = actual_bases(stated, self._is_generic)

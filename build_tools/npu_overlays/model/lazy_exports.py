@@ -55,6 +55,10 @@ def origins(
         if entry.name == name:
             home = absolute(module, entry.level, entry.module, package=package)
             yield home, entry.taken, has(modules, home, entry.taken, seen)
+    for entry in lazy.tables:
+        if entry.name == name:
+            home = absolute(module, entry.level, entry.module, package=package)
+            yield home, entry.taken, has(modules, home, entry.taken, seen) or None
     folders = [absolute(module, 1, inner, package=package) for inner in lazy.collecting]
     # What type checkers take as a whole is what Python has by collecting it.
     for level, star in lazy.stars if not folders else ():

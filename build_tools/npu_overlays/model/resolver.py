@@ -168,12 +168,15 @@ class Resolver:
                 yield None
 
     def _lazily(self, module: str, name: str, *, follow: bool) -> Iterator[Target]:
-        """Yield what a name may stand for that a package imports on demand."""
+        """Yield what a name may stand for that a package imports on demand, of where it surely is the first."""
+        unsure: list[Target] = []
         for home, taken, there in origins(self.modules, module, name):
             found = self.lookup(home, taken, follow=follow) if there is not False else ()
-            yield from found
             if found and there:
+                yield from found
                 return
+            unsure += found
+        yield from unsure
 
     def _bound(self, path: str, symbol: str, before: int | None, *, follow: bool) -> tuple[list[Target], bool]:
         """Return what a name of a module, or ``Class.name``, may be bound to on a line, and whether it surely is."""

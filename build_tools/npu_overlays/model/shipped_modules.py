@@ -180,7 +180,7 @@ class ShippedModules:
 
     def is_package(self, module: str) -> bool:
         """Return whether a module is a folder's ``__init__``."""
-        return self.paths.get(module, "").rpartition("/")[2].startswith("__init__.")
+        return is_package_file(self.paths.get(module, ""))
 
     def star_brings(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
         """Return whether ``from module import *`` brings a name; None where that cannot be told."""
@@ -192,8 +192,13 @@ class ShippedModules:
         return False if name.startswith("_") else self.offers(module, name, _seen)
 
 
+def is_package_file(place: str) -> bool:
+    """Return whether a file is the module of the folder that it lies in."""
+    return place.rpartition("/")[2].startswith("__init__.")
+
+
 def _precedence(place: str) -> int:
     """Return how early Python takes a file among those of one module name: a package, an extension, Python."""
-    if place.rpartition("/")[2].startswith("__init__."):
+    if is_package_file(place):
         return 0
     return 1 if place.endswith(EXTENSIONS) else 2

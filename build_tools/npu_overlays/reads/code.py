@@ -11,7 +11,7 @@ from itertools import pairwise
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Applied
 from npu_overlays.model.imports import Imported, all_imported
-from npu_overlays.model.shipped_modules import module_name
+from npu_overlays.model.shipped_modules import is_package_file, module_name
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
@@ -217,5 +217,5 @@ def _of_operation(operation: Operation, pin: Pin, merged: Merged | None) -> Code
 
 def _imported(path: str, pin: Pin, *trees: ast.Module) -> Mapping[str, Imported]:
     """Return by local name what imports bind in pieces of a module at some path."""
-    own, package = module_name(pin.place(path)), path.rpartition("/")[2] == "__init__.py"
+    own, package = module_name(pin.place(path)), is_package_file(path)
     return {one.local: one for tree in trees for one in all_imported(tree, own, package=package)}

@@ -1,7 +1,8 @@
-"""Lazy packages: package that puts a module in its own place, one that imports on demand → which names that has.
+"""Lazy packages: package that imports on demand → which names it has.
 
-They say so twice: for type checkers by imports, and for Python by ``_import_structure``, or by
-``define_import_structure``, which collects what the modules of the folder list in ``__all__``.
+It puts another module in its own place, or has a ``__getattr__``. It says what it has twice: for type checkers by
+imports, and for Python by ``_import_structure``, by ``define_import_structure``, which collects what the modules of the
+folder list in ``__all__``, or by a table that ``__getattr__`` reads.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.scopes import Scopes
 
 _IN_ITS_PLACE = re.compile(rb"\bsys\s*\.\s*modules\s*\[\s*__name__\s*\]\s*=(?!=)")
+_ON_DEMAND = re.compile(rb"^def[ \t]+__getattr__[ \t]*\(", re.MULTILINE)
 _STRUCTURE = "_import_structure"
 _COLLECTING = "define_import_structure"
 
@@ -49,11 +51,13 @@ class Lazy:
         entries: name by name.
         stars: what type checkers take with ``*``, as (level, module).
         collecting: the packages below it, as dotted names, of which it has what their modules list; empty for itself.
+        tables: what a table says that its ``__getattr__`` reads, in each way in which that may be meant.
     """
 
     entries: tuple[Entry, ...]
     stars: tuple[tuple[int, str], ...]
     collecting: tuple[str, ...]
+    tables: tuple[Entry, ...] = ()
 
 
 def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy | None:
@@ -67,12 +71,13 @@ def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy | None:
         entries=(*(entry for node in imports for entry in _imported(node)), *_structured(tree)),
         stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
         collecting=tuple(_collected(tree)) if _COLLECTING.encode() in content else (),
+        tables=tuple(_tabled(tree)) if _ON_DEMAND.search(content) else (),
     )
 
 
 def looks_lazy(content: bytes) -> bool:
-    """Return whether a module's text looks as if it put another in its place."""
-    return _IN_ITS_PLACE.search(content) is not None
+    """Return whether a module's text looks as if it put another in its place, or had names only when asked for them."""
+    return bool(_IN_ITS_PLACE.search(content) or _ON_DEMAND.search(content))
 
 
 def _imported(node: ast.ImportFrom) -> Iterator[Entry]:
@@ -90,6 +95,29 @@ def _structured(tree: ast.Module) -> Iterator[Entry]:
         for node in names if (module := _text(key)) else ():
             if name := _text(node):
                 yield Entry(name=name, level=1, module=module, taken=name, node=node, text=_STRUCTURE)
+
+
+def _tabled(tree: ast.Module) -> Iterator[Entry]:
+    """Yield what the tables say that ``__getattr__`` reads: names by module, or of each name its module."""
+    asked = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "__getattr__"]
+    read = {inner.id for one in asked for inner in nodes_of(one) if isinstance(inner, ast.Name)}
+    for node in (one for one in tree.body if isinstance(one, (ast.Assign, ast.AnnAssign))):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value and any(getattr(one, "id", "") in read for one in targets):
+            for key, value in _items(node.value):
+                yield from _of_table(key, value)
+
+
+def _of_table(key: ast.expr | None, value: ast.expr) -> Iterator[Entry]:
+    """Yield what an entry of a table may say: ``name: module``, ``name: (module, name)`` or ``module: [names]``."""
+    texts = [_text(one) for one in value.elts] if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else []
+    said = [(_text(key), _text(value), _text(key)), *((one, _text(key), one) for one in texts)]
+    said += [(_text(key), texts[0], texts[1])] if len(texts) == len(("module", "name")) else []
+    for name, module, taken in said:
+        bare = module.lstrip(".")
+        # A module is named in full, or behind dots, or below the package.
+        for level in {len(module) - len(bare), 1} if name and bare and taken else ():
+            yield Entry(name=name, level=level, module=bare, taken=taken, node=value, text="__getattr__")
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import listing
-from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
+from npu_overlays.model.shipped_modules import EXTENSIONS, is_package_file, module_name
 from npu_overlays.paths import unsafe
 
 _ANOTHER_NAME = "give it another name"
@@ -137,14 +137,10 @@ def _namespaces(place: str) -> list[str]:
     return [folder.replace("/", ".") for folder in _folders(place)] if module_name(place) else []
 
 
-def _is_init(place: str) -> bool:
-    return place.rpartition("/")[2].startswith("__init__.")
-
-
 def _rank(place: str, name: str) -> int:
     if module_name(place) != name:
         return _FOLDER
-    return _PACKAGE if _is_init(place) else _EXTENSION if place.endswith(EXTENSIONS) else _PYTHON
+    return _PACKAGE if is_package_file(place) else _EXTENSION if place.endswith(EXTENSIONS) else _PYTHON
 
 
 def _hidden(place: str, rivals: list[str], name: str, *, first: bool, taken: str) -> Collision:
@@ -158,11 +154,11 @@ def _hidden(place: str, rivals: list[str], name: str, *, first: bool, taken: str
 
 def _closed_namespace(places: list[str], new: frozenset[str]) -> Iterator[Collision]:
     """Yield every ``__init__`` that would close a namespace other distributions share."""
-    initialised = {place.rpartition("/")[0] for place in places if _is_init(place) and place not in new}
+    initialised = {place.rpartition("/")[0] for place in places if is_package_file(place) and place not in new}
     for place in sorted(new):
         folder = place.rpartition("/")[0]
         shared = not any(outer in initialised for outer in _folders(folder))
         old = any(other.startswith(f"{folder}/") and module_name(other) and other not in new for other in places)
-        if _is_init(place) and module_name(place) and folder not in initialised and shared and old:
+        if is_package_file(place) and module_name(place) and folder not in initialised and shared and old:
             what = f"{folder} has no __init__.py upstream: with one, what other distributions have in it is not found"
             yield Collision(place=place, what=what, fix="leave it out")

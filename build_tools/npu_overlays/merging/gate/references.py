@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.model.imports import Imported
+from npu_overlays.model.imports import Imported, bound_otherwise
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.syntax.nodes import nodes_of
 from npu_overlays.syntax.surface import typing_blocks, unevaluated
@@ -100,7 +100,7 @@ def _attributes(
     nodes: list[ast.AST], guarded: set[int], known: dict[str, str], modules: ShippedModules
 ) -> Iterator[Reference]:
     """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
-    known = {name: target for name, target in known.items() if name not in _rebound(nodes)} if known else {}
+    known = {name: target for name, target in known.items() if name not in bound_otherwise(nodes)} if known else {}
     if not known:
         return
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
@@ -120,20 +120,6 @@ def _aliases(imports: Iterable[Imported], modules: ShippedModules) -> dict[str, 
             ours = one.name not in modules.surface(one.module).bound  # a function can have the name of its module
         found.setdefault(one.local, set()).add(one.full if ours else "")
     return {name: min(targets) for name, targets in found.items() if len(targets) == 1 and "" not in targets}
-
-
-def _rebound(nodes: list[ast.AST]) -> set[str]:
-    """Return every name that something other than an import binds, in whatever scope."""
-    found: set[str] = set()
-    for one in nodes:
-        if isinstance(one, ast.Name):
-            if not isinstance(one.ctx, ast.Load):
-                found.add(one.id)
-        elif isinstance(one, ast.arg):
-            found.add(one.arg)
-        elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs)):
-            found.add(one.name or "")
-    return found
 
 
 def _chain(
