@@ -69,6 +69,12 @@ class Inheritance:
         self._names = names
         self._bases: dict[Symbol, Bases] = {}
         self._mro: dict[Symbol, Mro] = {}
+        self._named_tuples: set[str] = set()
+
+    def note_named_tuple(self, name: str) -> str:
+        """Note the dotted name of a class that a call makes where it stands among bases, and that has no symbol."""
+        self._named_tuples.add(name)
+        return name
 
     def bases(self, symbol: Symbol) -> Bases:
         """Return the bases of a class; of one that is defined several times, all of them."""
@@ -89,7 +95,7 @@ class Inheritance:
         self._mro[symbol] = Mro((symbol,), known=False)  # likewise
         bases = self.bases(symbol)
         lines = [self._line(base) for base in bases.actual]
-        order, sure = linearized([line.order for line in lines], bases.actual, _is_opaque)
+        order, sure = linearized([line.order for line in lines], bases.actual, self._is_opaque)
         known = bases.known and sure and all(line.known for line in lines)
         return self._kept(self._mro, symbol, Mro((symbol, *order), known))
 
@@ -162,7 +168,13 @@ class Inheritance:
         return found[0] if len(found) == 1 else None
 
     def _line(self, base: Class) -> Mro:
-        return self.mro(base) if isinstance(base, Symbol) else Mro(external_line(base) or (base,), known=True)
+        if isinstance(base, Symbol):
+            return self.mro(base)
+        own = (base, "builtins.tuple") if base in self._named_tuples else (base,)
+        return Mro(external_line(base) or own, known=True)
+
+    def _is_opaque(self, base: Class) -> bool:
+        return isinstance(base, str) and external_line(base) is None and base not in self._named_tuples
 
     def _is_generic(self, target: Target) -> bool:
         return target is not None and _GENERIC in self._line(target).order
@@ -189,7 +201,7 @@ class Inheritance:
             makers = module.definitions.get(f"{one.name}.__new__", [])
             if f"{one.name}.mro" in module.definitions or not all(_hands_on_bases(maker.node) for maker in makers):
                 return False
-        return target is not None
+        return self.is_class(target)
 
 
 def assigned(definition: Definition) -> ast.expr | None:
@@ -211,7 +223,3 @@ def _hands_on_bases(function: ast.stmt) -> bool:
     calls = [one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "attr", "") == "__new__"]
     given = [one.args[2] if len(one.args) > len(_MAKING) - 1 else one.args[-1] for one in calls if one.args]
     return bool(given) and all(isinstance(one, ast.Starred) or getattr(one, "id", "") == name for one in given)
-
-
-def _is_opaque(target: Class) -> bool:
-    return isinstance(target, str) and external_line(target) is None

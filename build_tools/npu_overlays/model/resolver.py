@@ -78,9 +78,9 @@ class Resolver:
             sides = (self.resolve(path, one, before=before, within=within) for one in (node.body, node.orelse))
             found = (target for side in sides for target in side)
         elif isinstance(node, ast.Call) and (named := _first_text(node)):
-            # The class that such a call makes has no other name.
             called = self.resolve(path, node.func, before=before, within=within)
-            found = [f"{self.modules.name(path)}.{named}"] if NAMED_TUPLES.issuperset(called) else ()
+            made = f"{self.modules.name(path)}.{named}"
+            found = [self.inheritance.note_named_tuple(made)] if NAMED_TUPLES.issuperset(called) else ()
         return tuple(dict.fromkeys(found)) or (None,)
 
     def anywhere(self, path: str, node: ast.expr) -> tuple[Target, ...]:
@@ -186,7 +186,7 @@ class Resolver:
         never = self.modules.parsed.never_run(module)
         known = [one for one in module.definitions.get(symbol, []) if one.node not in never and _gives_value(one)]
         binders: list[_Binder] = [*known, *(self._stars(path, module, symbol) if "." not in symbol else ())]
-        binders = sorted((one for one in binders if before is None or _line(one) < before), key=_line)
+        binders = sorted((one for one in binders if before is None or _last_line(one) < before), key=_line)
         sure = [number for number, one in enumerate(binders) if self._is_sure(path, one, symbol)]
         last = binders[sure[-1] :] if sure else binders
         last.sort(key=lambda one: isinstance(one, Binding) or one.kind == "import")
@@ -260,6 +260,11 @@ def _first_text(call: ast.Call) -> str:
 
 def _line(one: _Binder) -> int:
     return one.line if isinstance(one, Binding) else one.node.lineno
+
+
+def _last_line(one: _Binder) -> int:
+    """Return the line after which a name is bound: a class is not while its body runs."""
+    return int(getattr(one.node, "end_lineno", 0)) or _line(one)
 
 
 def _gives_value(definition: Definition) -> bool:
