@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from npu_overlays.lock.checking import check_contracts, warnings
 from npu_overlays.lock.contracts import Contract, contract, differences
 from npu_overlays.syntax.symbols import Module
 
+from .locks import locked
+from .overlays import write
 from .pairs import PATH, operations, worded
 
 OVERLAY = """
@@ -216,6 +219,21 @@ def test_a_method_that_objects_may_have_otherwise_is_told_of(action: str, settin
     unseen = replace(entry, hidden="")
     now = [f"{operation.where}: the hidden of the {action} `A.f` changed upstream"]
     assert check_contracts([unseen], [entry], [operation], overlay="o") == (now if hidden else [])
+
+
+def test_bases_in_other_modules_count_for_what_hides_a_member_and_looks_at_it(tmp_path: Path) -> None:
+    files = {
+        "pkg/__init__.py": "from .base import Base\n",
+        "pkg/base.py": (
+            "class Base:\n    def __init__(self): self.f = None\n"
+            "    def __init_subclass__(cls): ...\n    def all(self): return dir(self)\n"
+        ),
+        "pkg/m.py": "import pkg\nclass A(pkg.Base):\n    def f(self): ...\n",
+    }
+    overlay = "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n"
+    (entry,) = locked(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/m.py": overlay}), files).lock.contracts
+    assert entry.hidden == "Base.__init__ of pkg/base.py"
+    assert entry.watched == "Base.__init_subclass__, dir(self)"
 
 
 YIELDS = "def f(): yield"

@@ -38,6 +38,8 @@ def _refusal(places: str) -> list[str]:
         ("import typing\nfrom .m import C\ndef f(*, c: 'typing.Optional[C]'): return type(c).n", "type(c).n"),
         ("from .m import C\nclass D(C):\n    def f(self): return self.__class__.n", "self.__class__.n"),
         ("from .m import C\nclass R:\n    def run(self): return self.n()\nclass D(R, C): pass", "self.n"),
+        ("import pkg\nclass N:\n    C = pkg.m.C\nclass D(N.C):\n    def f(self): return self.n()", "self.n"),
+        ("from . import other as o\nfrom .m import *\nclass D(o.C):\n    def f(self): return self.n()", "self.n"),
     ],
 )
 def test_a_deleted_member_that_another_module_asks_for_is_refused(tmp_path: Path, other: str, asked: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from npu_overlays.errors import MergeError
 
 from .overlays import apply_files, mistakes
+from .overlays import refused as refused_files
 from .pairs import check, merged, refused
 
 _RENAME = "import it under another name"
@@ -587,6 +588,15 @@ def test_a_member_may_take_the_place_of_what_objects_had_of_their_own(init: str)
         "5: `A` already gives every instance its own `n` (line 2), which hides what is added; "
         "add it under another name, or operate on the method that sets it",
     )
+
+
+def test_a_member_that_a_base_in_another_module_gives_every_instance_is_refused(tmp_path: Path) -> None:
+    base = "class Base:\n    def __init__(self): self.n = 1\n"
+    overlay = "class A:\n    n = added(1, why='w')\n"
+    told = refused_files(tmp_path, "from .other import Base\nclass A(Base):\n    pass\n", base, overlay)
+    what = "`A` already gives every instance its own `n` (line 2 of pkg/other.py), which hides what is added"
+    fix = "add it under another name, or operate on the method that sets it"
+    assert told == [f"pkg@1111111/tree/pkg/m.py:3: {what}; {fix}"]
 
 
 # Where merged imports go, and what is defined in time.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from npu_overlays.model.imports import absolute
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.lazy import looks_lazy
+from npu_overlays.syntax.lazy import Entry, looks_lazy
 from npu_overlays.syntax.surface import Surface, may_import_all
 
 # Scripts, and what modules are generated from.
@@ -40,6 +40,13 @@ def may_hand_on(content: bytes) -> bool:
     return may_import_all(content) or looks_lazy(content)
 
 
+def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, Entry]]:
+    """Yield what a lazy package says that it has, each with the module that it has it from."""
+    lazy, package = modules.surface(module).lazy, modules.is_package(module)
+    for entry in lazy.entries if lazy else ():
+        yield absolute(module, entry.level, entry.module, package=package), entry
+
+
 def origins(
     modules: ShippedModules, module: str, name: str, seen: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str, bool | None]]:
@@ -51,9 +58,8 @@ def origins(
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
     if lazy is None:
         return
-    for entry in lazy.entries:
+    for home, entry in entries(modules, module):
         if entry.name == name:
-            home = absolute(module, entry.level, entry.module, package=package)
             yield home, entry.taken, has(modules, home, entry.taken, seen)
     for entry in lazy.tables:
         if entry.name == name:

@@ -12,8 +12,7 @@ from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.concerned import concerned
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.references import Reference, references
-from npu_overlays.model.imports import absolute
-from npu_overlays.model.lazy_exports import has
+from npu_overlays.model.lazy_exports import entries, has
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.syntax.lazy import looks_lazy
 
@@ -164,9 +163,7 @@ def _is_taken_out(examined: Examined, module: str) -> bool:
 
 def _handed_on(modules: ShippedModules, module: str) -> Iterator[Reference]:
     """Yield what a lazy package says it has from modules of the tree; nothing of any other module."""
-    lazy, package = modules.surface(module).lazy, modules.is_package(module)
-    for entry in lazy.entries if lazy else ():
-        home = absolute(module, entry.level, entry.module, package=package)
+    for home, entry in entries(modules, module):
         if modules.owns(home):
             yield Reference(module=home, name=entry.taken, node=entry.node, text=entry.text)
 
