@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from npu_overlays.errors import OverlayError
+from npu_overlays.errors import MergeError
 from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.sites import find
 from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
@@ -158,12 +159,12 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
         classes: those of upstream's tree; without them, nothing is known of other modules.
     """
     found: dict[str, str] = {}
-    classes = classes or model_of_module(module.path, module.content).classes
+    classes = classes or model_of_module(operation.path, module.content).classes
     if operation.action != "added":
         definition = find(module, operation)
         found = parts(definition)
-        found["watched"] = watchers(classes, module.path, definition) if operation.action == "wrapped" else ""
-        found["hidden"] = hidden_by(classes, module.path, definition) if operation.action != "deleted" else ""
+        found["watched"] = watchers(classes, operation.path, definition) if operation.action == "wrapped" else ""
+        found["hidden"] = hidden_by(classes, operation.path, definition) if operation.action != "deleted" else ""
         found["unlike"] = _unlike(operation, definition, module) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
@@ -193,16 +194,11 @@ def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[C
         tree: upstream.
         classes: those of the tree.
     """
-    modules: dict[str, Module] = {}
     found = [_of_edit(one.path, tree.read(one.path), one.edit.find) for one in content.edits if one.path in tree]
     for operation in content.operations:
-        if operation.path in tree:
-            try:
-                if operation.path not in modules:
-                    modules[operation.path] = Module(operation.path, tree.read(operation.path))
-                found.append(contract(modules[operation.path], operation, classes))
-            except OverlayError:
-                continue
+        module = classes.module(operation.path)
+        with suppress(MergeError):
+            found += [contract(module, operation, classes)] if module else []
     return found
 
 

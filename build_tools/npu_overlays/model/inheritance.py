@@ -15,6 +15,7 @@ from npu_overlays.syntax.nodes import nodes_of
 T = TypeVar("T")
 
 NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
+_OBJECT = "builtins.object"
 _GENERIC = "typing.Generic"
 _HARMLESS_METACLASSES = frozenset({"builtins.type", "abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"})
 # The arguments of `type`, and of a metaclass's `__new__` behind itself.
@@ -149,14 +150,17 @@ class Inheritance:
         for base in node.bases:
             found = self._resolved(path, base, definition)
             likeliest = next(filter(self.is_class, found), None)
+            subscripted = isinstance(base, ast.Subscript)
             known = known and likeliest is not None and found == (likeliest,)
-            stated.append((likeliest, isinstance(base, ast.Subscript)))
+            known = known and not (subscripted and self._gives_item(likeliest))
+            stated.append((likeliest, subscripted))
         stated += [(_GENERIC, True)] if getattr(node, "type_params", []) else []
         actual = actual_bases(stated, self._is_generic)
         if any(self._is_typed_dict(one) for one, _ in stated):
             actual = [*(one for one in actual if one == _GENERIC), "builtins.dict"]
-        kept = tuple(one for one in actual if one and one != "builtins.object")
-        return Bases(tuple(one for one, _ in stated), kept, known)
+        kept = tuple(one for one in actual if one and one != _OBJECT)
+        # In front of another class Python refuses it.
+        return Bases(tuple(one for one, _ in stated), kept, known and _OBJECT not in actual[:-1])
 
     def _resolved(self, path: str, node: ast.expr, definition: Definition) -> tuple[Target, ...]:
         """Return what an expression may stand for where a definition is made."""
@@ -178,6 +182,11 @@ class Inheritance:
 
     def _is_generic(self, target: Target) -> bool:
         return target is not None and _GENERIC in self._line(target).order
+
+    def _gives_item(self, target: Target) -> bool:
+        """Return whether a class of the tree says itself what `[…]` behind it gives."""
+        line = self.mro(target).line if isinstance(target, Symbol) else ()
+        return any(self._definitions(one.member("__class_getitem__")) for one in line)
 
     def _is_typed_dict(self, target: Target) -> bool:
         """Return whether a base makes a class a dictionary that is nothing else."""

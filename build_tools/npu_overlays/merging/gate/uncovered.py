@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 
-from npu_overlays.errors import MergeError, listing
+from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined, PatchedModule
 from npu_overlays.merging.reached import loads, reach
@@ -21,9 +21,8 @@ def report_uncovered(examined: Examined, report: Report) -> None:
     for one in examined.modules:
         if one.before is None or not examined.blame.is_patched(one.path):
             continue
-        try:
-            before, after = Module(one.path, one.before), Module(one.path, one.after)
-        except MergeError:  # told as such
+        before, after = examined.parsed.module(one.before), examined.parsed.module(one.after)
+        if before is None or after is None:  # told as such
             continue
         found: dict[str, set[int]] = {}
         for name, line in _uncovered(examined, one, before, after):
