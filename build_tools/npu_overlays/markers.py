@@ -18,6 +18,9 @@ Every marker takes:
   ``("loss: why that is right",)``;
 - ``since`` and ``until``: the first upstream version it is for, and the first
   it is not for any more;
+- ``where``: which of several definitions of the name is meant, by what leads to it,
+  as upstream writes it (``"@value.setter"``, ``"if sys.version_info >= (3, 11)"``), or
+  its number (``"#2"``);
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
   (``path/of/file.py:Class.method``) the one definition is applied to.
 """
@@ -43,6 +46,7 @@ def added(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> Definition[Any]: ...
 @overload
@@ -57,6 +61,7 @@ def added(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> T: ...
 def added(
@@ -70,6 +75,7 @@ def added(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> Any:
     """Add a symbol upstream does not have: ``@added(why=…)`` or ``NAME = added(expr, why=…)``."""
@@ -87,6 +93,7 @@ def replaced(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> Definition[Any]: ...
 @overload
@@ -101,6 +108,7 @@ def replaced(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> T: ...
 def replaced(
@@ -114,6 +122,7 @@ def replaced(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> Any:
     """Replace a whole definition: ``@replaced(why=…)`` or ``NAME = replaced(expr, why=…)``."""
@@ -130,6 +139,7 @@ def wrapped(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> Definition[Any]:
     """Wrap a function or method; its body calls ``upstream(…)``, the original with the same arguments.
@@ -150,6 +160,7 @@ def edited(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
     uses: Sequence[object] = (),
 ) -> Any:
@@ -174,6 +185,7 @@ def deleted(
     accept: Sequence[str] = (),
     since: str = "",
     until: str = "",
+    where: str | Sequence[str] = "",
     targets: Sequence[str] = (),
 ) -> None:
     """Delete a symbol of the module or class in whose body this stands: ``deleted("name", why=…)``.

@@ -36,6 +36,7 @@ class Change(Reason):
     kind: str
     name: str
     line: int | None
+    where: NotRequired[str]
     affects: NotRequired[str]
     also: NotRequired[list[Reason]]
 

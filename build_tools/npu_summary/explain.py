@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from . import outline
 from .changes import Change, Changes, ClassChange, FileChange
 from .installed import Place
 
@@ -98,14 +99,14 @@ class Symbols:
             return ""
         path, distribution, changed = self._files[installed]
         names = self._names(path, line)
-        leaf = names[-1].rpartition(".")[2] if names else ""
+        leaf = names[-1][1].rpartition(".")[2] if names else ""
         if function.isidentifier() and function != leaf:
             what = f"{function} is not in line {line} of the file that is installed here"
             return f"[{distribution}] changes {installed}, but {what}: the log is of another build"
-        for name in reversed(names):
-            if change := _change(changed, name):
-                return f"[{distribution}] {_sentence(change, name)}"
-            if original := _original(changed, name):
+        for start, name in reversed(names):
+            if change := _change(changed, name, start):
+                return f"[{distribution}] {_sentence(change, outline.symbol(change, name))}"
+            if original := _original(changed, name, start):
                 return f"[{distribution}] upstream's own code, called by the wrapper around {original}"
         return f"[{distribution}] added this file" if changed["action"] == "added" else ""
 
@@ -118,11 +119,11 @@ class Symbols:
             return found  # of another machine, where the wheels lie elsewhere
         return found if os.path.realpath(file) == self._files[found][0] else None
 
-    def _names(self, path: str, line: int) -> list[str]:
-        """Return the functions and classes that a line lies in, the outermost first."""
+    def _names(self, path: str, line: int) -> list[tuple[int, str]]:
+        """Return the functions and classes around a line, each with the line it begins on, the outermost first."""
         if path not in self._spans:
             self._spans[path] = list(_spans(path))
-        return [name for first, last, name in self._spans[path] if first <= line <= last]
+        return [(first, name) for first, last, name in self._spans[path] if first <= line <= last]
 
 
 def _spans(path: str) -> Iterator[tuple[int, int, str]]:
@@ -145,31 +146,30 @@ def _spans(path: str) -> Iterator[tuple[int, int, str]]:
             todo.append((child, name))
 
 
-def _change(file: FileChange, name: str) -> Change | ClassChange | None:
-    """Return the change that made a symbol what it is."""
-    owner, _, last = name.rpartition(".")
-    for entry in file["class_changes"]:
-        if entry["name"] == owner:
-            found = next((one for one in entry["changes"] if one["name"] == last), None)
-            if found:
-                return found
-        if entry["name"] == name and entry["action"] == "added":
-            return entry
-    return next((one for one in file["module_changes"] if one["name"] == name), None)
+def _change(file: FileChange, name: str, line: int) -> Change | ClassChange | None:
+    """Return the change that made what begins on a line what it is; of several definitions each has its own."""
+    listed = sorted(outline.changes_of(file, name), key=lambda one: one["line"] != line)
+    if found := next((one for one in listed if "where" not in one or one["line"] == line), None):
+        return found
+    return next((one for one in file["class_changes"] if one["name"] == name and one["action"] == "added"), None)
 
 
-def _original(file: FileChange, name: str) -> str:
-    """Return the wrapped symbol whose original a name is kept under; empty where it is none."""
+def _original(file: FileChange, name: str, line: int) -> str:
+    """Return the wrapped symbol whose original is kept under a name, and begins on a line; empty where there is none.
+
+    In a class, a name that ends with an underscore is kept with one more; of several definitions of a name each with
+    what tells it from the others behind it.
+    """
     owner, _, last = name.rpartition(".")
     if _KEPT not in last:
         return ""
     kept = last.partition(_KEPT)[2]
-    # In a class, a name that ends with an underscore is kept with one more.
-    for leaf in (kept, kept.removesuffix("_")):
+    for leaf in (kept, kept.removesuffix("_"), kept.rpartition("_")[0]):
         wrapped = f"{owner}.{leaf}".lstrip(".")
-        change = _change(file, wrapped)
-        if change and change.get("operation") == "wrapped":
-            return wrapped
+        changes = [one for one in outline.changes_of(file, wrapped) if one["operation"] == "wrapped"]
+        above = [one for one in changes if (one["line"] or 0) < line]
+        if above:
+            return outline.symbol(max(above, key=lambda one: one["line"] or 0), wrapped)
     return ""
 
 

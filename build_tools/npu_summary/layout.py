@@ -75,7 +75,7 @@ def _class(entry: ClassChange, fields: tuple[Field, ...], whole: Change | None) 
 def _items(changes: list[Change], fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
     for change in changes:
         more = outline.manner(change) or change.get("affects", "")
-        yield _item(change["action"], change["kind"], change["name"], more)
+        yield _item(change["action"], change["kind"], outline.symbol(change), more)
         yield from _reasons(change, fields, whole, _BELOW)
 
 

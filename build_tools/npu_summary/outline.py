@@ -69,6 +69,20 @@ def count(file: FileChange) -> int:
     return sum(1 for _ in entries(file))
 
 
+def changes_of(file: FileChange, name: str) -> list[Change]:
+    """Return the changes of a name of a module, ``Class.method`` or not: several where it has several definitions."""
+    owner, _, last = name.rpartition(".")
+    members = [change for entry in file["class_changes"] if entry["name"] == owner for change in entry["changes"]]
+    named = [one for one in members if one["name"] == last]
+    return named or [one for one in file["module_changes"] if one["name"] == name]
+
+
+def symbol(change: Change | ClassChange, name: str = "") -> str:
+    """Return the name of what changed, or that given, with which of its definitions it is, as overlays write it."""
+    where = change.get("where", "")
+    return f"{name or change['name']}[{where}]" if where else name or change["name"]
+
+
 def manner(change: Change) -> str:
     """Return ``wrapped`` or ``edited`` where upstream's text still has a part in a replaced symbol, else nothing."""
     kept = change["action"] == "replaced" and change["operation"] in ("wrapped", "edited")

@@ -125,8 +125,8 @@ def test_what_is_not_one_plain_assignment_is_refused() -> None:
         "2: `A` is not one plain `NAME = value` upstream; use @edited or a patch",
         "3: `C` is not one plain `NAME = value` upstream; use @edited or a patch",
         "4: `E` is not one plain `NAME = value` upstream; use @edited or a patch",
-        "5: pkg/module.py defines `F` 2 times (lines 4, 5); overloads, property setters and conditional definitions"
-        " need a patch, or edit the class around them",
+        "5: pkg/module.py defines `F` 2 times: line 4 (`#1`, a value), line 5 (`#2`, a value);"
+        " say which one is meant, as by where='#1'",
         "6: `G` is not one plain `NAME = value` upstream; use @edited or a patch",
         "7: the statement of `D` binds other names too; use a patch",
         "8: the statement of `os` binds other names too; use a patch",
@@ -147,8 +147,8 @@ def test_a_monkey_patch_of_a_class_in_the_same_module_is_a_second_definition() -
     refused(
         "class A:\n    def f(self): return 1\n\nA.f = lambda self: 2\n",
         'class A:\n    @wrapped(why="1")\n    def f(self):\n        return upstream(self)\n',
-        "4: pkg/module.py defines `A.f` 2 times (lines 2, 4); overloads, property setters and conditional"
-        " definitions need a patch, or edit the class around them",
+        "4: pkg/module.py defines `A.f` 2 times: line 2 (`def f(self)`), line 4 (`#2`, a value);"
+        " say which one is meant, as by where='def f(self)', or by its number in the text, where='#1'",
     )
 
 
@@ -186,8 +186,8 @@ def test_an_attribute_assigned_to_something_else_is_a_symbol_too() -> None:
         class B:
             f = replaced(1, why="w")
         """,
-        "4: pkg/module.py defines `C.f` 2 times (lines 2, 3); overloads, property setters and conditional definitions"
-        " need a patch, or edit the class around them",
+        "4: pkg/module.py defines `C.f` 2 times: line 2 (`def f(self)`), line 3 (`#2`, a value);"
+        " say which one is meant, as by where='def f(self)', or by its number in the text, where='#1'",
         "5: the statement of `A.f` binds other names too; use a patch",
         "7: `B.f` is not one plain `NAME = value` upstream; use @edited or a patch",
     )

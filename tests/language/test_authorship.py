@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_overlays.merging.authorship import Authorship, bare, by_lines, spliced, written
+from npu_overlays.merging.authorship import Authorship, by_lines, spliced, written
+from npu_overlays.syntax.encodings import as_utf8
 from npu_overlays.syntax.splices import Splice, splice
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xc3\xa9\n"]), max_size=8).map(b"".join)
@@ -15,10 +16,10 @@ def holds(authorship: Authorship, before: bytes, after: bytes) -> None:
     """Check that every byte has one author, and that what is upstream's is what stood there."""
     ends = [stretch.end for stretch in authorship.stretches]
     assert [stretch.start for stretch in authorship.stretches] == [0, *ends][: len(ends)]
-    assert (ends or [0])[-1] == len(bare(after))
-    for offset, byte in enumerate(bare(after)):
+    assert (ends or [0])[-1] == len(as_utf8(after))
+    for offset, byte in enumerate(as_utf8(after)):
         origin = authorship.origin(offset)
-        assert origin is None or bare(before)[origin] == byte
+        assert origin is None or as_utf8(before)[origin] == byte
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 
 import pytest
@@ -132,24 +133,55 @@ THIS = ".".join(map(str, sys.version_info[:2]))
 NEWER = f"; this is Python {THIS}: build with a newer one where that reads it, or use a patch"
 
 
+PATCH = "change this file by a patch under patches/"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (
             b"x = '\xe9'\n",
-            "not UTF-8 (invalid continuation byte at byte 5); change this file by a patch under patches/",
+            f"not UTF-8 (invalid continuation byte at byte 5); {PATCH}",
         ),
         (
-            b"# -*- coding: latin-1 -*-\nx = '\xc3\xa9'\n",
-            "declares the encoding iso8859-1, not UTF-8; change this file by a patch under patches/",
+            b"# coding: koi8-r\n\xef\xbb\xbfx = 1\n",
+            "not valid Python: invalid character '╩' (U+2569) (line 2)" + NEWER,
+        ),
+        (
+            b"# coding: shift_jis\nx = '\x81'\n",
+            f"not shift_jis (illegal multibyte sequence at byte 25); {PATCH}",
+        ),
+        (
+            b"# coding: iso-2022-jp\nx = '\x1b$B\x1b(B'\n",
+            f"is not the same bytes when its text is written in iso2022_jp again; {PATCH}",
         ),
         (b"# coding: nonsense\n", "not valid Python: unknown encoding: nonsense" + NEWER),
         (b"def f(:\n", "not valid Python: invalid syntax (line 1)" + NEWER),
         (b"x = (\n", "not valid Python: '(' was never closed (line 1)" + NEWER),
     ],
 )
-def test_what_is_not_utf_8_python_is_refused(content: bytes, message: str) -> None:
+def test_what_python_cannot_read_is_refused(content: bytes, message: str) -> None:
     refused(content, "x = added(1, why='w')", f"pkg/module.py: {message}")
+
+
+def test_names_are_looked_at_where_they_stand_in_another_encoding() -> None:
+    head = f"# coding: latin-1\n# {'é' * 50}\n".encode("latin-1")
+    for before, overlay, message in (
+        (
+            b"def f(b): return 1\n",
+            "from m import b\n@edited(('1', 'b'), why='w')\ndef f(): ...\n",
+            ("4: `b` is not what is meant: upstream binds it itself around or in `f`; give what is meant another name"),
+        ),
+        (
+            b"def f():\n    x = 1\n    return max(x)\n",
+            "@edited(('x = 1', 'x = max = 3'), why='w')\ndef f(): ...\n",
+            (
+                "3: `max` is bound by the edit, and upstream's own text of `f` reads another's;"
+                " give what is bound another name"
+            ),
+        ),
+    ):
+        refused(head + before, overlay, message)
 
 
 def test_a_zero_byte_is_refused() -> None:
@@ -215,6 +247,44 @@ def test_files_that_declare_ascii_get_nothing_else() -> None:
     refused(
         before,
         "@replaced(why='w')\ndef f(): return '更'\n",
-        "3: puts characters that are not ASCII into pkg/module.py, which declares the encoding ASCII;"
-        " write them as escapes in strings (\\u4e2d), or use a patch",
+        "3: puts `更` (U+66F4) into pkg/module.py, whose encoding, ascii, does not have it; write it as `\\u66f4` in a"
+        " string",
     )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "theirs", "own", "not_there"),
+    [
+        ("latin-1", "é", "ü", "€"),
+        ("cp1252", "Ž", "é", "更"),
+        ("shift_jis", "更", "快", "é"),
+        ("gb18030", "快", "更", ""),
+        ("euc-kr", "한", "글", "é"),
+        ("koi8-r", "я", "ю", "é"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_module_stays_in_the_encoding_that_it_declares(
+    encoding: str, theirs: str, own: str, not_there: str, newline: str
+) -> None:
+    head = f"# -*- coding: {encoding} -*-\n# {theirs}\n\x0c\n"
+    before = f"{head}def {theirs}(x): return '{theirs}'; y = '{theirs}'\nz = '{theirs}'\n"
+    after = (
+        f"{head}# wrapped: {own}\ndef {theirs}(x):\n    return _upstream_{theirs}(x) + '{own}'\n\n\n"
+        f"def _upstream_{theirs}(x): return '{theirs}'; y = '{theirs}'\n# edited: w\nz = '{own}' + '{theirs}'\n"
+    )
+    overlay = (
+        f"@wrapped(why='{own}')\ndef {theirs}(x):\n    return upstream(x) + '{own}'\n"
+        f"z = edited((\"'{theirs}'\", \"'{own}' + '{theirs}'\"), why='w')\n"
+    )
+    content, _ = merged(before.replace("\n", newline).encode(encoding), overlay)
+    named = content.decode(encoding).replace("Changed for NPU by pkg-npu (wrapped)", "wrapped")
+    assert named.replace("Changed for NPU by pkg-npu (edited)", "edited") == after.replace("\n", newline)
+    if not_there:
+        name = codecs.lookup(encoding).name
+        refused(
+            before.encode(encoding),
+            f"z = replaced('{not_there}', why='{not_there}')\n",
+            f"2: puts `{not_there}` (U+{ord(not_there):04X}) into pkg/module.py, whose encoding, {name}, does not have"
+            f" it; write it as `{ascii(not_there)[1:-1]}` in a string",
+        )

@@ -80,7 +80,7 @@ BEFORE = """
         ("async def g()", "def g()", ["replaced method g:7"]),
         ("    def f(): return 1\n", "", ["deleted method f:None"]),
         ("    def f", "    def new(): pass\n    def f", ["added method new:6"]),
-        ("    def f", "    def f(): pass\n    def f", ["replaced method f:7"]),
+        ("    def f", "    def f(): pass\n    def f", ["added method f[#1]:6"]),
         ("import os", "import os.path", ["replaced import os:2"]),
         ("import os", "import os, re", ["added import re:2"]),
         ("import b, c", "import c, b", ["replaced text a.py:None"]),
@@ -171,7 +171,7 @@ def test_every_symbol_that_differs_is_yielded_once() -> None:
 
 def test_conditional_definitions_are_compared_in_order() -> None:
     one, two = "if a:\n    X = 1\nelse:\n    X = 2\n", "if a:\n    X = 2\nelse:\n    X = 1\n"
-    assert changes(one, two) == ["replaced attribute X:4"]
+    assert changes(one, two) == ["replaced attribute X[if a]:2", "replaced attribute X[else]:4"]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_code_that_binds_nothing_is_compared_as_statements(one: str, other: str)
 
 def test_definitions_in_the_arms_of_a_match_are_told_by_name() -> None:
     arms = "match a:\n    case 1:\n        def f(): return 1\n    case _:\n        def f(): return {}\n"
-    assert changes(arms.format(2), arms.format(3)) == ["replaced method f:5"]
+    assert changes(arms.format(2), arms.format(3)) == ["replaced method f[case _]:5"]
 
 
 def test_relative_imports_are_compared_by_where_they_lead() -> None:
@@ -223,7 +223,7 @@ def test_imports_are_told_by_the_name_they_bind_and_future_ones_as_statements() 
 
 def test_a_name_that_is_a_class_or_a_function() -> None:
     text = "if a:\n    class A:\n        f()\nelse:\n    def A(): f()\n"
-    assert changes(text, text.replace("A(): f", "A(): g")) == ["replaced method A:5"]
+    assert changes(text, text.replace("A(): f", "A(): g")) == ["replaced method A[else]:5"]
 
 
 def test_files_that_come_or_go_are_told_by_their_definitions_or_as_a_whole() -> None:

@@ -268,6 +268,28 @@ def test_a_find_that_splits_an_expression_is_refused(body: str, find: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("body", "find", "replacement"),
+    [
+        ("return a * b + 1\n", "+ 1", "+ 2"),
+        ("return -1 ** 2\n", "-1", "-2"),
+        ("return x - a + b\n", "a + b", "1 + c"),
+        ("return x < 1 < y\n", "x < 1", "x < 'é'"),
+        ("return x is not None\n", "is not None", "is not True"),
+        ("return c * a, b\n", "a, b", "2, 3"),
+        ("return a or b and 1.5e3\n", "b and 1.5e3", "c and b'x'"),
+        ("return x[1:2 + n]\n", "2 +", "3 +"),
+        ("return f(x, key=a.b)\n", "key=a", "key=c"),
+    ],
+)
+def test_what_differs_in_names_and_literals_alone_is_exchanged_anywhere(body: str, find: str, replacement: str) -> None:
+    edit(body, body.replace(find, replacement), (find, replacement))
+
+
+def test_another_keyword_is_no_other_name() -> None:
+    refuse("return x is a or b\n", f"`a or b` {PART}", ("a or b", "a and b"))
+
+
+@pytest.mark.parametrize(
     ("body", "find", "replacement", "message"),
     [
         (

@@ -206,5 +206,6 @@ def test_uses_names_imports_that_a_substitution_puts_in() -> None:
         "3: `uses` names `c`, which no substitution puts in; take it out",
         "3: `uses` names `d`, which this file does not import; import it, or take it out",
         "5: `uses` is not a list of imported names; uses=[name, other_name]",
-        "7: unknown argument `uses`; use why, forwarded, drop_when, since, until, unproven, accept, depends or targets",
+        "7: unknown argument `uses`; use why, forwarded, drop_when, since, until, unproven, accept, depends, where"
+        " or targets",
     )

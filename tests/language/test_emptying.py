@@ -72,7 +72,6 @@ def test_the_emptied_module_can_be_filled_again(tmp_path: Path) -> None:
         ("print('imported')", "line 1 of pkg/m.py does something else than to bind a name when it runs; use a patch"),
         ("if x:\n    A.f = 1\nelse:\n    print(1)", "line 4 of pkg/m.py does something else than to bind a name"),
         ("for x in y: pass", "pkg/m.py"),
-        ("if x:\n    f = 1", "pkg/m.py"),
         ("try:\n    import f\nexcept ImportError:\n    f = None", "pkg/m.py"),
     ],
 )
@@ -80,7 +79,7 @@ def test_what_would_stay_is_refused(tmp_path: Path, line: str, message: str) -> 
     with pytest.raises(MergeError) as caught:
         apply_files(tmp_path, {"pkg/m.py": f"{line}\n".encode()}, {"tree/pkg/m.py": OVERLAY})
     assert message in mistakes(caught.value)[0]
-    assert "use a patch" in mistakes(caught.value)[0] or "need a patch" in mistakes(caught.value)[0]
+    assert "use a patch" in mistakes(caught.value)[0]
 
 
 def test_it_stands_for_a_whole_module(tmp_path: Path) -> None:

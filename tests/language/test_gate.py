@@ -717,9 +717,12 @@ def test_settings_that_name_what_is_deleted_are_found(gate: Gate) -> None:
     ]
 
 
-def test_an_added_module_must_be_utf_8(gate: Gate) -> None:
-    assert gate({}, {"tree/pkg/n.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'\ny = nope\n"}) == [
-        "o/tree/pkg/n.py: is not UTF-8 (invalid continuation byte at byte 31); save it as UTF-8"
+def test_an_added_module_must_be_in_the_encoding_that_it_declares(gate: Gate) -> None:
+    assert gate({}, {"tree/pkg/n.py": b"x = 1\ny = '\xe9'\n"}) == [
+        "o/tree/pkg/n.py: is not utf-8 (invalid continuation byte at byte 11); save it as UTF-8"
+    ]
+    assert gate({}, {"tree/pkg/n.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'; y = nope\n"}) == [
+        "o/tree/pkg/n.py:2: `nope` is not defined; import or define it there"
     ]
     assert gate({}, {"tree/pkg/n.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9 = nope\r\n"}) == [
         "o/tree/pkg/n.py:2: `nope` is not defined; import or define it there"

@@ -133,25 +133,30 @@ def test_a_function_that_its_class_body_only_names_is_wrapped(members: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("imports", "base", "kind"),
+    ("imports", "base"),
     [
-        ("from typing import Protocol as P", "P[T]", "Protocol"),
-        ("import typing as t", "t.Protocol", "Protocol"),
-        ("import typing", "typing.NamedTuple", "NamedTuple"),
-        ("from typing_extensions import TypedDict as D", "D", "TypedDict"),
-        ("from typing import Protocol\nP = Protocol", "P", "Protocol"),
-        ("try:\n    from typing import Protocol as P\nexcept E:\n    from a import P", "P", "Protocol"),
-        ("from a import *", "Protocol", "Protocol"),
+        ("from typing import Protocol as P", "P[T]"),
+        ("import typing as t", "t.Protocol"),
+        ("from typing import Protocol\nP = Protocol", "P"),
+        ("try:\n    from typing import Protocol as P\nexcept E:\n    from a import P", "P"),
+        ("from a import *", "Protocol"),
     ],
 )
-def test_closed_classes_are_known_by_whatever_name_they_were_imported(imports: str, base: str, kind: str) -> None:
-    lines = imports.count("\n") + 1
+@pytest.mark.parametrize("body", ["...", "pass", "'Doc.'", "'Doc.'; ..."])
+def test_a_stub_of_a_protocol_is_refused_by_whatever_name_that_was_imported(imports: str, base: str, body: str) -> None:
     refused(
-        f"{imports}\nclass A({base}):\n    def f(self): ...\n",
+        f"{imports}\nclass A({base}):\n    def f(self): {body}\n",
         "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
-        f"4: `A` is a {kind}, whose methods cannot be wrapped; use @replaced",
+        "4: `A.f` is a stub of the Protocol `A`, which never runs; wrap what implements it",
     )
-    assert lines
+
+
+def test_methods_of_a_typed_dict_cannot_be_wrapped() -> None:
+    refused(
+        "from typing_extensions import TypedDict as D\nclass A(D):\n    def f(self): return 1\n",
+        "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
+        "4: `A` is a TypedDict, whose methods cannot be wrapped; use @replaced",
+    )
 
 
 def test_a_class_of_the_modules_own_is_no_typing_protocol() -> None:

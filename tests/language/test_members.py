@@ -139,25 +139,6 @@ def test_members_of_nested_classes() -> None:
     )
 
 
-def test_a_property_with_a_setter_is_refused_by_name() -> None:
-    refused(
-        """
-        class A:
-            @property
-            def f(self): return 1
-            @f.setter
-            def f(self, value): pass
-        """,
-        """
-        class A:
-            @wrapped(why="w")
-            def f(self): return upstream(self)
-        """,
-        "4: pkg/module.py defines `A.f` 2 times (lines 3, 5); overloads, property setters and conditional definitions"
-        " need a patch, or edit the class around them",
-    )
-
-
 def test_a_whole_class_is_replaced_edited_added_or_deleted() -> None:
     check(
         """
@@ -342,21 +323,6 @@ def test_a_function_holds_no_members() -> None:
             def g(self): pass
         """,
         "4: `f` is not a class upstream; add the name at module level",
-    )
-
-
-@pytest.mark.parametrize(
-    ("base", "kind"), [("NamedTuple", "NamedTuple"), ("typing.NamedTuple", "NamedTuple"), ("t.Protocol[T]", "Protocol")]
-)
-def test_methods_of_classes_that_may_hold_no_further_name_cannot_be_wrapped(base: str, kind: str) -> None:
-    refused(
-        f"class A({base}):\n    x: int\n    def f(self): return 1\n",
-        """
-        class A:
-            @wrapped(why="w")
-            def f(self): return upstream(self)
-        """,
-        f"4: `A` is a {kind}, whose methods cannot be wrapped; use @replaced",
     )
 
 

@@ -15,7 +15,7 @@ NOTHING = "x = 1\n"
 
 
 def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
-    known = "use why, forwarded, drop_when, since, until, unproven, accept, depends or targets"
+    known = "use why, forwarded, drop_when, since, until, unproven, accept, depends, where or targets"
     refused(
         NOTHING,
         """
@@ -31,8 +31,7 @@ def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
         @added(why="w")
         @replaced(why="w")
         def h(): pass
-        @wrapped(why="w")
-        @cache
+        @wrapped(why="w", where="")
         def i(): upstream()
         @edited(("a", "b"), why="w")
         def j():
@@ -62,16 +61,16 @@ def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
         " write `class NAME:`, or mark the class with @added or @replaced",
         "10: `C` is a class and cannot be wrapped; wrap its methods, or replace the class",
         "13: `h` is marked 2 times; one operation for one symbol",
-        "15: upstream's decorators stay on the wrapped `i`; further ones are not merged;"
-        " take the decorator out, or use @replaced",
-        "18: the body of the edited `j` is not used; write `...` as its body",
-        '20: `why` is missing; why="the reason, one sentence for a user of the wheel"',
-        '22: `why` is missing; why="the reason, one sentence for a user of the wheel"',
-        '24: `why` is not a text; why="…"',
-        "26: `why` is not a literal; nothing is executed at build time: write it out",
-        f"28: unknown argument `because`; {known}",
-        f"28: unknown argument `**`; {known}",
-        "31: targets= belongs to files of shared/; take targets= out, or move the definition",
+        "14: `where` does not say what leads to a definition;"
+        ' where="@value.setter", where="if sys.version_info >= (3, 11)" or where="#2"',
+        "17: the body of the edited `j` is not used; write `...` as its body",
+        '19: `why` is missing; why="the reason, one sentence for a user of the wheel"',
+        '21: `why` is missing; why="the reason, one sentence for a user of the wheel"',
+        '23: `why` is not a text; why="…"',
+        "25: `why` is not a literal; nothing is executed at build time: write it out",
+        f"27: unknown argument `because`; {known}",
+        f"27: unknown argument `**`; {known}",
+        "30: targets= belongs to files of shared/; take targets= out, or move the definition",
     )
 
 

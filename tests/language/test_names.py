@@ -19,7 +19,14 @@ _RENAME = "import it under another name"
 _EITHER = f"{_RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
 _OTHERWISE = "pkg/module.py already defines otherwise"
 _UNSURE = "pkg/module.py imports under a condition only"
-_TWICE = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
+
+
+def _twice(line: int, name: str, places: str) -> str:
+    """Return how a name with two bindings is refused, of which the first is given by what leads to it."""
+    first = places.partition("`")[2].partition("`")[0]
+    number = "" if first == "#1" else ", or by its number in the text, where='#1'"
+    what = f"pkg/module.py defines `{name}` 2 times: {places}"
+    return f"{line}: {what}; say which one is meant, as by where='{first}'{number}"
 
 
 def run(before: str, overlay: str, **given: object) -> Any:
@@ -116,8 +123,7 @@ def test_a_star_import_below_may_rebind_an_import(before: str) -> None:
     overlay = "from a import n\n@edited(('pass', 'return n'), why='w')\ndef f(): ...\n"
     star = "`from a import n` may be rebound by `from b import *`"
     if before.startswith("def"):
-        twice = f"pkg/module.py defines `f` 2 times (lines 1, 2); {_TWICE}"
-        refused(before, overlay, f"4: {twice}")
+        refused(before, overlay, _twice(4, "f", "line 1 (`def f()`), line 2 (`import *`)"))
     else:
         refused(before, overlay, f"4: {star}; {_RENAME}")
 
@@ -144,7 +150,7 @@ def test_a_name_upstream_reads_without_binding_it_is_not_taken(use: str, line: i
     before = f"def f(): pass\n{use}\n"
     head = "from a import max\n@wrapped(why='w')\ndef f(): return max(upstream())\n"
     imported = f"`from a import max` would change what upstream's own code reads as `max` (line {line})"
-    star = [] if "*" not in use else [f"4: pkg/module.py defines `f` 2 times (lines 1, 2); {_TWICE}"]
+    star = [_twice(4, "f", "line 1 (`def f()`), line 2 (`import *`)")] if "*" in use else []
     refused(before, head, *star, f"4: {imported}; {_RENAME}")
     added = f"the added `max` would change what upstream's own code reads by that name (line {line})"
     for definition in ("@added(why='w')\ndef max(): pass\n", "class C: pass\nmax = added(1, why='w')\n"):
@@ -185,43 +191,46 @@ def test_a_member_the_annotations_of_its_class_read_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("binding", "line"),
+    ("binding", "line", "how"),
     [
-        ("for f in x: pass", 1),
-        ("for a, (f, b) in x: pass", 1),
-        ("with open(p) as f: pass", 1),
-        ("(f := 1)", 1),
-        ("x = [f := y for y in z]", 1),
-        ("match x:\n    case f: pass", 2),
-        ("match x:\n    case {'a': 1, **f}: pass", 2),
-        ("try: pass\nexcept E as f: pass", 2),
-        ("def g():\n    global f\n    f = 1", 3),
-        ("def g():\n    global f\n    def f(): pass", 3),
-        ("class B:\n    global f\n    f = 1", 3),
-        ("del f", 1),
-        ("match x:\n    case 1:\n        def f(): pass", 3),
+        ("for f in x: pass", 1, "for"),
+        ("for a, (f, b) in x: pass", 1, "for"),
+        ("with open(p) as f: pass", 1, "with"),
+        ("(f := 1)", 1, ":="),
+        ("x = [f := y for y in z]", 1, ":="),
+        ("match x:\n    case f: pass", 2, "case"),
+        ("match x:\n    case {'a': 1, **f}: pass", 2, "case"),
+        ("try: pass\nexcept E as f: pass", 2, "except"),
+        ("def g():\n    global f\n    f = 1", 3, "global"),
+        ("def g():\n    global f\n    def f(): pass", 3, "global"),
+        ("class B:\n    global f\n    f = 1", 3, "global"),
+        ("del f", 1, "del"),
+        ("match x:\n    case 1:\n        def f(): pass", 3, "case 1"),
     ],
 )
-def test_a_name_bound_in_any_way_is_bound(binding: str, line: int) -> None:
-    how = (
-        "use @replaced, @wrapped or @edited" if "match" in binding and "def" in binding else "add it under another name"
-    )
+def test_a_name_bound_in_any_way_is_bound(binding: str, line: int, how: str) -> None:
+    fix = "use @replaced, @wrapped or @edited" if how == "case 1" else "add it under another name"
     what = f"pkg/module.py already defines `f` (line {line})"
-    refused(f"{binding}\n", "@added(why='w')\ndef f(): pass\n", f"3: {what}; {how}")
+    refused(f"{binding}\n", "@added(why='w')\ndef f(): pass\n", f"3: {what}; {fix}")
     refused(
         f"def f(): pass\n{binding}\n",
         "@wrapped(why='w')\ndef f(): return upstream()\n",
-        f"3: pkg/module.py defines `f` 2 times (lines 1, {1 + line}); {_TWICE}",
+        _twice(3, "f", f"line 1 (`{'#1' if how == 'case 1' else 'def f()'}`), line {1 + line} (`{how}`)"),
     )
 
 
 def test_members_bound_more_than_once() -> None:
     before = "class A:\n    def f(self): pass\n{}\n"
-    for binding in ("    for f in x: pass", "A.f = g", "del A.f", "for A.f in x: pass"):
+    for binding, how in (
+        ("    for f in x: pass", "for"),
+        ("A.f = g", "#2`, a value"),
+        ("del A.f", "del"),
+        ("for A.f in x: pass", "for"),
+    ):
         refused(
             before.format(binding),
             "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
-            f"4: pkg/module.py defines `A.f` 2 times (lines 2, 3); {_TWICE}",
+            _twice(4, "A.f", f"line 2 (`def f(self)`), line 3 (`{how}{'' if ',' in how else '`'})"),
         )
     refused(
         "for i in x: pass\n",

@@ -51,6 +51,26 @@ def test_the_private_original_must_be_upstreams() -> None:
     assert mistakes(content + original + b"\n", *declared) == [lost]
 
 
+def test_a_change_of_another_definition_of_the_name_is_undeclared() -> None:
+    before = b"class A:\n    @property\n    def f(self): return 1\n    @f.setter\n    def f(self, x): return 2\n"
+    overlay = "class A:\n    @edited(('1', '3'), why='w')\n    def f(self): ...\n"
+    content, declared = merged(before, overlay)
+    assert explain(before, content, declared) == ["replaced A.f (edited)"]
+    with pytest.raises(MergeError, match=r"`A\.f\[@f\.setter\]` was replaced but no operation says so"):
+        explain(before, content.replace(b"2", b"4"), declared)
+    setter = declare("A.f[@f.setter]", "edited")
+    with pytest.raises(MergeError, match=r"`A\.f` was replaced but no operation says so"):
+        explain(before, before.replace(b"1", b"3").replace(b"2", b"4"), (setter,))
+
+
+def test_definitions_that_cannot_be_told_apart_are_one_change_of_all_that_was_declared() -> None:
+    before = b"if a:\n    def f(): return 1\nelse:\n    def f(): return 2\n"
+    after = b"if a:\n    def f(): return 1\nelif b:\n    def f(): return 3\nelif c:\n    def f(): return 2\n"
+    declared = (declare("f[elif b]", "added"), declare("f[else]", "deleted"))
+    statements = declare("", "patch")
+    assert explain(before, after, (*declared, statements))[0] == "replaced f (deleted, added)"
+
+
 def test_a_private_name_nobody_declared_is_a_change() -> None:
     after = BEFORE + b"def _upstream_f(): pass\n"
     assert mistakes(after) == ["`_upstream_f` was added but no operation says so"]

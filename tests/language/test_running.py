@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 import sys
 import types
 from typing import Any
 
 import pytest
 
-from .pairs import as_bytes, check, merged
+from .pairs import as_bytes, check, merged, refused
 
 
 def run(before: str | bytes, overlay: str) -> Any:
@@ -48,6 +49,125 @@ def test_super_and_name_mangling_work_in_wrapper_and_original() -> None:
     wrapped = ["base", "wrapper", "hidden", "base", "original", "hidden"]
     assert module.A().f() == wrapped
     assert module.B().f() == [*wrapped, "derived"]
+
+
+def test_methods_of_a_named_tuple_are_wrapped() -> None:
+    module = run(
+        """
+        from typing import Generic, NamedTuple, TypeVar
+        class Outer:
+            class Point(NamedTuple):
+                x: int
+                y: int = 2
+                def total(self, more=0): return self.x + self.y + more
+                @property
+                def first(self): return self.x
+                @classmethod
+                def at(cls, x): return cls(x)
+                @staticmethod
+                def name(): return "point"
+                def __add__(self, other): return self._replace(x=self.x + other)
+        class Child(Outer.Point):
+            def total(self, more=0): return -super().total(more)
+        """,
+        """
+        class Outer:
+            class Point:
+                @wrapped(why="w")
+                def total(self, more=...): return upstream(self, more) * 10
+                @wrapped(why="w")
+                def first(self): return upstream(self) * 10
+                @wrapped(why="w")
+                def at(cls, x): return upstream(cls, x * 10)
+                @wrapped(why="w")
+                def name(): return upstream() * 2
+                @wrapped(why="w")
+                def __add__(self, other): return upstream(self, other * 10)
+        class Child:
+            @wrapped(why="w")
+            def total(self, more=...): return upstream(self, more) + 1
+        """,
+    )
+    point = module.Outer.Point.at(1)
+    assert (point, point._fields, len(point)) == ((10, 2), ("x", "y"), 2)
+    assert (point.total(1), point.first, point.name(), point + 1) == (130, 100, "pointpoint", (20, 2))
+    assert module.Child(1).total() == -29
+
+
+@pytest.mark.parametrize(
+    ("name", "wrapper", "message"),
+    [
+        ("P", "x(self): return upstream(self)", "`P.x` is a field of the NamedTuple `P`, no function; {}edited(…)"),
+        ("P", "f(self, P=1): return upstream(self)", "the wrapper of `P.f` binds `P`, through which it gets at"),
+        ("__P", "f(self): return upstream(self)", "`__P` is a NamedTuple that its own methods cannot name; {}@edited"),
+    ],
+)
+def test_what_a_named_tuple_or_a_wrapper_of_its_cannot_do_is_refused(name: str, wrapper: str, message: str) -> None:
+    before = f"from typing import NamedTuple\nclass {name}(NamedTuple):\n    x: int = 1\n    def f(self): return 1\n"
+    overlay = f"class {name}:\n    @wrapped(why='w')\n    def {wrapper}\n"
+    tail = " the original; give the wrapper's own another name" if "binds" in message else ""
+    refused(before, overlay, f"4: {message.format('use @replaced or ')}{tail}")
+
+
+def test_a_default_method_of_a_protocol_is_wrapped_and_no_implementation_needs_more() -> None:
+    module = run(
+        """
+        from typing import Protocol, runtime_checkable
+        @runtime_checkable
+        class Closer(Protocol):
+            def close(self): ...
+            def shut(self): return ["shut", *self.close()]
+        class Own(Closer):
+            def close(self): return ["own"]
+        class Other:
+            def close(self): return []
+            def shut(self): return []
+        """,
+        """
+        class Closer:
+            @wrapped(why="w")
+            def shut(self): return ["wrapper", *upstream(self)]
+        """,
+    )
+    assert module.Own().shut() == ["wrapper", "shut", "own"]
+    assert isinstance(module.Other(), module.Closer)
+    assert not isinstance(object(), module.Closer)
+
+
+def test_doctests_of_a_wrapped_function_run_once() -> None:
+    before = '''
+        def f(x):
+            """Double.
+
+            >>> f(2)
+            4
+            """
+            return x * 2
+        def g():
+            "Documented."
+            "And told."
+        class A:
+            def h(self):
+                \'\'\'Three.\'\'\' ; return 3
+        '''
+    module = run(
+        before,
+        """
+        @wrapped(why="w")
+        def f(x): return upstream(x)
+        @wrapped(why="w")
+        def g(): return upstream()
+        class A:
+            @wrapped(why="w")
+            def h(self): return upstream(self)
+        """,
+    )
+    tests = doctest.DocTestFinder().find(module, "m", module=False)
+    assert [one.name for one in tests if one.examples] == ["m.f"]
+    kept = (module._upstream_f, module._upstream_g, module.A._upstream_h)
+    assert [one.__doc__ for one in kept] == [None, None, None]
+    assert (module.f.__doc__[:7], module.g.__doc__, module.A.h.__doc__) == ("Double.", "Documented.", "Three.")
+    assert (module.f(2), module.g(), module.A().h()) == (4, None, 3)
 
 
 def test_mangled_and_special_methods_are_wrapped() -> None:

@@ -56,10 +56,6 @@ def test_annotations_defaults_and_docstring_that_a_wrapper_leaves_out_are_upstre
             int |
             None
         ):
-            """Doc.
-
-            More.
-            """
             return x
         ''',
     )
@@ -102,7 +98,7 @@ def test_a_docstring_and_a_return_annotation_find_their_place(wrapper: str, afte
     original = "def f(x: int) -> int: 'D.'\n"
     content, _ = merged(original, f"@wrapped(why='w')\n{wrapper}\n")
     lines = content.decode().splitlines(keepends=True)
-    assert "".join(lines[1:]) == f"{after}\n\n\n{original.replace('def f', 'def _upstream_f')}"
+    assert "".join(lines[1:]) == f"{after}\n\n\ndef _upstream_f(x: int) -> int: pass\n"
 
 
 @pytest.mark.parametrize("mark", ["", "from __future__ import annotations\n"])
@@ -171,6 +167,7 @@ def _pairs(own: type, theirs: type) -> list[tuple[typing.Any, typing.Any]]:
 _DECORATED = ": upstream's decorators are on the wrapper; write `with"
 _ENTERED = "contextlib.asynccontextmanager"
 _PASSED_BY = "iterates upstream(…), which then never sees what is raised inside upstream's `with` block; write"
+_UNSENT = "iterates upstream(…), which takes what is sent to it: nothing would reach it"
 _GENERATOR = "match it: yield from upstream(…)"
 _COROUTINE = "match it: return await upstream(…)"
 _ASYNC_GENERATOR = "match it: async for value in upstream(…): yield value"
@@ -238,6 +235,16 @@ _ASYNC_GENERATOR = "match it: async for value in upstream(…): yield value"
             "async def f(x): yield x",
             "async def f(x):\n    yield await upstream(x)",
             f"awaits upstream(…), which gives an async generator; {_ASYNC_GENERATOR}",
+        ),
+        (
+            "async def f(x):\n    y = yield x\n    yield y",
+            "async def f(x):\n    async for y in upstream(x):\n        yield y",
+            f"{_UNSENT}; send it on: `given = await original.asend(sent)`",
+        ),
+        (
+            "def f(x): return (yield x)",
+            "def f(x):\n    yield from [y for y in upstream(x)]",
+            f"{_UNSENT}; yield from upstream(…)",
         ),
         (
             "@contextmanager\ndef f(x): yield x",

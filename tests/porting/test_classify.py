@@ -12,8 +12,11 @@ from language.overlays import load, write
 from language.pairs import source_tree, text
 from npu_overlays.lock.contracts import contracts
 from npu_overlays.model import model_of
+from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.porting.classify import Classifier, names_of
 from npu_overlays.porting.landed import Commit, Landed, references
+from npu_overlays.porting.lifting import lifted
+from npu_overlays.porting.restating import Move
 from npu_overlays.porting.revision import Names, revision_of
 from npu_overlays.porting.texts import Texts, file_verdict
 from npu_overlays.porting.verdict import Verdict
@@ -816,3 +819,96 @@ def test_a_substitution_in_a_package_that_left_is_for_a_person_where_its_file_ma
         )
     )
     assert (found['"pkg/config/a.yaml"'].kind, found['"pkg/config/a.yaml"'].proposal) == ("left", proposal)
+
+
+SEVERAL = """
+    if sys.version_info >= (3, 11):
+        def start(x): return [first(x), second(x)]
+    else:
+        def start(x): return [third(x)]
+
+    class Engine:
+        @property
+        def speed(self): return self._speed
+
+        @speed.setter
+        def speed(self, new): self._speed = [check(new), convert(new), *self.others]
+"""
+SETTER = """
+    class Engine:
+        @wrapped(why="w", where="@speed.setter")
+        def speed(self, new): upstream(self, new)
+"""
+
+
+@pytest.mark.parametrize(
+    ("overlay", "old", "new", "verdict"),
+    [
+        (
+            "@wrapped(why='w', where='if sys.version_info >= (3, 11)')\ndef start(x): return upstream(x)\n",
+            "(3, 11)",
+            "(3, 12)",
+            ("ambiguous", "", ""),
+        ),
+        (
+            "@edited(('first(x)', 'none(x)'), why='w', where='if sys.version_info >= (3, 11)')\ndef start(x): ...\n",
+            "(3, 11)",
+            "(3, 12)",
+            ("moved", "retarget", "pkg/engine.py:start[if sys.version_info >= (3, 12)]"),
+        ),
+        (
+            "@wrapped(why='w', where='#2')\ndef start(x): return upstream(x)\n",
+            "    if sys.version_info >= (3, 11):",
+            "    def start(x): return 0\n    if sys.version_info >= (3, 11):",
+            ("body changed", "", ""),
+        ),
+        (
+            SETTER,
+            "def speed",
+            "def speed",
+            ("fits", "", ""),
+        ),
+        (
+            SETTER,
+            " speed",
+            " pace",
+            ("renamed", "retarget", "pkg/engine.py:Engine.pace[@pace.setter]"),
+        ),
+        (
+            "class Engine:\n    deleted('speed', where='@speed.setter', why='w')\n",
+            SEVERAL[SEVERAL.index("        @speed.setter") :],
+            "",
+            ("already gone", "drop", ""),
+        ),
+    ],
+)
+def test_one_of_several_definitions(
+    tmp_path: Path, overlay: str, old: str, new: str, verdict: tuple[str, str, str]
+) -> None:
+    after = SEVERAL.replace(old, new).replace("@speed.", "@pace." if new == " pace" else "@speed.")
+    found = of(tmp_path, overlay, after, before=SEVERAL)
+    assert (found.kind, found.proposal, found.to) == verdict, found
+
+
+@pytest.mark.parametrize(
+    ("written", "symbol", "expected"),
+    [
+        (
+            "@wrapped(why='w', where='if a')\ndef f(x): return upstream(x)\n",
+            "g[if b]",
+            "why='w', where=\"if b\")\ndef g(",
+        ),
+        ("@wrapped(why='w')\ndef f(x): return upstream(x)\n", "g[if b]", "@wrapped(why='w', where=\"if b\")\ndef g("),
+        ("@edited(\n    ('a', 'b'),\n    why='w',\n)\ndef f(): ...\n", "f[#2]", "why='w',\n where=\"#2\")\ndef f("),
+        ("deleted('f', where='#1', why='w')\n", "g[else]", 'deleted("g", where="else", why=\'w\')\n'),
+        (
+            "class A:\n    @wrapped(why='w')\n    @f.setter\n    def f(self, x): upstream(self, x)\n",
+            "B.g[@g.setter]",
+            "@wrapped(why='w')\n@g.setter\ndef g(self, x): ",
+        ),
+    ],
+)
+def test_what_moves_says_which_definition_it_means_there(written: str, symbol: str, expected: str) -> None:
+    content = f"from npu_overlays.markers import deleted, edited, upstream, wrapped\n{written}".encode()
+    (operation,) = read_operations("o/tree/a.py", content, layer="o", target="a.py")
+    assert expected in lifted(Move(operation=operation, path="b.py", symbol=symbol), content).written

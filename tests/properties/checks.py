@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from npu_overlays.changes.modules import compare_modules
-from npu_overlays.merging.actions.wrapping import private_name
+from npu_overlays.merging.actions.wrapping import private_name, without_docstring
 from npu_overlays.merging.merge import merge
-from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind
+from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind, is_stub
+from npu_overlays.merging.upstream.redefinitions import overwritten
 from npu_overlays.merging.upstream.signatures import parameters, written
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.functions import function_kind
+from npu_overlays.syntax.encodings import as_declared
+from npu_overlays.syntax.functions import function_kind, own_nodes
+from npu_overlays.syntax.selectors import chosen
+from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent
 
@@ -23,18 +27,41 @@ _PASS_THROUGH = {
     "coroutine": "return await {}",
     "async generator": "async for value in {}: yield value",
 }
+# The same for one that takes what is sent to it.
+_SENDING = """original, sent = {}, None
+    try:
+        while True:
+            sent = yield await original.asend(sent)
+    except StopAsyncIteration:
+        return"""
 
 
-def functions(module: Module) -> list[Definition]:
-    """Return the functions of a module and its classes that are there once, without a condition, and can be wrapped."""
-    found = [known[-1] for known in module.definitions.values() if known[-1].kind == "function"]
-    return [one for one in found if is_there(module, one) and private_name(one.name) not in module.definitions]
+def functions(module: Module) -> list[tuple[str, Definition]]:
+    """Return the functions of a module and its classes that are of use and can be wrapped, each by its symbol.
+
+    One that is not there once and without a condition has its number behind its name.
+    """
+    numbered = [(number, one) for known in module.definitions.values() for number, one in enumerate(known, 1)]
+    found = [(number, one) for number, one in numbered if one.kind == "function"]
+    return [
+        (one.name if is_there(module, one) else f"{one.name}[#{number}]", one)
+        for number, one in found
+        if private_name(module, one) not in module.definitions and not any(overwritten(module, x) for x in one.around)
+    ]
+
+
+def is_function_with_body(module: Module, symbol: str) -> bool:
+    """Return whether a symbol is a function that runs: no stub of overloads or of a Protocol."""
+    (one,) = chosen(module, symbol)
+    decorators = [ast.unparse(each).rpartition(".")[2] for each in getattr(one.node, "decorator_list", [])]
+    protocol = one.parent and closed_kind(module, one.parent) == "Protocol"
+    return one.kind == "function" and "overload" not in decorators and not (protocol and is_stub(one.node))
 
 
 def is_there(module: Module, definition: Definition) -> bool:
     """Return whether a definition and the classes around it are each there once and without a condition."""
     known = module.definitions[definition.name]
-    alone = len(known) == 1 and set(definition.branch) <= _UNCONDITIONAL
+    alone = len(known) == 1 and set(definition.branch) <= _UNCONDITIONAL and not module.other_bindings(definition.name)
     return alone and (not definition.parent or is_there(module, module.definitions[definition.parent][-1]))
 
 
@@ -64,7 +91,7 @@ def unchanged(path: str, content: bytes) -> None:
 def replaced_by_itself(path: str, content: bytes) -> int:
     """Replacing every function by its own text leaves the syntax tree equal, and the comparison empty."""
     before = Module(path, content)
-    operations = [_replacement(path, before, definition) for definition in functions(before)]
+    operations = [_replacement(path, before, *found) for found in functions(before)]
     after = Module(path, merge(path, content, operations, distribution="pkg-npu", purpose="NPU")[0])
     assert after.content.count(b"pkg-npu (replaced): w") == len(operations), path
     assert same(after.tree, before.tree), path
@@ -73,7 +100,7 @@ def replaced_by_itself(path: str, content: bytes) -> int:
 
 
 def wrapped(path: str, content: bytes) -> int:
-    """Wrapping every function leaves upstream's text of it there once, and every other byte as it was.
+    """Wrapping every function leaves upstream's text of it there once, less its docstring, and every other byte.
 
     The wrapper, which hands on what it is called with, has upstream's decorators, signature, docstring and kind.
     """
@@ -81,23 +108,24 @@ def wrapped(path: str, content: bytes) -> int:
     operations = list(_wrappers(path, before))
     result, _ = merge(path, content, operations, distribution="pkg-npu", purpose="NPU")
     after = Module(path, result)
-    pieces = []
+    wrappers, renamed = [], []
     for operation in operations:
-        private = private_name(operation.symbol)
-        (original,), (wrapper,) = (after.definitions[name] for name in (private, operation.symbol))
-        (upstream,) = before.definitions[operation.symbol]
-        own, leaf = operation.symbol.rpartition(".")[2], private.rpartition(".")[2]
-        assert after.text(original.node).replace(leaf, own, 1) == before.text(upstream.node), f"{path}: {own}"
+        (upstream,), (wrapper,) = (chosen(module, operation.symbol) for module in (before, after))
+        (original,) = after.definitions[private_name(before, upstream)]
         assert same(_decorators(wrapper), _decorators(upstream))
         assert _decorators(original) == []
         _is_transparent(wrapper.node, upstream.node)
-        start, end = after.line_end(wrapper.node.lineno - 2), after.offset(original.node.lineno)
-        pieces += [(start, end, b""), (*after.name_span(_function(original.node)), own.encode())]
-    rest = after.content
-    for start, end, text in sorted(pieces, reverse=True):
-        rest = rest[:start] + text + rest[end:]
-    assert after.bom + rest == content, path
+        wrappers.append((after.line_end(wrapper.node.lineno - 2), after.offset(original.node.lineno), ""))
+        renamed.append((*before.name_span(_function(upstream.node)), _function(original.node).name))
+        renamed += without_docstring(before, _function(upstream.node))
+    assert _exchanged(after, wrappers) == _exchanged(before, renamed), path
+    assert as_declared(before.content, content) == content
     return len(operations)
+
+
+def _exchanged(module: Module, pieces: Iterable[tuple[int, int, str]]) -> bytes:
+    splices = [Splice(start=start, end=end, text=text, where="") for start, end, text in pieces]
+    return splice(module.content, splices, newline=module.newline)
 
 
 def _is_transparent(wrapper: ast.stmt, upstream: ast.stmt) -> None:
@@ -114,10 +142,11 @@ def _function(node: ast.stmt) -> FunctionNode:
 
 
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
-    for definition in functions(module):
-        closed = definition.parent and closed_kind(module, definition.parent)
+    for symbol, definition in functions(module):
+        kind = closed_kind(module, definition.parent) if definition.parent else ""
+        closed = kind == "TypedDict" or (kind == "Protocol" and is_stub(definition.node))
         if not closed and not called_early(module, definition) and not calling_decorator(module, definition):
-            yield _operation(path, definition, pass_through(_function(definition.node)), "wrapped")
+            yield _operation(path, symbol, pass_through(_function(definition.node)), "wrapped")
 
 
 def pass_through(node: FunctionNode) -> str:
@@ -132,27 +161,36 @@ def pass_through(node: FunctionNode) -> str:
         enter = "async with" if isinstance(node, ast.AsyncFunctionDef) else "with"
         body = f"{enter} {managers[0]}(upstream)({', '.join(given)}) as value:\n        yield value"
     else:
-        body = _PASS_THROUGH[function_kind(node)].format(f"upstream({', '.join(given)})")
+        kind = function_kind(node)
+        text = _SENDING if kind == "async generator" and _takes_values(node) else _PASS_THROUGH[kind]
+        body = text.format(f"upstream({', '.join(given)})")
     return f"{word} f{written(node.args, lambda _: '...')}:\n    {body}\n"
 
 
-def _replacement(path: str, module: Module, definition: Definition) -> Operation:
+def _takes_values(node: FunctionNode) -> bool:
+    """Return whether a generator does something with what a `yield` of its gives."""
+    nodes = list(own_nodes(node))
+    alone = [one.value for one in nodes if isinstance(one, ast.Expr)]
+    return any(isinstance(one, ast.Yield) and one not in alone for one in nodes)
+
+
+def _replacement(path: str, module: Module, symbol: str, definition: Definition) -> Operation:
     node = definition.node
     text = module.lines(definition.first_line, node.end_lineno or node.lineno)
-    return _operation(path, definition, reindent(text, old=module.indentation(node), new=""), "replaced")
+    return _operation(path, symbol, reindent(text, old=module.indentation(node), new=""), "replaced")
 
 
-def _operation(path: str, definition: Definition, text: str, action: str) -> Operation:
+def _operation(path: str, symbol: str, text: str, action: str) -> Operation:
     kind: TargetKind = "function"
     return Operation(
         action="wrapped" if action == "wrapped" else "replaced",
         path=path,
-        symbol=definition.name,
+        symbol=symbol,
         kind=kind,
         text=text,
         reason=Reason(why="w"),
         layer="o",
-        where=definition.name,
+        where=symbol,
     )
 
 

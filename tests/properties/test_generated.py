@@ -15,6 +15,7 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.selectors import selector
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent
 
@@ -70,14 +71,14 @@ def test_an_overlay_file_of_upstreams_own_functions_keeps_the_syntax(content: by
     before = Module(PATH, content)
     found = checks.functions(before)
     assume(found)
-    overlay = _MARKERS + "".join(_in_containers(before, definition) for definition in found)
+    overlay = _MARKERS + "".join(_in_containers(before, *one) for one in found)
     operations = read_operations("o.py", overlay.encode(), layer="o", target=PATH)
-    assert [operation.symbol for operation in operations] == [definition.name for definition in found]
+    assert [operation.name for operation in operations] == [definition.name for _, definition in found]
     after = Module(PATH, merge(PATH, content, operations, distribution="pkg-npu", purpose="NPU")[0])
     assert checks.same(after.tree, before.tree)
 
 
-def _in_containers(module: Module, definition: Definition) -> str:
+def _in_containers(module: Module, symbol: str, definition: Definition) -> str:
     """Return the overlay text that replaces a function by itself, in empty classes for those around it."""
     node = definition.node
     own = module.indentation(node)
@@ -85,7 +86,8 @@ def _in_containers(module: Module, definition: Definition) -> str:
     parents = definition.parent.split(".") if definition.parent else []
     # One space a level is enough for the classes; the function keeps upstream's indentation behind them.
     heads = "".join(f"{' ' * depth}class {name}:\n" for depth, name in enumerate(parents))
-    body = reindent(f"{own}@replaced(why='w')\n{text}", old=own, new=" " * len(parents))
+    where = "".join(f", where={one!r}" for one in selector(symbol))
+    body = reindent(f"{own}@replaced(why='w'{where})\n{text}", old=own, new=" " * len(parents))
     return heads + (body if body.endswith("\n") else body + "\n")
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import Reason
 from npu_overlays.refreshing.attempting import Derived, Subject
 from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.meaning import same_program
+from npu_overlays.refreshing.rewriting import Written, rewritten
 from npu_overlays.syntax.symbols import Module
 
 PATH = "lib/m.py"
@@ -354,6 +358,105 @@ def test_a_comment_beside_a_change_is_no_operation() -> None:
     found = _of_upstream(UPSTREAM, wanted)
     assert [one.symbol for one in found.changes] == ["f"]
     assert found.before is None
+
+
+SEVERAL = """\
+class A:
+    @property
+    def size(self):
+        return self._size
+
+    @size.setter
+    def size(self, new):
+        self._size = new
+
+    @size.deleter
+    def size(self):
+        del self._size
+
+
+if os.name == "nt":
+    def f(x):
+        return x + 1
+else:
+    def f(x):
+        return x + 2
+
+
+@f.register
+def _(x: int):
+    return x
+
+
+@f.register(str)
+def _(x):
+    return x
+"""
+SETTER = "    @size.setter\n    def size(self, new):\n        self._size = new\n"
+WRAPPED = """\
+    @size.setter
+    def size(self, new):
+        __class__._upstream_size_setter(self, 0)
+
+    def _upstream_size_setter(self, new):
+        self._size = new
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("= new\n", "= new + 1\n", '@edited(("= new", "= new + 1"), why="", where="@size.setter")'),
+        ("    @size.deleter\n    def size(self):\n        del self._size\n", "", 'deleted("size", why="", where='),
+        (
+            SETTER,
+            WRAPPED,
+            '@wrapped(why="", where="@size.setter")\n    def size(self, new):\n        upstream(self, 0)\n',
+        ),
+        ("return x + 2", "return x + 3", '@edited(("x + 2", "x + 3"), why="", where="else")'),
+        ("(x):\n    return x\n", "(x):\n    return -x\n", 'why="", where="@f.register(str)")'),
+        ("(x: int):\n    return x\n", "(x: int):\n    return -x\n", 'where="@f.register")'),
+    ],
+)
+def test_what_changes_in_one_of_several_definitions_is_an_operation_on_that(old: str, new: str, said: str) -> None:
+    wanted = SEVERAL.replace(old, new)
+    found = derive(
+        Subject(path=PATH, upstream=SEVERAL.encode(), operations=(), now=SEVERAL.encode(), wanted=wanted.encode())
+    )
+    assert found.before is None
+    (operation,) = (one.wanted for one in found.changes if one.wanted)
+    content = b"from npu_overlays.markers import deleted, edited, replaced, upstream, wrapped\n"
+    content = rewritten("o", content, [], [replace(operation, reason=Reason(why="w"))], []) or b""
+    assert said.replace('why=""', 'why="w"') in content.decode()
+    compile(content, "o", "exec")
+    operations = read_operations("o", content, layer="o", target=PATH)
+    assert merge(PATH, SEVERAL.encode(), operations, distribution="")[0] == wanted.encode()
+
+
+def test_an_operation_on_one_of_several_changes_where_it_is_written() -> None:
+    overlay = """
+class A:
+    size = property()
+
+    # Why half.
+    @wrapped(why="Half.")
+    @size.setter
+    def size(self, new):
+        upstream(self, new / 2)
+
+
+@edited(("+ 1", "+ 5"), why="Five.", where="#1")
+def f(x): ...
+"""
+    content = f"from npu_overlays.markers import edited, upstream, wrapped\n{overlay}".encode()
+    operations = read_operations("o/tree/m.py", content, layer="o", target=PATH)
+    now = merge(PATH, SEVERAL.encode(), operations, distribution="")[0]
+    wanted = now.replace(b"new / 2", b"new / 3").replace(b"x + 5", b"x + 6")
+    found = derive(Subject(path=PATH, upstream=SEVERAL.encode(), operations=operations, now=now, wanted=wanted))
+    changes = [Written(known=one.known, wanted=one.wanted) for one in found.changes if one.known]
+    assert [one.known.symbol for one in changes] == ["A.size[@size.setter]", "f[#1]"]
+    expected = content.replace(b"new / 2", b"new / 3").replace(b'"+ 1", "+ 5"', b'"x + 1", "x + 6"')
+    assert rewritten("o/tree/m.py", content, changes, [], []) == expected
 
 
 def _of_upstream(upstream: str, wanted: str) -> Derived:

@@ -79,13 +79,19 @@ def test_what_is_moved_to_another_file_does_not_take_the_operations_on_it_along(
     assert ("C.ours", None) in [(one.symbol, one.wanted) for one in found.operations]
 
 
-def test_a_module_in_another_encoding_is_patched(tmp_path: Path) -> None:
+def test_a_module_in_another_encoding_is_operated_on_or_patched_in_it(tmp_path: Path) -> None:
     wanted = LATIN.replace("é", "è").encode("latin-1")
-    found = plan(tmp_path, LATIN.encode("latin-1"), wanted)
+    found = plan(tmp_path / "operation", LATIN.encode("latin-1"), wanted)
+    assert [(one.symbol, one.wanted and one.wanted.edits[0].replace) for one in found.operations] == [
+        ("NAME", "NAME = 'è'")
+    ]
+    assert not found.patches
+    wanted = f"{LATIN}print('ê')\n".encode("latin-1")
+    found = plan(tmp_path / "patch", LATIN.encode("latin-1"), wanted)
     assert [(one.path, one.after) for one in found.patches] == [("pkg/m.py", wanted)]
     assert not found.operations
 
 
-def test_a_module_that_is_saved_in_another_encoding_is_refused(tmp_path: Path) -> None:
+def test_a_module_that_is_not_in_the_encoding_it_declares_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MergeError, match="not UTF-8"):
-        plan(tmp_path, b"NAME = 1\n", LATIN.encode("latin-1"))
+        plan(tmp_path, b"NAME = 1\n", "NAME = 'é'\n".encode("latin-1"))

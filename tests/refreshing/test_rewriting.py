@@ -191,3 +191,32 @@ def test_an_import_takes_the_place_of_another_that_binds_its_name() -> None:
     assert "from lib.d import more\n" in result
     assert "lib.a" not in result
     assert [one.text for one in known(result).values()] == ["mx(1)", "less(more(2))"]
+
+
+@pytest.mark.parametrize("action", ["added", "replaced"])
+def test_a_setter_that_comes_stands_on_what_makes_its_file_one_that_can_be_imported(action: Action) -> None:
+    setter = "@size.setter\ndef size(self, new):\n    self._size = new\n"
+    new = replace(new_operation("lib/core.py", "A.size[@size.setter]", action, "function"), text=setter)
+    result = written(OWN, new=(replace(new, reason=Reason(why="w")),))
+    compile(result, FILE, "exec")
+    assert known(result)["A.size[@size.setter]"].text == setter
+    assert f'class A:\n    size = property()\n\n    @{action}(why="w")\n    @size.setter\n' in result.replace(
+        "new(", "added("
+    )
+
+
+def test_targets_that_stay_are_written_with_what_they_mean() -> None:
+    targets = ('lib/a.py:f[if sys.platform == "win32"]', "lib/b.py:f")
+    content = SHARED.replace('"lib/core.py:scale"', repr(targets[0])).replace("lib/more.py:scale", targets[1])
+    first = known(content, "")[targets[1]]
+    result = written(content, Written(known=first, wanted=None, targets=targets[:1]))
+    assert tuple(known(result, "")) == targets[:1]
+
+
+def test_what_an_accessor_stands_on_goes_by_its_new_name() -> None:
+    content = "from npu_overlays.markers import upstream, wrapped\nclass A:\n    size = property()\n{}"
+    setter = "    @wrapped(why='w')\n    @size.setter\n    def size(self, new): upstream(self, new)\n"
+    (one,) = known(content.format(setter)).values()
+    wanted = replace(one, symbol="A.width[@width.setter]", text=one.text.replace("size", "width"))
+    result = written(content.format(setter), Written(known=one, wanted=wanted))
+    assert result == content.format(setter.replace("'w'", '"w"')).replace("size", "width").replace('"w"', "'w'")

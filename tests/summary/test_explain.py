@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from npu_summary.explain import explain
+from npu_summary.explain import Symbols, explain
+from npu_summary.installed import Place
 from support.environment import Done
 from support.patched import Site, copy_site, make_patched
 from support.pythons import ENDS, some_python
+
+from .samples import change, distribution, file, klass, typed
 
 RUN = "import transformers.models.model as m\nm.fail(1)\n"
 WRAPPER = "[transformers-npu] wrapped fail by transformers@"
@@ -150,3 +153,55 @@ def test_what_cannot_be_read_or_holds_no_traceback_is_said_with_1(site: Site) ->
 def test_lines_that_only_look_alike_end_nothing_and_begin_nothing() -> None:
     lines = ["a File without a frame", '  File "x.py", line 1, in f', "    raise X", "X", "    more", ""]
     assert list(explain(lines, lambda *_: "")) == lines[1:4]
+
+
+SEVERAL = """\
+class Box:
+    @property
+    def size(self):
+        return self._upstream_size()
+
+    def _upstream_size(self):
+        return 1 / 0
+
+    @size.setter
+    def size(self, new):
+        self._upstream_size_setter(new)
+
+    def _upstream_size_setter(self, new):
+        raise ValueError(new)
+
+
+def f_(x):
+    return _upstream_f__2(x)
+
+
+def _upstream_f__2(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "said"),
+    [
+        (4, "size", "wrapped Box.size by verl@796871d: Get."),
+        (7, "_upstream_size", "upstream's own code, called by the wrapper around Box.size"),
+        (11, "size", "wrapped Box.size[@size.setter] by verl@796871d: Set."),
+        (
+            14,
+            "_upstream_size_setter",
+            "upstream's own code, called by the wrapper around Box.size[@size.setter]",
+        ),
+        (18, "f_", "wrapped f_[else] by verl@796871d: Else."),
+        (22, "_upstream_f__2", "upstream's own code, called by the wrapper around f_[else]"),
+    ],
+)
+def test_each_of_several_definitions_has_its_own_reason(tmp_path: Path, line: int, function: str, said: str) -> None:
+    setter = change("replaced", "method", "size", operation="wrapped", line=10, where="@size.setter", why="Set.")
+    members = [change("replaced", "method", "size", operation="wrapped", line=3, why="Get."), setter]
+    other = change("replaced", "method", "f_", operation="wrapped", line=17, where="else", why="Else.")
+    (changes,) = typed(distribution("verl", [file("verl/x.py", [klass("Box", members)], [other])]))
+    (tmp_path / "verl").mkdir()
+    (tmp_path / "verl" / "x.py").write_text(SEVERAL)
+    symbols = Symbols([(Place(str(tmp_path), "verl_npu_summary"), changes)])
+    assert symbols.mark(str(tmp_path / "verl" / "x.py"), line, function) == f"[verl-npu] {said}"

@@ -55,6 +55,7 @@ def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:
         change("replaced", "method", "h"),
         change("replaced", "method", "i", operation="patch"),
         change("added", "attribute", "J", operation="edited"),
+        change("replaced", "method", "k", operation="wrapped", where="if fast"),
     ]
     shown = body(render(typed(distribution("verl", [file("verl/x.py", [klass("A", changes[:1])], changes)]))))
     assert shown == (
@@ -64,6 +65,7 @@ def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:
         "          - replaced         method         h\n"
         "          - replaced         method         i\n"
         "          - added         attribute         J\n"
+        "          - replaced         method         k[if fast]         wrapped\n"
         "  (1) Patch class: verl.x.A\n       Class Changes:\n"
         "          - replaced         method         f         edited\n"
     )

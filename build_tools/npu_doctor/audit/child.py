@@ -14,7 +14,7 @@ from npu_doctor.audit import definitions
 from npu_doctor.audit.compare import Comparison
 from npu_doctor.audit.layers import Homes
 from npu_doctor.audit.makers import Makers
-from npu_summary import installed, isolation, verify
+from npu_summary import installed, isolation, outline, verify
 from npu_summary.verify import distributions, subjects
 
 TYPE_CHECKING = False
@@ -164,18 +164,13 @@ def _replacement(
 
 
 def _operation(file: FileChange, symbol: str) -> dict[str, str] | None:
-    """Return the change of ours that a symbol, or the class around it, belongs to."""
-    owner, _, name = symbol.rpartition(".")
+    """Return the change of ours that a symbol, or the class around it, belongs to; of several definitions all."""
+    if changes := outline.changes_of(file, symbol):
+        operations, reasons = ((one[key] for one in changes) for key in ("operation", "why"))
+        return {"operation": ", ".join(dict.fromkeys(operations)), "why": " ".join(dict.fromkeys(reasons))}
     for entry in file["class_changes"]:
-        if entry["name"] == owner:
-            for change in entry["changes"]:
-                if change["name"] == name:
-                    return {"operation": change["operation"], "why": change["why"]}
         if entry["action"] == "added" and symbol.split(".", maxsplit=1)[0] == entry["name"].split(".")[0]:
             return {"operation": entry.get("operation", "added"), "why": entry.get("why", "")}
-    for change in file["module_changes"]:
-        if change["name"] == symbol:
-            return {"operation": change["operation"], "why": change["why"]}
     return None
 
 

@@ -77,7 +77,7 @@ def compare_file(path: str, before: bytes | None, after: bytes | None) -> FileCh
 
 
 def _parsed(path: str, content: bytes) -> Module | None:
-    """Return a Python module; None for another file and for one that is not UTF-8 Python, which has no symbols."""
+    """Return a Python module; None for another file and for one that Python cannot read, which has no symbols."""
     try:
         return Module(path, content) if path.endswith(".py") else None
     except MergeError:

@@ -6,10 +6,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from difflib import SequenceMatcher
+from typing import Literal, TypeAlias
 
 from npu_overlays.changes.meanings import bases, decorators, meaning, order, owners, statements
 from npu_overlays.syntax.definitions import Definition, SymbolKind
+from npu_overlays.syntax.selectors import symbols_of
 from npu_overlays.syntax.symbols import Module
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]
@@ -20,6 +22,8 @@ _KINDS: dict[SymbolKind, ChangeKind] = {
     "attribute": "attribute",
     "import": "import",
 }
+# A definition and the symbol that means it in its module.
+_Named: TypeAlias = tuple[str, Definition]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +36,16 @@ class Change:
             binds; ``statement`` for code at module or class level that binds no name; ``order`` where what a
             module or class body has in common with upstream's stands in another order or branch; ``text`` where
             only comments or formatting differ; ``file`` where there is no syntax to compare.
-        symbol: qualified name, or the statement's first line, or the file's name.
+        symbol: qualified name, or the statement's first line, or the file's name; of one of several definitions with
+            what leads to it.
+        parts: the symbols of the definitions it is of: several where they cannot be told apart in both modules.
         line: 1-based line in the patched file; None for what is no longer there.
     """
 
     action: ChangeAction
     kind: ChangeKind
     symbol: str
+    parts: tuple[str, ...] = ()
     line: int | None = None
 
 
@@ -96,9 +103,45 @@ def _compare_name(comparison: _Comparison, name: str) -> None:
         _compare_class_headers(comparison, name, old, new)
         return
     if not _is_untouched(comparison, old, new) and meaning(old) != meaning(new):
-        action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
-        change = Change(action=action, kind=_KINDS[latest.kind], symbol=name, line=_line(new))
-        comparison.note(latest.parent, change)
+        then, now = (symbols_of(module, name) for module in (comparison.before, comparison.after))
+        for change in _differing(name, [*zip(then, old, strict=True)], [*zip(now, new, strict=True)]):
+            comparison.note(latest.parent, change)
+
+
+def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Change]:
+    """Yield a change for each definition of a name that differs, or one for all where they cannot be told apart.
+
+    As many as before are compared in order, whatever leads to them now. Any number of imports binds one package.
+    """
+    if {one.kind for _, one in (*old, *new)} == {"import"}:
+        yield _of_name(name, old, new)
+        return
+    was, now = (meaning([one for _, one in listed]) for listed in (old, new))
+    codes = SequenceMatcher(None, was, now).get_opcodes() if len(old) != len(new) else [("", 0, len(old), 0, len(new))]
+    for tag, first, last, start, end in codes:
+        if tag != "equal":
+            yield from _paired(name, old[first:last], new[start:end])
+
+
+def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Change]:
+    """Yield the changes of definitions between two that stayed: in order, or by what leads to them."""
+    if len(old) != len(new) and len({*dict(old)} & {*dict(new)}) < min(len(old), len(new)):
+        yield _of_name(name, old, new)
+        return
+    if len(old) == len(new):
+        new = [(symbol, one) for (symbol, _), (_, one) in zip(old, new, strict=True)]
+    for symbol in dict.fromkeys([*dict(old), *dict(new)]):
+        before, after = ([one for one in listed if one[0] == symbol] for listed in (old, new))
+        if meaning([one for _, one in before]) != meaning([one for _, one in after]):
+            yield _of_name(symbol, before, after)
+
+
+def _of_name(name: str, old: list[_Named], new: list[_Named]) -> Change:
+    action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
+    parts = tuple(dict.fromkeys(symbol for symbol, _ in (*old, *new)))
+    (_, latest) = (new or old)[-1]
+    line = latest.node.lineno if new else None
+    return Change(action=action, kind=_KINDS[latest.kind], symbol=name, parts=parts, line=line)
 
 
 def _is_untouched(comparison: _Comparison, old: list[Definition], new: list[Definition]) -> bool:

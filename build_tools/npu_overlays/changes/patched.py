@@ -11,6 +11,7 @@ from npu_overlays.lock.contracts import Contract
 from npu_overlays.lock.surroundings import content_fingerprint
 from npu_overlays.merging.results import PatchedFile
 from npu_overlays.syntax.fingerprint import fingerprint_of_all
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.symbols import Module
 
 
@@ -40,7 +41,7 @@ def _fingerprint(path: str, content: bytes | None, change: Change) -> str:
     if change.kind in ("file", "text"):
         return content_fingerprint(content)
     try:
-        definitions = Module(path, content).definitions.get(change.symbol, [])
+        definitions = chosen(Module(path, content), change.symbol)
     except MergeError:
         return ""
     return fingerprint_of_all(definition.node for definition in definitions)

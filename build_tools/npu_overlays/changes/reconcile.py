@@ -12,6 +12,7 @@ from npu_overlays.changes.rivals import declared_by, lost_changes
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared, PatchedFile
 from npu_overlays.syntax import fingerprint
+from npu_overlays.syntax.selectors import chosen, owner_of, plain
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
@@ -122,7 +123,7 @@ class _Ledger:
         self.unexplained: list[tuple[str, Change]] = []
 
     def is_private(self, path: str, change: Change) -> bool:
-        return change.action == "added" and (path, change.symbol) in self._private
+        return change.action == "added" and (path, plain(change.symbol)) in self._private
 
     def explain(self, path: str, change: Change) -> Iterator[Explained]:
         """Yield the change with all that was declared for the innermost of the places it belongs to."""
@@ -136,7 +137,8 @@ class _Ledger:
 
     def _fitting(self, path: str, place: str, change: Change) -> list[Declared]:
         """Return the declarations for a place that a change there can come from."""
-        entries = self._by_place.get((path, place), [])
+        places = [place, *(part for part in change.parts if part != place and place == change.symbol)]
+        entries = [entry for one in places for entry in self._by_place.get((path, one), [])]
         # What a patch adds may be edited further, and is added then.
         patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
         return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
@@ -165,7 +167,7 @@ def _places(symbol: str) -> Iterator[str]:
     """Yield a symbol, then the classes around it, then the whole file."""
     while symbol:
         yield symbol
-        symbol = symbol.rpartition(".")[0]
+        symbol = owner_of(symbol)
     yield ""
 
 
@@ -204,7 +206,7 @@ def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: 
                 modules[entry.path] = (Module(entry.path, before or b""), Module(entry.path, after or b""))
             old, new = modules[entry.path]
             kept = new.definitions.get(entry.private, [])
-            if [_body(one.node) for one in kept] != [_body(one.node) for one in old.definitions.get(entry.symbol, [])]:
+            if [_body(one.node) for one in kept] != [_body(one.node) for one in chosen(old, entry.symbol)]:
                 what = f"the original of `{entry.symbol}` was not kept as upstream has it"
                 yield Problem(
                     where=f"{overlay}: {entry.path}", what=what, fix="a patch changes it too: use one of the two"
@@ -212,8 +214,11 @@ def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: 
 
 
 def _body(node: ast.stmt) -> str:
-    """Return what a function means, apart from its name and decorators."""
+    """Return what a function means, apart from its name, decorators and docstring."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return ""
-    bare = type(node)(**{**dict(ast.iter_fields(node)), "decorator_list": [], "name": ""})
+    body = fingerprint.without_docstring(node, node.body)
+    # A `pass` stands for a docstring that cannot be left out.
+    body = body[1:] if isinstance(body, list) and body and isinstance(body[0], ast.Pass) else body
+    bare = type(node)(**{**dict(ast.iter_fields(node)), "decorator_list": [], "name": "", "body": body})
     return fingerprint.dump(bare)

@@ -15,6 +15,7 @@ from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.overlay.content import Content, StillAssigned
 from npu_overlays.pairing import Pair
 from npu_overlays.pin import Pin
+from npu_overlays.syntax.selectors import plain, selector
 from npu_overlays.tree import PatchedTree, Source
 from npu_summary.changes import SCHEMA, Assigned, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
 
@@ -25,6 +26,8 @@ _REASON: tuple[Literal["operation", "why", "forwarded", "drop_when", "overlay"],
     "drop_when",
     "overlay",
 )
+# The kinds of what has a name, and may be one of several definitions of it.
+_NAMED = ("method", "class", "attribute", "import")
 
 
 def summary_record(  # noqa: PLR0913  # one argument for each part of the summary
@@ -148,7 +151,7 @@ def _change(explained: Explained, name: str) -> Change:
     made: Change = {
         "action": change.action,
         "kind": change.kind,
-        "name": name,
+        "name": plain(name) if change.kind in _NAMED else name,
         "line": change.line,
         "operation": reason["operation"],
         "why": reason["why"],
@@ -156,6 +159,8 @@ def _change(explained: Explained, name: str) -> Change:
         "drop_when": reason["drop_when"],
         "overlay": reason["overlay"],
     }
+    if change.kind in _NAMED and (texts := selector(name)):
+        made["where"] = "; ".join(texts)
     if explained.also:
         made["also"] = [_reason(one) for one in explained.also]
     return made

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared, PatchedFile
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.symbols import Module
 
 _ONE = "write it with one of the two"
@@ -99,5 +100,5 @@ def _words(content: bytes | None, path: str, change: Change) -> Counter[str] | N
         module = Module(path, content)
     except MergeError:
         return None
-    known = module.definitions.get(change.symbol, [])
+    known = chosen(module, change.symbol)
     return Counter(word for one in known for word in _WORD.findall(module.text(one.node))) if known else None

@@ -51,7 +51,7 @@ def message(units: Sequence[Unit]) -> str:
 def _leaf(unit: Unit) -> str:
     """Return the symbol, or the name of the file, without what is around it unless `git am` would take it away."""
     name = unit.name
-    leaf = name.rpartition(":")[2] if ":" in name and not name.endswith(":*") else name.rpartition("/")[2]
+    leaf = name.partition(":")[2] if ":" in name and not name.endswith(":*") else name.rpartition("/")[2]
     return name if _DROPPED.match(f"{leaf}:") else leaf
 
 

@@ -55,18 +55,16 @@ def _added(item: Item, unit: Unit, pin: Pin) -> Iterator[str]:
     if isinstance(item, OverlayFile) and unit.action == "file":
         yield module_name(pin.place(item.path))
     elif isinstance(item, Operation) and item.action == "added":
-        yield f"{module_name(pin.place(item.path))}.{item.symbol}"
-        owner, _, member = item.symbol.rpartition(".")
-        if owner:
-            yield f".{member}"
-        if owner and item.kind == "attribute":
-            yield f"{member}="
+        yield f"{module_name(pin.place(item.path))}.{item.name}"
+        if item.owner:
+            yield f".{item.leaf}"
+        if item.owner and item.kind == "attribute":
+            yield f"{item.leaf}="
 
 
 def _reads(item: Item, pin: Pin) -> Iterator[Read]:
     if isinstance(item, Operation):
-        owner = item.symbol.rpartition(".")[0]
         texts = [*(one.statement for one in item.imports), item.text, *(edit.replace for edit in item.edits)]
-        yield from read_by(texts, pin.place(item.path), owner)
+        yield from read_by(texts, pin.place(item.path), item.owner)
     elif isinstance(item, OverlayFile) and item.path.endswith(".py"):
         yield from read_by([item.content.decode("utf-8", "replace")], pin.place(item.path), "")

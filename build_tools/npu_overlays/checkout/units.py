@@ -49,7 +49,7 @@ class Unit:
     @property
     def names(self) -> frozenset[str]:
         """Everything it can be called: its targets, their symbols alone, the paths, the file of a patch."""
-        symbols = (target.rpartition(":")[2] for target in self.targets)
+        symbols = (target.partition(":")[2] for target in self.targets)
         return frozenset([self.name, *self.targets, *symbols, *self.paths])
 
 

@@ -130,7 +130,7 @@ class _Pair:
         """Return what of the other overlay took something away."""
         symbol = ".".join(need.names)
         for operation in self.asked.content.operations:
-            if symbol and operation.symbol in (symbol, f"{symbol}.__init__", *need.names[:1]):
+            if symbol and operation.name in (symbol, f"{symbol}.__init__", *need.names[:1]):
                 return Culprit(file=operation.file, lines=(operation.line,))
         place = self.before.model.modules.paths.get(need.module, "")
         return Blame(self.asked.content, self.asked.applied.authorship).taker(self.asked.path_of(place), symbol)

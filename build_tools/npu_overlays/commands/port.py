@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from npu_overlays.porting.verdict import KINDS, MEANINGS
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
+# What a name says in brackets, of which of several definitions is meant, may hold a `=`.
+_DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
 sha256, and a table of what became of everything it says: what fits, what
@@ -89,11 +92,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _dropped(text: str) -> tuple[str, str]:
-    name, _, why = text.partition("=")
-    if not name.strip() or not why.strip():
+    found = _DROPPED.fullmatch(text)
+    if found is None or not found[1].strip() or not found[2].strip():
         msg = f"`{text}` is not NAME=WHY"
         raise argparse.ArgumentTypeError(msg)
-    return name.strip(), why.strip()
+    return found[1].strip(), found[2].strip()
 
 
 def _read(parsed: argparse.Namespace) -> Options:
@@ -207,7 +210,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _show(port: Port, name: str, console: Console) -> int:
-    named = [row for row in port.rows if name in (row.name, row.name.rpartition(":")[2])]
+    named = [row for row in port.rows if name in (row.name, row.name.partition(":")[2])]
     if not named:
         fix = "name one of the table of `port --continue`"
         raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))

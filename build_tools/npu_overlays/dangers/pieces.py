@@ -18,6 +18,7 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile, file_reason
 from npu_overlays.reads.code import Code, Codes, reader_of
+from npu_overlays.syntax.selectors import chosen, leaf_of, plain
 from npu_overlays.syntax.symbols import Module
 
 # What people read changes no training.
@@ -112,7 +113,7 @@ class _Modules:
 
 
 def _nodes(module: Module | None, symbol: str) -> list[ast.stmt]:
-    return [one.node for one in module.definitions.get(symbol, [])] if module else []
+    return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))] if module else []
 
 
 def _of_operation(operation: Operation, code: Code | None, modules: _Modules) -> Piece:
@@ -144,7 +145,7 @@ def _with_name(node: ast.stmt, symbol: str) -> ast.stmt:
     """Return what gives a value to a nameless target with the name that it has."""
     if not isinstance(node, ast.Assign):
         return node
-    name = ast.Name(symbol.rpartition(".")[2], ast.Store())
+    name = ast.Name(leaf_of(symbol), ast.Store())
     return ast.copy_location(ast.Assign(targets=[name], value=node.value), node)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.lock.contracts import FAR, HARD, OWN, Contract, Place, differences
+from npu_overlays.lock.contracts import FAR, OWN, Contract, Place, differences, needed
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.syntax.selectors import leaf_of
 
 
 def check_contracts(
@@ -67,7 +68,7 @@ def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> 
     for entry in contracts:
         at = where.get(entry.place, "")
         if entry.hidden:
-            leaf = entry.symbol.rpartition(".")[2]
+            leaf = leaf_of(entry.symbol)
             what = f"{entry.hidden} may give objects another `{leaf}` than the {entry.operation} `{entry.symbol}`"
             yield f"{at}: {what}"
         if entry.watched:
@@ -87,9 +88,9 @@ def _places(operations: Iterable[Operation]) -> dict[Place, str]:
 
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
     """Return the parts that differ and the operation cannot do without, or the other ones."""
-    needed = HARD.get(now.operation, frozenset())
+    hard_parts = needed(now)
     found = (one.part for one in differences(locked, now) if one.part not in FAR and one.part not in OWN)
-    return ", ".join(part for part in found if (part in needed) is hard)
+    return ", ".join(part for part in found if (part in hard_parts) is hard)
 
 
 def _superfluous(

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError
 from npu_overlays.lock.surroundings import surroundings
-from npu_overlays.merging.sites import find
-from npu_overlays.merging.upstream.parts import hidden_by, owners, parts, watchers
+from npu_overlays.merging.targets import find
+from npu_overlays.merging.upstream.parts import definitions, hidden_by, owners, parts, watchers
 from npu_overlays.merging.upstream.standing_in import unlike
 from npu_overlays.model import model_of_module
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.selectors import selector
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
@@ -32,7 +33,8 @@ class Contract:
         patch: name of the patch.
         find: what a substitution finds.
         change: what the patch does to the symbol.
-        owner: the classes around the symbol as they are declared, each there once and without a condition.
+        owner: the classes around the symbol as they are declared.
+        definitions: where its name has several definitions, or a conditional one, what leads to each.
         kind: plain function, generator, coroutine, async generator, class, attribute or import.
         signature: parameters with their defaults; of a class its bases and keywords.
         decorators: in order.
@@ -55,6 +57,7 @@ class Contract:
     find: str = ""
     change: str = ""
     owner: str = ""
+    definitions: str = ""
     kind: str = ""
     signature: str = ""
     decorators: str = ""
@@ -115,6 +118,7 @@ FAR = ("affects", "undone")
 _PARTS = (
     "change",
     "owner",
+    "definitions",
     "kind",
     "signature",
     "decorators",
@@ -130,7 +134,7 @@ _PARTS = (
 OWN = frozenset({"unlike"})
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
-HARD = {
+_HARD = {
     "replaced": _DEFINITION,
     "deleted": _DEFINITION,
     "wrapped": frozenset({"kind", "signature", "decorators"}),
@@ -144,10 +148,16 @@ def differences(one: Contract, other: Contract) -> list[Difference]:
     return [Difference(part=part, before=before, after=after) for part, before, after in pairs if before != after]
 
 
+def needed(contract: Contract) -> frozenset[str]:
+    """Return the parts that an operation cannot do without; of a symbol with a number, which it counts."""
+    counted = any(text.startswith("#") for text in selector(contract.symbol))
+    return _HARD.get(contract.operation, frozenset()) | ({"definitions"} if counted else frozenset())
+
+
 def breaking(locked: Contract, now: Contract) -> list[Difference]:
     """Return what differs between two contracts of one operation, of that which it cannot do without."""
-    needed = HARD.get(now.operation, frozenset())
-    return [one for one in differences(locked, now) if one.part in needed]
+    parts_needed = needed(now)
+    return [one for one in differences(locked, now) if one.part in parts_needed]
 
 
 def contract(module: Module, operation: Operation, classes: ClassGraph | None = None) -> Contract:
@@ -162,7 +172,7 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
     classes = classes or model_of_module(operation.path, module.content).classes
     if operation.action != "added":
         definition = find(module, operation)
-        found = parts(definition)
+        found = {**parts(definition), "definitions": definitions(module, operation.name)}
         found["watched"] = watchers(classes, operation.path, definition) if operation.action == "wrapped" else ""
         found["hidden"] = hidden_by(classes, operation.path, definition) if operation.action != "deleted" else ""
         found["unlike"] = _unlike(operation, definition, module) if operation.action == "replaced" else ""

@@ -16,6 +16,7 @@ from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, enclosing
 from npu_overlays.syntax.definitions import FUNCTIONS
 from npu_overlays.syntax.nodes import nodes_of
+from npu_overlays.syntax.selectors import leaf_of, owner_of, plain
 
 # What Python asks for by itself: with it, code that nobody operates on does something else.
 _MAKING = "how every object of it is made"
@@ -81,10 +82,10 @@ def reaching(
         known: contracts of an earlier lock by their place, to be believed where the source lacks some of upstream.
     """
     listed = list(contracts)
-    undone = _undone(classes, {Symbol(one.path, one.symbol) for one in listed if one.symbol})
+    undone = _undone(classes, {Symbol(one.path, plain(one.symbol)) for one in listed if one.symbol})
     found = []
     for one in listed:
-        place = Symbol(one.path, one.symbol)
+        place = Symbol(one.path, plain(one.symbol))
         effects = _affected(classes, one) if one.operation in ("added", "deleted") else iter(())
         if one.operation == "replaced" and one.kind == "class":
             effects = called_otherwise(classes, shipped, place)
@@ -98,7 +99,7 @@ def reaching(
 
 def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
     """Yield what an addition or a deletion changes for code that nobody operates on."""
-    owner, _, leaf = entry.symbol.rpartition(".")
+    owner, leaf = owner_of(entry.symbol), leaf_of(entry.symbol)
     place = Symbol(entry.path, owner)
     if owner:
         inherited = next((one for one in classes.line(place)[1:] if leaf in classes.members(one)), None)

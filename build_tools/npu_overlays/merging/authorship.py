@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.syntax.parsing import bare, line_starts
+from npu_overlays.syntax.encodings import as_utf8
+from npu_overlays.syntax.parsing import line_starts
 from npu_overlays.syntax.splices import Splice, in_order
 
 
@@ -31,7 +32,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Authorship:
-    """Whose every byte of a patched file is, in order; a byte order mark does not count."""
+    """Whose every byte of a patched file is, in order, where it is UTF-8 without a byte order mark."""
 
     stretches: tuple[Stretch, ...]
 
@@ -56,12 +57,12 @@ class Authorship:
 
 def kept(content: bytes) -> Authorship:
     """Return the authorship of a file that is upstream's as it is."""
-    return Authorship((Stretch(start=0, end=len(bare(content)), origin=0),))
+    return Authorship((Stretch(start=0, end=len(as_utf8(content)), origin=0),))
 
 
 def written(content: bytes, where: str) -> Authorship:
     """Return the authorship of a file that is the overlay's as it is."""
-    return Authorship((Stretch(start=0, end=len(bare(content)), origin=None, where=where),))
+    return Authorship((Stretch(start=0, end=len(as_utf8(content)), origin=None, where=where),))
 
 
 def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Authorship:
@@ -81,7 +82,7 @@ def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Autho
 
 def by_lines(before: bytes, after: bytes, where: str) -> Authorship:
     """Return the authorship of a file that a patch changed: lines that are not upstream's are the patch's."""
-    old, new = (bare(content).splitlines(keepends=True) for content in (before, after))
+    old, new = (as_utf8(content).splitlines(keepends=True) for content in (before, after))
     old_starts, new_starts = (line_starts(lines) for lines in (old, new))
     found: list[Stretch] = []
     for tag, first, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation
+from npu_overlays.syntax.selectors import with_selector
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
@@ -41,11 +42,19 @@ def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
             continue
         names: list[str] = []
         for inner in _inner(statement):
-            names += sorted(module.names(inner))
+            names += [_meaning(module, name, inner) for name in sorted(module.names(inner))]
             if not module.names(inner):
                 what = f"line {inner.lineno} of {operation.path} does something else than to bind a name when it runs"
                 raise MergeError(Problem(where=operation.where, what=what, fix="use a patch"))
         yield from (dataclasses.replace(operation, symbol=name, emptying=tuple(names)) for name in names)
+
+
+def _meaning(module: Module, name: str, node: ast.stmt) -> str:
+    """Return the symbol that means what a statement defines under a name, whatever leads there."""
+    known = module.definitions[name]
+    number = next(number for number, one in enumerate(known) if one.node is node)
+    alone = len(known) == 1 and known[number].is_certain
+    return with_selector(name, [] if alone else [f"#{number + 1}"])
 
 
 def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.errors import Problem
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import Change
-from npu_overlays.merging.sites import problem
+from npu_overlays.merging.targets import problem
 from npu_overlays.merging.upstream.instances import hiding
 from npu_overlays.model import Model, Symbol
 from npu_overlays.model.class_graph import ClassGraph
@@ -31,23 +31,23 @@ def hidden_additions(
         model: of the tree that the module was in.
     """
     listed = [change.operation for change in changes]
-    added = [one for one in listed if one.action == "added" and "." in one.symbol]
+    added = [one for one in listed if one.action == "added" and one.owner]
     edits = {one.where for one in listed if one.action == "edited"}
-    classes = model.with_module(before.path, after.bom + after.content).classes if added else model.classes
+    classes = model.with_module(before.path, after.file).classes if added else model.classes
     for operation in added:
         for path, node in _hiding(classes, operation):
             stretch = authorship.at(after.span(node)[0]) if path == before.path else None
             if stretch is None or stretch.origin is not None or stretch.where in edits:
                 line = _line(before, after, authorship, node) if stretch else f"line {node.lineno} of {path}"
-                owner, _, leaf = operation.symbol.rpartition(".")
-                what = f"`{owner}` already gives every instance its own `{leaf}` ({line}), which hides what is added"
+                own = f"`{operation.owner}` already gives every instance its own `{operation.leaf}` ({line})"
+                what = f"{own}, which hides what is added"
                 yield problem(operation, what, "add it under another name, or operate on the method that sets it")
                 break
 
 
 def _hiding(classes: ClassGraph, operation: Operation) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
-    owner, _, leaf = operation.symbol.rpartition(".")
-    return hiding(classes, Symbol(operation.path, owner), leaf, always=operation.kind != "attribute")
+    owner = Symbol(operation.path, operation.owner)
+    return hiding(classes, owner, operation.leaf, always=operation.kind != "attribute")
 
 
 def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.sites import problem
+from npu_overlays.merging.targets import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.scopes import Binding
@@ -23,7 +23,7 @@ _EITHER = f"{RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING
 
 def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[list[ImportedName], list[Problem]]:
     """Return the imports upstream's module lacks, in order, and those that would mean something else in it."""
-    added = {operation.symbol: operation for operation in operations if operation.action == "added"}
+    added = {operation.name: operation for operation in operations if operation.action == "added"}
     wanted: dict[str, list[ImportedName]] = {}
     problems: list[Problem] = []
     for operation in operations:

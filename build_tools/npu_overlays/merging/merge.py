@@ -20,7 +20,8 @@ from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.model import Model, model_of_module
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
-from npu_overlays.syntax.module_text import encoding_of
+from npu_overlays.syntax.encodings import as_declared, encoding_of
+from npu_overlays.syntax.selectors import chosen, symbol_of
 from npu_overlays.syntax.splices import Splice, overlapping
 from npu_overlays.syntax.symbols import Module
 
@@ -88,17 +89,20 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
             problems += error.problems
     problems += _overlapping(changes)
     problems += seen_by_upstream(module, imports, operations, changes)
-    problems += _not_ascii(module, imports, changes)
+    problems += _unwritable(module, imports, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))
     merged = _merge(module, imports, changes, model)
-    declared = [_declaration(operation) for operation in operations]
+    after = merged.module if merged.is_python else module
+    declared = [_declaration(operation, module, after) for operation in operations]
     # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
-    declared += [replace(_declaration(one), symbol="") for one in operations if one.emptying][:1]
+    emptying = [one for one, operation in zip(declared, operations, strict=True) if operation.emptying]
+    declared += [replace(one, symbol="") for one in emptying[:1]]
     for imported in merged.imports:
         users = [operation for operation in operations if imported in operation.imports]
         declared.append(_import_declaration(path, imported.name, users))
-    return MergedModule(content=module.bom + merged.content, declared=tuple(declared), authorship=merged.authorship)
+    made = as_declared(merged.content, content)
+    return MergedModule(content=made, declared=tuple(declared), authorship=merged.authorship)
 
 
 def _read(path: str, content: bytes) -> Module:
@@ -146,33 +150,39 @@ def _with_imports(module: Module, imports: list[ImportedName], changes: list[Cha
 
 def _keeps_encoding(module: Module, result: bytes) -> bool:
     try:
-        return encoding_of(result) == encoding_of(module.content)
+        return encoding_of(result) == module.encoding
     except SyntaxError:
         return False
 
 
-def _not_ascii(module: Module, imports: Iterable[ImportedName], changes: Iterable[Change]) -> Iterator[Problem]:
-    """Yield a problem for every operation that puts in what Python refuses in a file that declares to be ASCII."""
-    for change in changes if module.is_ascii else ():
+def _unwritable(module: Module, imports: Iterable[ImportedName], changes: Iterable[Change]) -> Iterator[Problem]:
+    """Yield a problem for every operation that puts in a character which the module's encoding does not have."""
+    for change in changes:
         texts = [one.text for one in change.splices]
         texts += [one.statement for one in imports if one in change.operation.imports]
-        if not all(text.isascii() for text in texts):
-            what = f"puts characters that are not ASCII into {module.path}, which declares the encoding ASCII"
-            yield Problem(
-                where=change.operation.where,
-                what=what,
-                fix="write them as escapes in strings (\\u4e2d), or use a patch",
+        try:
+            "".join(texts).encode(module.encoding)
+        except UnicodeEncodeError as error:
+            character = error.object[error.start]
+            what = (
+                f"puts `{character}` (U+{ord(character):04X}) into {module.path}, whose encoding, {module.encoding},"
+                " does not have it"
             )
+            escape = ascii(character)[1:-1]
+            yield Problem(where=change.operation.where, what=what, fix=f"write it as `{escape}` in a string")
 
 
-def _declaration(operation: Operation) -> Declared:
+def _declaration(operation: Operation, before: Module, after: Module) -> Declared:
+    """Return what an operation declares, under the name that comparing the two modules gives it."""
+    module = after if operation.action == "added" else before
+    known = next(iter(chosen(module, operation.symbol)), None)
     return Declared(
         path=operation.path,
-        symbol=operation.symbol,
+        symbol=symbol_of(module, known) if known else operation.symbol,
         operation=operation.action,
         reason=operation.reason,
         layer=operation.layer,
-        private=wrapping.private_name(operation.symbol) if operation.action == "wrapped" else "",
+        private=wrapping.private_name(module, known) if known and operation.action == "wrapped" else "",
         where=operation.where,
     )
 
@@ -214,8 +224,7 @@ def _one_of(first: Operation, second: Operation) -> str:
         left_out = f'a table [[drop]] of {second.layer} with name = "{first.path}:{first.symbol}" and why'
         return f"leave out that of {first.layer}: {left_out}"
     if first.symbol == second.symbol and first.action == second.action == "added":
-        whole = "`name = added(property(get, set), why=…)`"
-        return f"add it once: a property with its setter as {whole}, of a function only what runs, without @overload"
+        return "add it once, of a function only what runs, without @overload"
     if first is second or first.symbol != second.symbol:
         return "join the two operations"
     return "join the two operations, or let since= and until= say which upstream versions each is for"

@@ -11,8 +11,9 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.authorship import spliced
 from npu_overlays.merging.imports import RENAME, binds_the_same
 from npu_overlays.merging.results import Change
-from npu_overlays.merging.sites import problem
+from npu_overlays.merging.targets import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.syntax.encodings import as_declared
 from npu_overlays.syntax.import_order import ImportOrder
 from npu_overlays.syntax.scopes import Load, Scope, is_private
 from npu_overlays.syntax.splices import Splice, placed, splice
@@ -55,7 +56,7 @@ class Merged:
     @cached_property
     def module(self) -> Module:
         """The merged text, parsed; raises `MergeError` where it does not parse."""
-        return Module(self._path, self.content)
+        return Module(self._path, as_declared(self.content, self._upstream.file))
 
     @cached_property
     def _order(self) -> ImportOrder:
@@ -71,7 +72,7 @@ class Merged:
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem for every name that would not mean in an operation's text what its author wrote."""
-        added = {one.symbol: one for one in self._operations if one.action == "added" and "." not in one.symbol}
+        added = {one.name: one for one in self._operations if one.action == "added" and not one.owner}
         users = {imported: operation for operation in reversed(self._operations) for imported in operation.imports}
         brought = {**added, **{imported.name: users[imported] for imported in self.imports}}
         brought = {name: operation for name, operation in brought.items() if hasattr(builtins, name)}
@@ -123,13 +124,13 @@ class Merged:
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
-        if outer and self.module.scopes.bound(load.name) and not self._was_mangled(load.name, operation.symbol):
+        if outer and self.module.scopes.bound(load.name) and not self._was_mangled(load.name, operation):
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
-    def _was_mangled(self, name: str, symbol: str) -> bool:
-        """Return whether upstream's own text of a symbol reads a name in a class: what it gets there stays the same."""
-        spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(symbol, [])]
+    def _was_mangled(self, name: str, operation: Operation) -> bool:
+        """Return whether upstream's text of its symbol reads a name in a class: what it gets there stays the same."""
+        spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(operation.name, [])]
         loads = (load for scope in self._upstream.scopes.all if scope.is_in_class for load in scope.loads)
         offsets = [self._upstream.span(load.at)[0] for load in loads if load.name == name]
         return any(start <= offset < end for offset in offsets for start, end in spans)

@@ -13,9 +13,10 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.imports import RENAME
 from npu_overlays.merging.reached import loads, reach
 from npu_overlays.merging.results import Change
-from npu_overlays.merging.sites import problem
+from npu_overlays.merging.targets import problem
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.syntax.scopes import Scope
+from npu_overlays.syntax.selectors import leaf_of, owner_of
 from npu_overlays.syntax.symbols import Module
 
 _RENAME_ADDED = "add it under another name"
@@ -37,7 +38,7 @@ def seen_by_upstream(
         if lines and not module.scopes.bound(imported.name):
             what = f"`{imported.statement}` would change what upstream's own code reads as `{imported.name}` ({lines})"
             yield problem(users[imported], what, RENAME)
-    for operation in (one for one in operations if one.action == "added"):
+    for operation in (one for one in operations if one.action == "added" and not one.is_further):
         lines = _remaining(module, operation.symbol, gone)
         if lines:
             what = f"the added `{operation.symbol}` would change what upstream's own code reads by that name ({lines})"
@@ -133,7 +134,7 @@ def _taken(module: Module, changes: Sequence[Change]) -> dict[str, Operation]:
 
 def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
     """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
-    parent, _, leaf = symbol.rpartition(".")
+    parent, leaf = owner_of(symbol), leaf_of(symbol)
     scopes = module.scopes.classes.get(parent, [])
     # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
     loads = [one for scope in scopes for one in scope.loads if one.name == leaf and one.annotation]

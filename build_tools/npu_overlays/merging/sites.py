@@ -7,6 +7,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merging.targets import find, problem
 from npu_overlays.merging.upstream.instances import overriding
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.operations import Action, Operation
@@ -16,8 +17,6 @@ from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import naming_no_encoding
 
 _WIDTH = 119
-# Blocks whose statements run whenever the block is reached.
-_UNCONDITIONAL = frozenset({"With.body", "Try.finalbody"})
 
 
 class Companions:
@@ -34,7 +33,7 @@ class Companions:
         self._replaced = {one.symbol: one for one in listed if one.action == "replaced"}
         self._emptying = next((operation for operation in listed if operation.emptying), None)
         for operation in listed:
-            self._first.setdefault(operation.symbol.rpartition(".")[0], operation)
+            self._first.setdefault(operation.owner, operation)
             self._symbols.setdefault(operation.action, set()).add(operation.symbol)
 
     def symbols(self, action: Action) -> Set[str]:
@@ -51,7 +50,7 @@ class Companions:
 
     def is_first(self, operation: Operation) -> bool:
         """Return whether an operation is the first on a member of its class."""
-        return self._first[operation.symbol.rpartition(".")[0]] is operation
+        return self._first[operation.owner] is operation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +77,12 @@ class Site:
         """Return upstream's definition of the operation's symbol.
 
         Raises:
-            MergeError: unless there is exactly one, and where no object would ever have what the operation leaves.
+            MergeError: as `find`, and where no object would ever have what the operation leaves.
         """
         definition = find(self.module, self.operation)
         for one in overriding(self.classes, self.module.path, definition) if self.operation.action != "deleted" else ():
             if one.always:
-                leaf = self.operation.symbol.rpartition(".")[2]
+                leaf = self.operation.leaf
                 what = (
                     f"`{one.method}` gives every object another `{leaf}` (line {one.line}), so {self.named} never runs"
                 )
@@ -119,9 +118,8 @@ class Site:
         if not self.distribution:
             return ""
         why = naming_no_encoding(" ".join(self.operation.reason.why.split()))
-        if self.module.is_ascii:
-            why = why.encode("ascii", "backslashreplace").decode()
-        name = "everything" if self.operation.emptying else self.operation.symbol.rpartition(".")[2]
+        why = why.encode(self.module.encoding, "backslashreplace").decode(self.module.encoding)
+        name = "everything" if self.operation.emptying else self.operation.leaf
         gone = f" {name}" if self.operation.action == "deleted" else ""
         purpose = f" for {self.purpose}" if self.purpose else ""
         prefix = f"{indentation}# "
@@ -150,53 +148,3 @@ class Site:
         if shared or not self.module.begins_line(node) or self.module.comment_line(node) != start:
             raise self.error(f"{self.named} shares its line with other code", "use a patch")
         return self.module.offset(start), line_end
-
-
-def problem(operation: Operation, what: str, fix: str) -> Problem:
-    """Return a problem of an operation, which names the target where a shared definition has several."""
-    targets = (f"{operation.path}:{operation.symbol}",) if operation.shared else ()
-    return Problem(where=operation.where, what=what, fix=fix, targets=targets)
-
-
-def find(module: Module, operation: Operation, *, symbol: str = "") -> Definition:
-    """Return the one definition of an operation's symbol (or of `symbol`).
-
-    Raises:
-        MergeError: where there is none or several, also of a class around it, or one of them is conditional: what
-            stands in the text is then not what upstream's users get.
-    """
-    definition = _only(module, operation, symbol or operation.symbol)
-    owner = definition
-    while owner.parent:
-        owner = _only(module, operation, owner.parent)
-    return definition
-
-
-def _only(module: Module, operation: Operation, name: str) -> Definition:
-    known = module.definitions.get(name, [])
-    others = module.other_bindings(name)
-    alone = len(known) == 1 and not others
-    if alone and (_is_unconditional(known[0]) or _is_monkey_patch(known[0])):
-        return known[0]
-    fix = "overloads, property setters and conditional definitions need a patch, or edit the class around them"
-    lines = sorted([*(definition.node.lineno for definition in known), *(binding.line for binding in others)])
-    listed = ", ".join(map(str, lines))
-    if alone:
-        what = f"{module.path} defines `{name}` under a condition (line {listed})"
-    elif known:
-        what = f"{module.path} defines `{name}` {len(lines)} times (lines {listed})"
-    elif others:
-        what, fix = f"{module.path} binds `{name}`, but by no definition of its own (line {listed})", "use a patch"
-    else:
-        nearest = module.nearest(name)
-        what, fix = f"{module.path} has no `{name}`", f"nearest: `{nearest}`" if nearest else ""
-    raise MergeError(problem(operation, what, fix))
-
-
-def _is_unconditional(definition: Definition) -> bool:
-    return all(branch in _UNCONDITIONAL for branch in definition.branch)
-
-
-def _is_monkey_patch(definition: Definition) -> bool:
-    """Return whether it is ``Class.method = …``: then the assignment is meant, and not what the class defines."""
-    return "." in definition.name.removeprefix(f"{definition.parent}.")

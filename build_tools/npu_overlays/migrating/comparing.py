@@ -9,6 +9,7 @@ from typing import Literal
 from npu_overlays.changes.compare import FileChange
 from npu_overlays.migrating.layout import PatchSet
 from npu_overlays.migrating.ledger import Entry, Ledger, ListedFile, ListedVersion
+from npu_overlays.syntax.selectors import leaf_of
 
 FindingKind = Literal["not there", "not listed", "wrong owner", "wrong kind", "wrong action"]
 
@@ -203,8 +204,8 @@ class _File:
         return None
 
     def _missing(self, entry: Entry) -> Finding:
-        leaf = entry.symbol.rpartition(".")[2]
-        others = [name for name in self._actual if name.rpartition(".")[2] == leaf and name not in self._symbols]
+        leaf = leaf_of(entry.symbol)
+        others = [name for name in self._actual if leaf_of(name) == leaf and name not in self._symbols]
         if others:
             self._claimed.update(others)
             return self._finding("wrong owner", entry, said=entry.symbol, found=" and ".join(others))

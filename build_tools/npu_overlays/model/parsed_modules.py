@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from npu_overlays.errors import MergeError
+from npu_overlays.syntax.encodings import as_utf8
 from npu_overlays.syntax.module_imports import module_imports
-from npu_overlays.syntax.parsing import bare, line_starts, parsed
+from npu_overlays.syntax.parsing import line_starts, parsed
 from npu_overlays.syntax.scope_reader import read_scopes
 from npu_overlays.syntax.scopes import Scopes
 from npu_overlays.syntax.surface import Surface, surface_of, typing_only
@@ -59,7 +60,7 @@ class ParsedModules:
     def offset(self, content: bytes, node: ast.AST) -> int:
         """Return the byte of a module at which a node begins, a byte order mark not counted."""
         module, line, column = self.module(content), getattr(node, "lineno", 1), int(getattr(node, "col_offset", 0))
-        starts = line_starts(bare(content).splitlines(keepends=True)) if module is None else []
+        starts = line_starts(as_utf8(content).splitlines(keepends=True)) if module is None else []
         return module.offset(line, column) if module else starts[line - 1] + column
 
     def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
@@ -83,6 +84,6 @@ class ParsedModules:
 
 def _tried(read: Callable[[bytes], T], content: bytes) -> T | None:
     try:
-        return read(bare(content))
+        return read(as_utf8(content))
     except (SyntaxError, ValueError, RecursionError):
         return None

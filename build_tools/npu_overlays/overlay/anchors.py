@@ -12,9 +12,9 @@ def with_anchors(operations: Sequence[Operation]) -> Iterator[Operation]:
     """Yield operations; an addition at module level stands in front of what the next one operates on."""
     for number, operation in enumerate(operations):
         following = (
-            other.symbol.partition(".")[0]
+            other.name.partition(".")[0]
             for other in operations[number + 1 :]
-            if other.path == operation.path and (other.action != "added" or "." in other.symbol)
+            if other.path == operation.path and (other.action != "added" or other.owner)
         )
-        moves = operation.action == "added" and "." not in operation.symbol
+        moves = operation.action == "added" and not operation.owner
         yield replace(operation, before=next(following, "")) if moves else operation

@@ -18,6 +18,7 @@ from npu_overlays.overlay.reading.marks import Mark, read_marks
 from npu_overlays.overlay.reading.misuse import misplaced
 from npu_overlays.overlay.reading.parsed import ParsedFile, parse_file
 from npu_overlays.overlay.reading.shared_names import rename_references
+from npu_overlays.syntax.selectors import selector, with_selector
 from npu_overlays.syntax.texts import names_in
 
 
@@ -90,7 +91,7 @@ def _for_targets(
             yield parsed.problem(mark.node, "targets= belongs to files of shared/", fix)
         yield operation
         return
-    if "." in operation.symbol or not isinstance(targets, (list, tuple)) or not targets:
+    if operation.owner or not isinstance(targets, (list, tuple)) or not targets:
         what = "a shared definition stands at module level and names its targets"
         yield parsed.problem(mark.node, what, 'targets=["path.py:Class.method"]')
         return
@@ -99,7 +100,8 @@ def _for_targets(
         if not path.endswith(".py") or not symbol:
             yield parsed.problem(mark.node, f"`{target}` is not a target", 'write "path/of/file.py:Class.method"')
         else:
-            yield replace(operation, path=path, symbol=symbol, shared=operation.symbol)
+            chosen = symbol if selector(symbol) else with_selector(symbol, selector(operation.symbol))
+            yield replace(operation, path=path, symbol=chosen, shared=operation.name)
 
 
 def _needed_imports(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> tuple[ImportedName, ...]:

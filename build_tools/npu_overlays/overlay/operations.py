@@ -9,6 +9,7 @@ from typing import Literal
 
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
+from npu_overlays.syntax.selectors import leaf_of, owner_of, plain, selector
 
 Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
 TargetKind = Literal["function", "class", "attribute"]
@@ -85,7 +86,8 @@ class Operation:
     Args:
         action: what is done.
         path: repository path of the file changed.
-        symbol: qualified name of the symbol changed, ``Class.method``.
+        symbol: qualified name of the symbol changed, ``Class.method``; behind it, where that has several definitions,
+            which is meant, as `syntax.selectors` reads it.
         kind: what the definition in the overlay is; for `deleted` and `edited`, upstream's kind decides.
         text: the definition in the overlay, unindented, without markers; for attributes the value's text.
         annotation: the attribute's annotation in the overlay, or empty.
@@ -125,6 +127,26 @@ class Operation:
     accept: tuple[Acceptance, ...] = ()
     where: str
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The qualified name of its symbol, without what says which definition of it is meant."""
+        return plain(self.symbol)
+
+    @property
+    def owner(self) -> str:
+        """The qualified name of the class around its symbol, empty at module level."""
+        return owner_of(self.symbol)
+
+    @property
+    def leaf(self) -> str:
+        """The last part of its symbol's name."""
+        return leaf_of(self.symbol)
+
+    @property
+    def is_further(self) -> bool:
+        """Whether a decorator makes it a further function of a name, as ``@value.setter`` does."""
+        return any(text.startswith("@") for text in selector(self.symbol))
 
     @property
     def file(self) -> str:

@@ -12,6 +12,7 @@ from npu_overlays.porting.revision import Revision
 from npu_overlays.porting.staying import new_in, uses_left
 from npu_overlays.porting.successors import Successor, Successors
 from npu_overlays.porting.verdict import Verdict
+from npu_overlays.syntax.selectors import owner_of
 
 
 class Absent:
@@ -66,7 +67,7 @@ class Absent:
         """Return what of the place of an operation is gone, its file or the class around it; empty: neither."""
         if operation.path not in now:
             return f"{operation.path} is gone"
-        module, owner = self._modules.get(now, operation.path), operation.symbol.rpartition(".")[0]
+        module, owner = self._modules.get(now, operation.path), operation.owner
         is_lost = module is not None and owner and owner not in module.definitions
         return f"{operation.path} has no class `{owner}`" if is_lost else ""
 
@@ -128,13 +129,13 @@ class Absent:
 
 def _names(one: Operation, other: Operation) -> bool:
     """Return whether the code of an operation names what another adds."""
-    leaf = re.compile(rf"\b{re.escape(other.symbol.rpartition('.')[2])}\b")
+    leaf = re.compile(rf"\b{re.escape(other.leaf)}\b")
     return any(leaf.search(text) for text in (one.text, *(edit.replace for edit in one.edits)))
 
 
 def elsewhere(operation: Operation, found: Successor) -> Verdict:
     """Return that an operation belongs in another place, if it fits there."""
-    beside = (operation.path, operation.symbol.rpartition(".")[0]) == (found.path, found.symbol.rpartition(".")[0])
+    beside = (operation.path, operation.owner) == (found.path, owner_of(found.symbol))
     how = "all it looks for stands there and nowhere else" if found.searched else "the same parameters"
     evidence = f"alike {found.likeness:.2f}, {how}"
     if found.problem:

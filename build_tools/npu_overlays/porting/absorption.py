@@ -14,6 +14,7 @@ from npu_overlays.porting.lines import syntax_of
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.fingerprint import dump, fingerprint
 from npu_overlays.syntax.logical import layout_of
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.symbols import Module
 
 # The one definition of a symbol, in its module.
@@ -73,7 +74,7 @@ class Absorption:
 
 
 def _defined(module: Module | None, symbol: str) -> _Defined | None:
-    known = module.definitions.get(symbol, []) if module is not None else []
+    known = chosen(module, symbol) if module is not None else []
     return (module, known[0].node) if module is not None and len(known) == 1 else None
 
 

@@ -15,6 +15,7 @@ from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.likeness import ENOUGH, Shape, likeness, shape
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.selectors import chosen, leaf_of, owner_of, plain, selector, symbols
 from npu_overlays.syntax.symbols import Module
 
 # Code of less, `None` or `return self.x`, says little about which other one it became under another name.
@@ -56,7 +57,7 @@ class Candidates:
 
     def best(self, path: str, symbol: str, now: Revision) -> Candidate | None:
         """Return what a definition of the base became in a revision that lacks it; None where that is not known."""
-        names = (_leaf(symbol), _owner(symbol))
+        names = (leaf_of(symbol), owner_of(symbol))
         near = (path, *(one for name in names for one in (*now.defining(name), *self._base.defining(name))))
         key = (path, symbol, tuple(map(now.blob, near)))
         if key not in self._known:
@@ -67,7 +68,7 @@ class Candidates:
         before = self._one(path, symbol, self._base)
         if before is None:
             return None
-        found = sorted(self._alike(path, before, now), key=lambda one: -one.likeness)
+        found = sorted(self._alike(path, symbol, before, now), key=lambda one: -one.likeness)
         if not found or (len(found) > 1 and found[0].likeness == found[1].likeness):
             return None
         return None if self._is_another(path, before, found[0], now) else found[0]
@@ -81,7 +82,7 @@ class Candidates:
     def _one(self, path: str, symbol: str, revision: Revision) -> Definition | None:
         """Return the one definition of a symbol; what a module only imports, as what left it, is none of its own."""
         module = self._modules.get(revision, path)
-        known = module.definitions.get(symbol, []) if module is not None else []
+        known = chosen(module, symbol) if module is not None else []
         return known[0] if len(known) == 1 and known[0].kind != "import" else None
 
     def _shape(self, path: str, symbol: str, revision: Revision) -> Shape | None:
@@ -93,32 +94,33 @@ class Candidates:
             self._shapes[key] = shape(module, one)
         return self._shapes[key]
 
-    def _alike(self, path: str, before: Definition, now: Revision) -> Iterator[Candidate]:
-        enough = self._enough(path, before)
+    def _alike(self, path: str, symbol: str, before: Definition, now: Revision) -> Iterator[Candidate]:
+        enough = self._enough(path, symbol, before)
         is_function_or_class = before.kind != "attribute"
         for there, module in self._where(path, before.name, now):
             known = self._names_before(there)
-            for name, definitions in module.definitions.items():
-                if name in known or len(definitions) != 1 or not _may_be(before.name, name, is_same_file=there == path):
+            for name in symbols(module):
+                if name in known or not _may_be(symbol, name, is_same_file=there == path):
                     continue
-                if not _same_form(before, definitions[0]) or not self._is_of_its_class(path, before, there, name, now):
+                (found,) = chosen(module, name)
+                if not _same_form(before, found) or not self._is_of_its_class(path, before, there, name, now):
                     continue
-                alike = self.likeness(path, before.name, now, name, there=there)
-                if alike >= (ENOUGH if is_function_or_class and _leaf(name) == _leaf(before.name) else enough):
+                alike = self.likeness(path, symbol, now, name, there=there)
+                if alike >= (ENOUGH if is_function_or_class and leaf_of(name) == leaf_of(symbol) else enough):
                     yield Candidate(path=there, symbol=name, likeness=alike)
 
-    def _enough(self, path: str, before: Definition) -> float:
+    def _enough(self, path: str, symbol: str, before: Definition) -> float:
         """Return how alike what has another name must be: little code wholly, if no other is the same."""
-        own, module = self._shape(path, before.name, self._base), self._modules.get(self._base, path)
+        own, module = self._shape(path, symbol, self._base), self._modules.get(self._base, path)
         if own is None or module is None or own.total() >= _TELLING:
             return ENOUGH
-        others = (name for name in module.definitions if name != before.name)
+        others = (name for name in symbols(module) if name != symbol)
         is_alone = all(self._shape(path, name, self._base) != own for name in others)
         return 1.0 if is_alone and before.kind != "attribute" else _NEVER
 
     def _where(self, path: str, symbol: str, now: Revision) -> Iterator[tuple[str, Module]]:
         """Yield the modules something may have gone to: its own, and those that define something so called."""
-        leaf = _leaf(symbol)
+        leaf = leaf_of(symbol)
         paths = now.defining(leaf)
         is_common = len(paths) > _COMMON
         if is_common:
@@ -133,7 +135,7 @@ class Candidates:
 
     def _is_of_its_class(self, path: str, before: Definition, there: str, name: str, now: Revision) -> bool:
         """Return whether the class around a candidate is the one around what it may have been, or what that became."""
-        was, owner = before.parent, _owner(name)
+        was, owner = before.parent, owner_of(name)
         if not was or not owner:
             return was == owner
         if self._one(path, was, now) is not None:
@@ -144,7 +146,7 @@ class Candidates:
 
     def _is_another(self, path: str, before: Definition, found: Candidate, now: Revision) -> bool:
         """Return whether something else that is gone is what became a candidate: by its name, or by its likeness."""
-        for one in dict.fromkeys([path, *self._base.defining(_leaf(found.symbol))]):
+        for one in dict.fromkeys([path, *self._base.defining(leaf_of(found.symbol))]):
             for other in self._gone(one, now):
                 if (one, other.name) == (path, before.name) or other.kind == "import":
                     continue
@@ -164,20 +166,17 @@ class Candidates:
 
     def _names_before(self, path: str) -> frozenset[str]:
         module = self._modules.get(self._base, path)
-        return frozenset(module.definitions) if module is not None else frozenset()
-
-
-def _leaf(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _owner(name: str) -> str:
-    return name.rpartition(".")[0]
+        return frozenset(symbols(module)) if module is not None else frozenset()
 
 
 def _may_be(was: str, name: str, *, is_same_file: bool) -> bool:
-    """Return whether something may have become another: in its own file under any name, elsewhere under its own."""
-    return _leaf(name) == _leaf(was) or (is_same_file and name.count(".") == was.count("."))
+    """Return whether something may have become another: in its own file under any name, elsewhere under its own.
+
+    What leads to one of several definitions must be the same, but for the property's own name.
+    """
+    if selector(name) != tuple(text.replace(f"@{leaf_of(was)}.", f"@{leaf_of(name)}.") for text in selector(was)):
+        return False
+    return leaf_of(name) == leaf_of(was) or (is_same_file and plain(name).count(".") == plain(was).count("."))
 
 
 def _same_form(before: Definition, after: Definition) -> bool:

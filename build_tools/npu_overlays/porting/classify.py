@@ -6,6 +6,7 @@ absorbed by its text, what is gone, what stands elsewhere. Nothing is done here,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -24,9 +25,11 @@ from npu_overlays.porting.staying import new_in
 from npu_overlays.porting.successors import Successors
 from npu_overlays.porting.vanished import vanished
 from npu_overlays.porting.verdict import Kind, Verdict
+from npu_overlays.syntax.selectors import chosen
 
 # Files that a line names.
 _SHOWN = 3
+_AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 
@@ -39,7 +42,7 @@ def names_of(operations: Iterable[Operation]) -> frozenset[str]:
     """Return the names by which what operations are on is looked for elsewhere: definitions, and their classes."""
     found: set[str] = set()
     for one in operations:
-        *owners, leaf = one.symbol.split(".")
+        *owners, leaf = one.name.split(".")
         found.update(owners, () if one.action == "added" or one.symbol == EVERYTHING else (leaf,))
     return frozenset(found)
 
@@ -156,7 +159,10 @@ class Classifier:
         locked = self._fitting.locked(operation)
         # What left and is imported now is there under its name, to be deleted, but has no definition to be changed.
         counts = operation.action == "deleted" or (locked is not None and locked.kind == "import")
-        return any(counts or one.kind != "import" for one in module.definitions.get(operation.symbol, []))
+        known = chosen(module, operation.symbol)
+        if operation.action != "deleted":  # where another is left of several, that may be what it became
+            known = known or chosen(module, operation.name)
+        return any(counts or one.kind != "import" for one in known)
 
     def _as_it_stands(self, operation: Operation, now: Revision, fit: Fit) -> Verdict:
         evidence = _differing(fit.changed)
@@ -182,7 +188,7 @@ class Classifier:
         if operation.action == "edited":
             kind: Kind = "find gone" if "occurs" in fit.problem else "does not fit"
             return self._without_find(operation, now) or Verdict(kind=kind, evidence=said)
-        if "times (lines" in fit.problem or "under a condition" in fit.problem:
+        if _AMBIGUOUS.search(fit.problem):
             return Verdict(kind="ambiguous", evidence=said)
         if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
             return Verdict(kind="signature changed", evidence=said)
@@ -193,7 +199,7 @@ class Classifier:
         if moved := self._successors.of_edit(operation, now):
             return elsewhere(operation, moved)
         modules = [self._modules.get(one, operation.path) for one in (self.base, now)]
-        known = [module for module in modules if module and len(module.definitions.get(operation.symbol, [])) == 1]
+        known = [module for module in modules if module and len(chosen(module, operation.symbol)) == 1]
         if len(known) < len(modules) or not vanished(operation, *known):
             return None
         evidence = "upstream deleted what it changes, and nothing stands in its place"

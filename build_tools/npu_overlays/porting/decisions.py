@@ -102,7 +102,7 @@ def _beneath(port: Port, row: Row) -> Row:
 
 
 def _names(row: Row) -> tuple[str, str]:
-    return row.name, row.name.rpartition(":")[2]
+    return row.name, row.name.partition(":")[2]
 
 
 def _move(row: Row) -> Move:

@@ -11,6 +11,7 @@ from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Layer
 from npu_overlays.porting.restating import Move
 from npu_overlays.refreshing.rewriting import Written, rewritten
+from npu_overlays.syntax.selectors import leaf_of, owner_of
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import renamed
 from npu_overlays.tree import SourceTree
@@ -59,7 +60,7 @@ def exchanged(
 def moved(move: Move) -> Operation:
     """Return an operation that says at its new place what it says at the old one."""
     one = move.operation
-    text = renamed(one.text, move.symbol.rpartition(".")[2]) if one.text and one.kind != "attribute" else one.text
+    text = renamed(one.text, leaf_of(move.symbol)) if one.text and one.kind != "attribute" else one.text
     return replace(one, path=move.path, symbol=move.symbol, text=text, shared="")
 
 
@@ -71,7 +72,7 @@ def is_stated(move: Move, said: object) -> bool:
 def _stays(move: Move) -> bool:
     """Return whether an operation is stated where it stands, under another name."""
     one = move.operation
-    owners = (one.symbol.rpartition(".")[0], move.symbol.rpartition(".")[0])
+    owners = (one.owner, owner_of(move.symbol))
     return one.path == move.path and owners[0] == owners[1] and one.action != "deleted"
 
 

@@ -14,8 +14,9 @@ from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.lock.contracts import Contract, Difference, breaking, differences
 from npu_overlays.merging.emptying import each_deletion
 from npu_overlays.merging.merge import splices_of
-from npu_overlays.merging.sites import Companions, Site, find
-from npu_overlays.merging.upstream.parts import owners, parts
+from npu_overlays.merging.sites import Companions, Site
+from npu_overlays.merging.targets import find
+from npu_overlays.merging.upstream.parts import definitions, owners, parts
 from npu_overlays.model import model_of_module
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.operations import EVERYTHING, Operation
@@ -169,6 +170,6 @@ def _now(locked: Contract, operation: Operation, module: Module) -> Contract:
     if operation.action == "added":
         return replace(locked, owner=owners(module, operation.symbol))
     bare = Contract(path=operation.path, symbol=operation.symbol, operation=operation.action)
-    found = parts(find(module, operation))
+    found = {**parts(find(module, operation)), "definitions": definitions(module, operation.name)}
     known = {name: getattr(locked, name) for name in ("watched", "hidden", "unlike")}
     return replace(bare, owner=owners(module, operation.symbol), **known, **found)

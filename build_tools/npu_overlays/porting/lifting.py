@@ -12,8 +12,10 @@ from dataclasses import replace
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.restating import Move
 from npu_overlays.refreshing.importing import Markers
+from npu_overlays.refreshing.rendering import where
 from npu_overlays.refreshing.rewriting import statement_at
 from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.selectors import leaf_of
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
@@ -56,9 +58,21 @@ def _first_line(text: Module, node: ast.stmt) -> int:
     return line
 
 
+def _leading(own: Module, mark: ast.Call, operation: Operation) -> list[Splice]:
+    """Return what makes a marker say which of several definitions an operation means."""
+    known = [one for one in mark.keywords if one.arg == "where"]
+    leading = where(operation)
+    if known:
+        start, end = own.span(known[0].value)
+        return [Splice(start=start, end=end, text=leading or '""', where="")]
+    end = own.span(mark)[1] - 1
+    gap = " " if own.content[:end].rstrip().endswith(b",") else ", "
+    return [Splice(start=end, end=end, text=f"{gap}where={leading}", where="")] if leading else []
+
+
 def _called(written: str, markers: Markers, operation: Operation, symbol: str) -> str:
     """Return a statement with its marker under its own name, and on its new symbol."""
-    leaf = symbol.rpartition(".")[2]
+    leaf = leaf_of(symbol)
     own = Module("", written.encode())
     (node,) = own.tree.body
     mark = markers.mark(node)
@@ -71,4 +85,6 @@ def _called(written: str, markers: Markers, operation: Operation, symbol: str) -
         Splice(start=start, end=end, text=text, where="")
         for (start, end), text in ((own.span(part), text) for part, text in exchanged)
     ]
+    text = renamed(operation.text, leaf) if operation.text and operation.kind != "attribute" else ""
+    splices += _leading(own, mark, replace(operation, symbol=symbol, text=text))
     return renamed(splice(own.content, splices, newline="\n").decode(), leaf)

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.bounds import SINCE_UNTIL
+from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
+from npu_overlays.refreshing.rendering import where
 from npu_overlays.syntax.definitions import bound_name
+from npu_overlays.syntax.selectors import plain
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
@@ -65,13 +68,15 @@ def restated(moves: Iterable[Move], known: Mapping[str, str]) -> dict[str, str]:
 def obstacle_in(file: Path, move: Move) -> str:
     """Return why an operation cannot be stated in a file that is there, or an empty text."""
     try:
-        module = Module(str(file), file.read_bytes())
+        content = file.read_bytes()
+        module = Module(str(file), content)
         imported = _imported(module)
+        said = read_operations(str(file), content, layer="", target=move.path)
     except (MergeError, OSError):
         return f"{file} is there already, and cannot be read"
     if not any(source == _MARKERS for source in imported.values()):
         return f"{file} is there already, and is no merge module"
-    if move.symbol in module.definitions:
+    if any(one.symbol == move.symbol or plain(move.symbol).startswith(f"{one.name}.") for one in said):
         return f"{file} says something of it already"
     taken = [one.name for one in move.operation.imports if imported.get(one.name, one.statement) != one.statement]
     taken += [one.name for one in move.operation.imports if one.name in module.definitions and one.name not in imported]
@@ -143,11 +148,11 @@ def _with_name(text: str, old: str, new: str) -> str:
 
 
 def _nested(move: Move) -> str:
-    one = move.operation
+    one = replace(move.operation, symbol=move.symbol)
     if one.action == "deleted" and not move.written:
         # Whatever the name leads through: a class, or a module that an assignment patches.
-        return f"deleted({json.dumps(move.symbol)}, {', '.join(_arguments(one))})"
-    *owners, leaf = move.symbol.split(".")
+        return f"deleted({json.dumps(one.name)}, {', '.join(_arguments(one))})"
+    *owners, leaf = one.name.split(".")
     text = move.written or _stated(one, leaf)
     for owner in reversed(owners):
         text = f"class {owner}:\n{reindent(text, old='', new=_STEP)}"
@@ -182,6 +187,8 @@ def _arguments(one: Operation) -> Iterator[str]:
     texts = {"why": one.reason.why, "forwarded": one.reason.forwarded, "drop_when": condition}
     texts |= {key: getattr(one.bounds, key) for key in SINCE_UNTIL}
     yield from (f"{key}={_literal(text)}" for key, text in texts.items() if text)
+    if text := where(one):
+        yield f"where={text}"
     if one.unproven:
         yield f"unproven={_literal(one.unproven)}"
     if one.accept:

@@ -8,6 +8,7 @@ from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.logical import Layout, layout_of
+from npu_overlays.syntax.selectors import chosen
 
 
 class Resurfacing:
@@ -55,6 +56,6 @@ class Resurfacing:
     def _is_called(self, operation: Operation, path: str, now: Revision) -> bool:
         """Return whether a module defines something that the definition names which is edited."""
         own, module = (self._modules.get(now, one) for one in (operation.path, path))
-        known = own.definitions.get(operation.symbol, []) if own is not None else []
+        known = chosen(own, operation.symbol) if own is not None else []
         words = {word for one in known if own for word in layout_of(own.whole_text(one.node).decode()).texts}
         return module is not None and not words.isdisjoint(name.rpartition(".")[2] for name in module.definitions)

@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from npu_overlays.porting.port import Port
 from npu_overlays.porting.rows import Row
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
@@ -30,5 +31,5 @@ def _text(tree: SourceTree, path: str, symbol: str) -> list[str]:
     if not path.endswith(".py"):
         return tree.read(path).decode("utf-8", "replace").splitlines()
     module = Module(path, tree.read(path))
-    known = module.definitions.get(symbol, [])
+    known = chosen(module, symbol)
     return [line for one in known for line in module.whole_text(one.node).decode().splitlines()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from npu_overlays.syntax.selectors import chosen, leaf_of
 from npu_overlays.syntax.symbols import Module
 
 # Names and lines a message shows.
@@ -13,8 +14,8 @@ _SHOWN = 6
 
 def uses_left(module: Module, symbol: str, gone: Collection[str]) -> str:
     """Return the lines that name a symbol outside the definitions that go, itself among them; empty where none does."""
-    leaf = symbol.rpartition(".")[2]
-    going = [(one.first_line, one.node.end_lineno or 0) for name in gone for one in module.definitions.get(name, ())]
+    leaf = leaf_of(symbol)
+    going = [(one.first_line, one.node.end_lineno or 0) for name in gone for one in chosen(module, name)]
     named = {node.lineno for node in _naming(module.tree, leaf)}
     lines = sorted(line for line in named if not any(first <= line <= last for first, last in going))
     shown = ", ".join(map(str, lines[:_SHOWN])) + (", …" if len(lines) > _SHOWN else "")

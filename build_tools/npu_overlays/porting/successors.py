@@ -16,7 +16,9 @@ from npu_overlays.porting.likeness import ENOUGH
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.definitions import Definition
 from npu_overlays.syntax.logical import layout_of
+from npu_overlays.syntax.selectors import chosen, leaf_of, symbols
 from npu_overlays.syntax.symbols import Module
+from npu_overlays.syntax.texts import renamed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +70,12 @@ class Successors:
 
     def of_member(self, operation: Operation, now: Revision) -> Successor | None:
         """Return where what is added to a class belongs, now that the class stands elsewhere; None where nowhere."""
-        owner, _, leaf = operation.symbol.rpartition(".")
+        owner = operation.owner
         best = self._candidates.best(operation.path, owner, now) if owner else None
         module = self._modules.get(now, best.path) if best else None
         if best is None or module is None:
             return None
-        there = replace(operation, path=best.path, symbol=f"{best.symbol}.{leaf}")
+        there = replace(operation, path=best.path, symbol=operation.symbol.replace(owner, best.symbol, 1))
         problem = self._fitting.tried(there, module)
         return Successor(path=best.path, symbol=there.symbol, likeness=best.likeness, problem=problem)
 
@@ -81,7 +83,7 @@ class Successors:
         """Return what an operation is on in another file, under its own name and like it; None where it is not."""
         module = self._modules.get(now, path)
         alike = self._candidates.likeness(operation.path, operation.symbol, now, operation.symbol, there=path)
-        if module is None or len(module.definitions.get(operation.symbol, [])) != 1 or alike < ENOUGH:
+        if module is None or len(chosen(module, operation.symbol)) != 1 or alike < ENOUGH:
             return None
         return self._judged(operation, Successor(path=path, symbol=operation.symbol, likeness=alike), now)
 
@@ -90,9 +92,7 @@ class Successors:
         module = self._modules.get(now, operation.path)
         if module is None:
             return None
-        names = [
-            name for name in module.definitions if name != operation.symbol and self._holds(operation, module, name)
-        ]
+        names = [name for name in symbols(module) if name != operation.symbol and self._holds(operation, module, name)]
         # A class holds what its method holds: the innermost is meant. What held it before, too, is not where it went.
         inner = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
         before = self._modules.get(self._base, operation.path)
@@ -106,21 +106,26 @@ class Successors:
     def _judged(self, operation: Operation, found: Successor, now: Revision) -> Successor:
         module = self._modules.get(now, found.path)
         assert module is not None  # noqa: S101  # it was found there
-        there = replace(operation, path=found.path, symbol=found.symbol)
-        problem = self._fitting.tried(there, module) or self._unlike(operation, module.definitions[found.symbol][0])
+        is_definition = operation.text and operation.kind != "attribute"
+        text = renamed(operation.text, leaf_of(found.symbol)) if is_definition else operation.text
+        there = replace(operation, path=found.path, symbol=found.symbol, text=text)
+        problem = self._fitting.tried(there, module) or self._unlike(operation, chosen(module, found.symbol)[0])
         return replace(found, problem=problem)
 
     def _unlike(self, operation: Operation, there: Definition) -> str:
         """Return what an operation cannot do without and is another in its new place, or an empty text."""
         before = self._modules.get(self._base, operation.path)
-        known = before.definitions.get(operation.symbol, []) if before is not None else []
+        known = chosen(before, operation.symbol) if before is not None else []
         bare = Contract(path=operation.path, operation=operation.action)
         was, now = (replace(bare, **parts(one)) for one in (known[0] if known else there, there))
+        # What decorates a function by its own name, as `@value.setter`, follows that.
+        own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
+        was = replace(was, decorators=own)
         listed = ", ".join(map(str, breaking(was, now)))
         return f"its {listed} changed" if listed else ""
 
     def _holds(self, operation: Operation, module: Module | None, name: str) -> bool:
-        known = module.definitions.get(name, []) if module is not None else []
+        known = chosen(module, name) if module is not None else []
         if module is None or len(known) != 1 or known[0].kind == "import":
             return False
         layout = layout_of(module.whole_text(known[0].node).decode())

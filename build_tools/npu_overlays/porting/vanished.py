@@ -15,6 +15,7 @@ from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.porting.alignment import statements
 from npu_overlays.porting.lines import is_like, names_bound
 from npu_overlays.syntax.logical import Layout, layout_of
+from npu_overlays.syntax.selectors import chosen, owner_of
 from npu_overlays.syntax.symbols import Module
 
 _Words = tuple[str, ...]
@@ -39,12 +40,12 @@ def vanished(operation: Operation, before: Module, now: Module) -> bool:
 
 def _around(symbol: str, *modules: Module) -> str:
     """Return the name of the class that a symbol is a member of, or its own where that is not there once in each."""
-    owner = symbol.rpartition(".")[0]
-    return owner if all(len(one.definitions.get(owner, [])) == 1 for one in modules) else symbol
+    owner = owner_of(symbol)
+    return owner if all(len(chosen(one, owner)) == 1 for one in modules) else symbol
 
 
 def _layout(module: Module, symbol: str) -> Layout:
-    return layout_of(module.whole_text(module.definitions[symbol][0].node).decode())
+    return layout_of(module.whole_text(chosen(module, symbol)[0].node).decode())
 
 
 def _deleted(old: list[tuple[str, ...]], new: list[tuple[str, ...]]) -> Iterator[int]:

@@ -13,6 +13,7 @@ from npu_overlays.reads.code import Code, Codes
 from npu_overlays.reads.described import described
 from npu_overlays.reads.read import Read
 from npu_overlays.reads.upstream import Upstream
+from npu_overlays.syntax.selectors import plain
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
 _DIGEST = re.compile("<[0-9a-f]{8}>")
@@ -83,7 +84,7 @@ def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) 
 
 def _changed(before: Read, now: Read | None, places: list[Place]) -> Iterator[ChangedRead]:
     """Yield a change with the places that it matters to; to a wrapper of the symbol itself, only what that returns."""
-    own = [one for one in places if one.reader.endswith(f" {before.path}:{before.symbol}")]
+    own = [one for one in places if plain(one.reader).endswith(f" {before.path}:{before.symbol}")]
     others = [one for one in places if one not in own]
     for those, of_itself in ((own, True), (others, False)):
         told = tuple(_differences(before, now, of_itself=of_itself))

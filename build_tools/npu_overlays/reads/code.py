@@ -71,7 +71,7 @@ class Code:
     @property
     def owner(self) -> str:
         """The class whose member it is; empty for anything else."""
-        return self.operation.symbol.rpartition(".")[0] if self.operation else ""
+        return self.operation.owner if self.operation else ""
 
 
 class Codes:
@@ -90,7 +90,7 @@ class Codes:
         self.all = [one for one in (*operations, *files) if one is not None]
         self._files = {module_name(pin.place(one.path)): one for one in self.all if one.operation is None}
         self._added = {
-            (one.path, one.operation.symbol): one
+            (one.path, one.operation.name): one
             for one in self.all
             if one.operation and one.operation.action in ("added", "replaced")
         }

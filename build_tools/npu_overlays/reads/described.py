@@ -52,7 +52,7 @@ def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Rea
 
 def _parts(found: ResolvedSymbol) -> dict[str, str]:
     """Return what definitions show of themselves; of branches all that differs."""
-    known = [parts(Definition(name=found.symbol, kind="attribute", node=node, parent="")) for node in found.nodes]
+    known = [parts(Definition(name=found.symbol, kind="attribute", node=node)) for node in found.nodes]
     told = {name: dict.fromkeys(one[name] for one in known if name in one) for name in _PARTS}
     return {name: " or ".join(texts) for name, texts in told.items() if texts}
 

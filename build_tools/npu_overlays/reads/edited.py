@@ -10,6 +10,7 @@ from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import Applied
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.fingerprint import dump
+from npu_overlays.syntax.selectors import chosen, plain
 from npu_overlays.syntax.symbols import Module
 
 
@@ -50,7 +51,7 @@ class Merged:
 
 
 def _body(module: Module, symbol: str) -> list[ast.stmt]:
-    return [one.node for one in module.definitions.get(symbol, [])]
+    return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))]
 
 
 def _found(module: Module, authorship: Authorship, symbol: str) -> Iterator[ast.AST]:

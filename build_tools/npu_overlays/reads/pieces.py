@@ -95,7 +95,7 @@ class Piece:
         bare = [one.value if isinstance(one, ast.Await) else one for one in returned]
         passed = [one for one in bare if one in calls]
         if not len(passed) == len(calls) == len(bare):
-            found = self.upstream.find(operation.path, operation.symbol)
+            found = self.upstream.find(operation.path, operation.name)
             yield self.root((operation.upstream_name,), self.code.tree.body[0], [found] if found else [])
 
     def _of_self(self) -> Iterator[Root]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from npu_overlays.model import Model, Symbol, Target
 from npu_overlays.reads.settings import Value, settings
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.selectors import plain
 from npu_overlays.syntax.symbols import Module
 
 
@@ -58,7 +59,7 @@ class Upstream:
 
     def find(self, path: str, symbol: str) -> ResolvedSymbol | None:
         """Return what a module calls by a qualified name, wherever it is written; None where there is none."""
-        names = symbol.split(".")
+        names = plain(symbol).split(".")
         found = self.chain(path, names)
         return found[-1] if len(found) == len(names) and found[-1].symbol else None
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.refreshing.commenting import comments
 from npu_overlays.refreshing.importing import Markers
-from npu_overlays.refreshing.rendering import edit_text, literal, statement, uses
+from npu_overlays.refreshing.rendering import edit_text, literal, statement, uses, where
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
@@ -103,7 +103,11 @@ def _anew(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
     behind = text.line_end(last or node.lineno)
     beside = comments(text, mark, known, wanted, behind=behind)
     marker = markers.name(wanted.action)
-    new = statement(wanted, _arguments(text, mark), beside, marker=marker, shared=known.shared, stub=stub)
+    arguments = _arguments(text, mark)
+    arguments.pop("where", None)
+    # Of a decorator that said it beside the marker, an edit leaves nothing.
+    arguments |= {"where": leading} if (leading := where(wanted)) else {}
+    new = statement(wanted, arguments, beside, marker=marker, shared=known.shared, stub=stub)
     return reindent(new, old="", new=text.indentation(node))
 
 
@@ -113,7 +117,7 @@ def _stub(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
         return ""
     own = text.lines(node.lineno, node.end_lineno or node.lineno)
     stub = reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
-    return renamed(stub, known.shared or wanted.symbol.rpartition(".")[2])
+    return renamed(stub, known.shared or wanted.leaf)
 
 
 def _arguments(text: Module, mark: ast.Call) -> dict[str, str]:

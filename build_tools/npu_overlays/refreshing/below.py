@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import MergedModule
-from npu_overlays.syntax.parsing import bare, line_starts
+from npu_overlays.syntax.encodings import as_declared, as_utf8
+from npu_overlays.syntax.parsing import line_starts
 
 _Nearest: TypeAlias = Callable[[Authorship, int], int | None]
 
@@ -29,8 +30,8 @@ def carried_below(upstream: bytes, merged: MergedModule, wanted: bytes) -> Itera
 
 
 def _carried(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nearest) -> bytes | None:
-    bom, source = upstream[: len(upstream) - len(bare(upstream))], bare(upstream)
-    old, new = (bare(content).splitlines(keepends=True) for content in (merged.content, wanted))
+    source = as_utf8(upstream)
+    old, new = (as_utf8(content).splitlines(keepends=True) for content in (merged.content, wanted))
     starts = line_starts(old)
     parts: list[bytes] = []
     position = 0
@@ -42,7 +43,7 @@ def _carried(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nea
             return None
         parts += [source[position : place[0]], *new[start:end]]
         position = place[1]
-    return bom + b"".join([*parts, source[position:]])
+    return as_declared(b"".join([*parts, source[position:]]), upstream)
 
 
 def _place(authorship: Authorship, start: int, end: int, nearest: _Nearest) -> tuple[int, int] | None:

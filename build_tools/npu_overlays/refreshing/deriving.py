@@ -14,6 +14,7 @@ from npu_overlays.refreshing.meaning import plain_imports, same_program
 from npu_overlays.refreshing.proposing import Place, new_operation, only
 from npu_overlays.refreshing.rebinding import exchanged_imports
 from npu_overlays.refreshing.renaming import new_in, outliving
+from npu_overlays.syntax.selectors import chosen, symbol_of
 from npu_overlays.syntax.symbols import Module
 
 
@@ -102,24 +103,25 @@ def _emptied(subject: Subject, upstream: Module, wanted: Module) -> Derived | No
 
 def _fewer(changes: Sequence[Change]) -> Iterator[tuple[Change, ...]]:
     """Yield changes of which ever more are left to a patch below: additions, whatever is new, all."""
-    chosen = [
+    fewer = [
         tuple(changes),
         tuple(one for one in changes if one.known or not one.wanted or one.wanted.action != "added"),
         tuple(one for one in changes if one.known),
         (),
     ]
-    yield from dict.fromkeys(chosen)
+    yield from dict.fromkeys(fewer)
 
 
 def _changes(
     subject: Subject, exchanged: Mapping[ImportedName, ImportedName], upstream: Module, now: Module, wanted: Module
 ) -> list[Change]:
     """Return what becomes of each symbol that differs from what the operations give, with the imports there are now."""
-    by_symbol = {one.symbol: one for one in subject.operations}
+    by_symbol = {_shortest(one, now, upstream): one for one in subject.operations}
     imports = _imports(wanted, exchanged)
     changes: list[Change] = []
-    for symbol in differing(now, wanted, by_symbol):
-        known = by_symbol.get(symbol)
+    for differs in differing(now, wanted, by_symbol):
+        known = by_symbol.get(differs)
+        symbol = known.symbol if known else differs
         place = Place(path=subject.path, symbol=symbol, upstream=upstream, wanted=wanted, known=known, imports=imports)
         found = _chosen(subject, place, applied(subject.operations, changes))
         if found is not None:
@@ -128,6 +130,12 @@ def _changes(
                 Change(symbol=one.symbol, known=one, wanted=None) for one in _inside(found.wanted, subject.operations)
             ]
     return changes
+
+
+def _shortest(operation: Operation, *modules: Module) -> str:
+    """Return the symbol that the first module which has it calls an operation's by, as `symbols` does."""
+    found = ((module, only(module, operation.symbol)) for module in modules)
+    return next((symbol_of(module, one) for module, one in found if one), operation.symbol)
 
 
 def _inside(whole: Operation | None, operations: Sequence[Operation]) -> Iterator[Operation]:
@@ -145,7 +153,7 @@ def _chosen(subject: Subject, place: Place, operations: Sequence[Operation]) -> 
     """Return the first proposal that gives the wanted text, or else one that gives the wanted program."""
     others = [one for one in operations if one.symbol != place.symbol]
     theirs, wanted = only(place.upstream, place.symbol), only(place.wanted, place.symbol)
-    gone = place.symbol not in place.upstream.definitions and place.symbol not in place.wanted.definitions
+    gone = not chosen(place.upstream, place.symbol) and not chosen(place.wanted, place.symbol)
     if gone or (theirs and says(theirs) == says(wanted)):
         # Comments alone are no change: a build would say that the operation is without effect.
         return Change(symbol=place.symbol, known=place.known, wanted=None) if place.known else None

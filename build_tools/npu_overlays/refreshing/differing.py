@@ -9,6 +9,7 @@ from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.proposing import dedented_text, only, text_of
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.selectors import plain, symbols
 from npu_overlays.syntax.symbols import Module
 
 
@@ -23,40 +24,55 @@ def says(definition: Definition | None) -> str:
 
 
 def differing(now: Module, wanted: Module, operations: Mapping[str, Operation]) -> Iterator[str]:
-    """Yield the symbols that differ, in the wanted order: of a class that stays, its members."""
-    private = {private_name(symbol) for symbol, one in operations.items() if one.action == "wrapped"}
-    private |= {private_name(symbol) for symbol in wanted.definitions}
-    private -= {symbol for symbol, one in operations.items()}
+    """Yield the symbols that differ, in the wanted order: of a class that stays, its members.
+
+    `operations` are those on the module, by the symbols that it has for what they give.
+    """
+    wrapped = [symbol for symbol, one in operations.items() if one.action == "wrapped"]
+    private = {_private(now, symbol) for symbol in wrapped}
+    private |= {_private(wanted, symbol) for symbol in symbols(wanted)}
+    private -= operations.keys()
     # A wrapper whose original is another now is none any more: both stand for themselves.
-    apart = {one: private_name(one) for one in operations if _is_apart(now, wanted, operations[one])}
+    apart = {symbol: _private(now, symbol) for symbol in wrapped if _is_apart(now, wanted, symbol)}
     private -= set(apart.values())
-    names = [*wanted.definitions, *(name for name in now.definitions if name not in wanted.definitions)]
-    whole: set[str] = set()
-    for name in names:
-        if name in private or any(name.startswith(f"{one}.") for one in whole):
+    whole: dict[ast.stmt, str] = {}
+    for symbol in dict.fromkeys([*symbols(wanted), *symbols(now)]):
+        old, new = only(now, symbol), only(wanted, symbol)
+        if plain(symbol) in private or any(one and _is_within(one, whole) for one in (old, new)):
             continue
-        old, new = only(now, name), only(wanted, name)
         if old is None and new is None:
             continue
-        if old is None or new is None or not _goes_inside(old, new, operations):
-            whole.add(name)
-            if name in apart or _differs(now, wanted, old, new):
-                yield name
+        if old is None or new is None or not _goes_inside(old, new, operations.get(symbol), operations):
+            whole |= {one.node: symbol for one in (old, new) if one}
+            if symbol in apart or _differs(now, wanted, old, new):
+                yield symbol
 
 
-def _is_apart(now: Module, wanted: Module, operation: Operation) -> bool:
+def _private(module: Module, symbol: str) -> str:
+    """Return the name for the original of a symbol, were it wrapped; empty where there is no such symbol."""
+    definition = only(module, symbol)
+    return private_name(module, definition) if definition else ""
+
+
+def _is_within(definition: Definition, whole: Mapping[ast.stmt, str]) -> bool:
+    """Return whether a definition is a member of one that differs as a whole, or is assigned to one by its name."""
+    inside = any(one.node in whole for one in definition.around if one is not definition)
+    return inside or any(definition.name.startswith(f"{symbol}.") for symbol in whole.values())
+
+
+def _is_apart(now: Module, wanted: Module, symbol: str) -> bool:
     """Return whether the original that a wrapper keeps is there, and another."""
-    if operation.action != "wrapped":
-        return False
-    old, new = (only(module, private_name(operation.symbol)) for module in (now, wanted))
+    old, new = (only(module, _private(now, symbol)) for module in (now, wanted))
     return old is not None and new is not None and says(old) != says(new)
 
 
-def _goes_inside(old: Definition, new: Definition, operations: Mapping[str, Operation]) -> bool:
+def _goes_inside(
+    old: Definition, new: Definition, known: Operation | None, operations: Mapping[str, Operation]
+) -> bool:
     """Return whether a class is to be looked at member by member."""
     if not isinstance(old.node, ast.ClassDef) or not isinstance(new.node, ast.ClassDef):
         return False
-    if (known := operations.get(old.name)) is not None and known.action != "edited":
+    if known is not None and known.action != "edited":
         return False
     if any(name.startswith(f"{old.name}.") for name in operations):
         return True

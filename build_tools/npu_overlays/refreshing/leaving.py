@@ -8,6 +8,7 @@ from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.renaming import New, new_in, outliving
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
@@ -23,8 +24,8 @@ def left_for_others(gone: Sequence[Operation], files: Sequence[Edited], now: Pat
     python = [one for one in files if one.path.endswith(".py")]
     modules = {one.path: module for one in python if (module := _module(one.path, one.content))}
     for path in dict.fromkeys(one.path for one in gone):
-        kept = modules[path].definitions if path in modules else {}
-        mine = [one for one in gone if one.path == path and one.symbol not in kept]
+        kept = modules.get(path)
+        mine = [one for one in gone if one.path == path and not (kept and chosen(kept, one.symbol))]
         for other, wanted in modules.items():
             before = _module(other, now.after(other)) or Module(other, b"")
             if other != path and (found := _found(mine, Module(path, now.after(path) or b""), new_in(before, wanted))):
@@ -39,7 +40,7 @@ def _module(path: str, content: bytes | None) -> Module | None:
 
 
 def _found(operations: Sequence[Operation], now: Module, new: Sequence[New]) -> list[Operation]:
-    tops = dict.fromkeys(one.symbol.partition(".")[0] for one in operations)
+    tops = dict.fromkeys(one.name.partition(".")[0] for one in operations)
     return [one for top in tops for one in outliving(top, operations, now, new)]
 
 

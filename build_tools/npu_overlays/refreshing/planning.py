@@ -19,6 +19,7 @@ from npu_overlays.refreshing.notices import notice_blocks, without_notices
 from npu_overlays.refreshing.patching import last_patch
 from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.texts import Text, substituted
+from npu_overlays.syntax.encodings import encoding_of
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
@@ -64,7 +65,7 @@ class Planner:
         operations = tuple(each for each in content.operations if each.path == one.path)
         if added or (upstreams is None and one.path not in self._subject.tree):
             plan.files.append(FileChange(known=added, wanted=one))
-        elif one.path.endswith(".py") and one.content is not None and upstreams is not None and _is_utf8(upstreams):
+        elif one.path.endswith(".py") and one.content is not None and upstreams is not None and _is_text(upstreams):
             self._module(plan, one.path, one.content, operations)
         else:
             plan.operations += [Change(symbol=each.symbol, known=each, wanted=None) for each in operations]
@@ -154,10 +155,10 @@ class Planner:
             self._below(plan, one.path, after)
 
 
-def _is_utf8(content: bytes) -> bool:
-    """Return whether operations can be made on a module; another encoding is for patches."""
+def _is_text(content: bytes) -> bool:
+    """Return whether a module is in the encoding that it declares; any other is for patches."""
     try:
-        content.decode()
-    except UnicodeDecodeError:
+        content.decode(encoding_of(content))
+    except (SyntaxError, UnicodeDecodeError):
         return False
     return True

@@ -7,10 +7,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from npu_overlays.merging.actions.wrapping import private_name
+from npu_overlays.merging.actions.wrapping import private_name, without_docstring
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason, TargetKind
 from npu_overlays.refreshing.substituting import substitutions
 from npu_overlays.syntax.definitions import FUNCTIONS, Definition
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import names_in, reindent, value_text
@@ -42,10 +43,10 @@ class Place:
         """Yield operations that could give the wanted text; whether they do is to be tried."""
         before, after = only(self.upstream, self.symbol), only(self.wanted, self.symbol)
         if after is None:
-            if before is not None and self.symbol not in self.wanted.definitions:
+            if before is not None and not chosen(self.wanted, self.symbol):
                 yield self._operation("deleted", "attribute")
         elif before is None:
-            if self.symbol not in self.upstream.definitions:
+            if not chosen(self.upstream, self.symbol):
                 yield from self._whole("added", after)
         elif before.kind == after.kind != "import":
             yield from self._changed(before, after)
@@ -91,13 +92,11 @@ class Place:
 
     def _wrapping(self, after: Definition) -> Iterator[Operation]:
         """Yield a wrapper, where upstream's function stands beside it under the private name, unchanged."""
-        private = only(self.wanted, private_name(self.symbol))
+        private = only(self.wanted, private_name(self.wanted, after))
         original = only(self.upstream, self.symbol)
-        if private is None or original is None or not isinstance(after.node, FUNCTIONS):
+        if private is None or original is None or not _is_kept(self.upstream, original, self.wanted, private):
             return
-        leaf, own = self.symbol.rpartition(".")[2], private.name.rpartition(".")[2]
-        if self.wanted.text(private.node).replace(own, leaf, 1) != self.upstream.text(original.node):
-            return
+        own = private.name.rpartition(".")[2]
         derived = _wrapper(self.wanted, after, own, self.known.upstream_name if self.known else "upstream")
         for text in dict.fromkeys([*self._as_written(derived), derived]):
             yield dataclasses.replace(self._operation("wrapped", "function", used=names_in(text)), text=text)
@@ -126,8 +125,21 @@ def new_operation(path: str, symbol: str, action: Action, kind: TargetKind) -> O
 
 def only(module: Module, symbol: str) -> Definition | None:
     """Return the one definition of a symbol; None where there is none, or several."""
-    known = module.definitions.get(symbol, [])
+    known = chosen(module, symbol)
     return known[0] if len(known) == 1 else None
+
+
+def _is_kept(upstream: Module, original: Definition, wanted: Module, private: Definition) -> bool:
+    """Return whether upstream's function stands unchanged under its private name, but for a docstring taken over."""
+    node, kept = original.node, private.node
+    if not isinstance(node, FUNCTIONS) or not isinstance(kept, FUNCTIONS):
+        return False
+    start, end = upstream.span(node)
+    texts = [upstream.content[start:end]]
+    for first, last, text in without_docstring(upstream, node):
+        texts.append(upstream.content[start:first] + text.encode() + upstream.content[last:end])
+    leaf, own = (one.name.encode() for one in (node, kept))
+    return wanted.whole_text(kept).replace(own, leaf, 1) in texts
 
 
 def text_of(module: Module, definition: Definition) -> str:
@@ -153,10 +165,11 @@ def _wrapper(module: Module, definition: Definition, private: str, name: str) ->
     text = module.lines(node.lineno, node.end_lineno or node.lineno)
     text = reindent(text, old=module.indentation(node), new="").rstrip("\n") + "\n"
     own = Module("", text.encode())
+    names = {f"{owner}.{private}" for owner in ("__class__", definition.parent)}
     splices = []
     for one in ast.walk(own.tree):
         bare = isinstance(one, ast.Name) and one.id == private
-        if bare or (isinstance(one, ast.Attribute) and ast.unparse(one) == f"__class__.{private}"):
+        if bare or (isinstance(one, ast.Attribute) and ast.unparse(one) in names):
             start, end = own.span(one)
             splices.append(Splice(start=start, end=end, text=name, where=""))
     return splice(own.content, splices, newline="\n").decode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.syntax.selectors import selecting_decorators, selector
 from npu_overlays.syntax.texts import names_in, reindent
 
 _WIDTH = 119
@@ -33,7 +35,7 @@ def statement(  # noqa: PLR0913  # what it says, and what of it is written alrea
         shared: the name of the definition in a file of ``shared/``, if it is one.
         stub: what an edit's marker stands on, where that is written already.
     """
-    marker, leaf = marker or operation.action, shared or operation.symbol.rpartition(".")[2]
+    marker, leaf = marker or operation.action, shared or operation.leaf
     beside = dict(comments or {})
     arguments = dict(kept) if kept is not None else dict(_arguments(operation))
     arguments.pop("uses", None)
@@ -75,7 +77,7 @@ def _marked(operation: Operation, leaf: str, stub: str) -> str:
         return operation.text
     if operation.kind == "class":
         return stub or f"class {leaf}: ...\n"
-    return stub or f"def {leaf}({'self' if '.' in operation.symbol else ''}): ...\n"
+    return stub or f"def {leaf}({'self' if operation.owner else ''}): ...\n"
 
 
 def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
@@ -84,6 +86,8 @@ def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
         yield "forwarded", literal(operation.reason.forwarded)
     if operation.reason.drop_when and operation.reason.drop_when != operation.bounds.drop_when:
         yield "drop_when", _reason(operation.reason.drop_when)
+    if text := where(operation):
+        yield "where", text
     for name, value in (("since", operation.bounds.since), ("until", operation.bounds.until)):
         if value:
             yield name, literal(value)
@@ -93,6 +97,14 @@ def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
         yield "accept", f"[{', '.join(literal(str(one)) for one in operation.accept)}]"
     if operation.depends:
         yield "depends", f"[{', '.join(map(literal, operation.depends))}]"
+
+
+def where(operation: Operation) -> str:
+    """Return what a marker says of which definition is meant, beside what decorators say; empty for nothing."""
+    tree = ast.parse(operation.text) if operation.kind == "function" else ast.Module(body=[], type_ignores=[])
+    known = {text for node in tree.body for text in selecting_decorators(node)}
+    texts = [literal(text) for text in selector(operation.symbol) if text not in known]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
 def uses(operation: Operation) -> list[str]:

@@ -11,8 +11,10 @@ from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
 from npu_overlays.refreshing.amending import amended
 from npu_overlays.refreshing.importing import Markers, with_imports
-from npu_overlays.refreshing.rendering import statement
+from npu_overlays.refreshing.rendering import literal, statement
 from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.encodings import as_declared
+from npu_overlays.syntax.selectors import accessor
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent
@@ -57,7 +59,7 @@ def rewritten(
     wanted = [*(one.wanted for one in written if one.wanted), *new]
     text = Module(path, with_imports(text, wanted))
     markers = Markers(text.tree)
-    return text.bom + text.content if any(map(markers.action, ast.walk(text.tree))) else None
+    return as_declared(text.content, text.file) if any(map(markers.action, ast.walk(text.tree))) else None
 
 
 def blank(path: str) -> bytes:
@@ -78,6 +80,18 @@ def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
         yield Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where=where)
     else:
         yield from amended(text, node, written.known, written.wanted)
+        yield from _stand(text, node, written.known.leaf, written.wanted.leaf)
+
+
+def _stand(text: Module, node: ast.stmt, old: str, new: str) -> Iterator[Splice]:
+    """Yield the exchange of the name in ``value = property()``, on which an accessor stands that gets another name."""
+    if old == new or not accessor(node):
+        return
+    for one in text.siblings(node):
+        targets = one.targets if isinstance(one, ast.Assign) else []
+        if [ast.unparse(target) for target in targets] == [old]:
+            start, end = text.span(targets[0])
+            yield Splice(start=start, end=end, text=new, where="")
 
 
 def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:
@@ -85,7 +99,7 @@ def _retargeted(text: Module, node: ast.stmt, targets: Sequence[str]) -> Splice:
     value = next(one.value for one in Markers(text.tree).mark(node).keywords if one.arg == "targets")
     start, end = text.span(value)
     margin = text.line_indentation(value.lineno)
-    lines = "".join(f'{margin}{_STEP}"{target}",\n' for target in targets)
+    lines = "".join(f"{margin}{_STEP}{literal(target)},\n" for target in targets)
     return Splice(start=start, end=end, text=f"[\n{lines}{margin}]", where="")
 
 
@@ -113,8 +127,10 @@ def statement_at(text: Module, line: int) -> ast.stmt:
 
 def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splice:
     """Return the insertion of an operation: in its class, or at its place among the others."""
-    parent, _, _ = operation.symbol.rpartition(".")
+    parent = operation.owner
     new = statement(operation, marker=Markers(text.tree).name(operation.action))
+    if f"\n@{operation.leaf}." in new and operation.name not in text.definitions:
+        new = f"{operation.leaf} = property()\n\n{new}"
     while parent:
         owner = next((one.node for one in text.definitions.get(parent, [])), None)
         if isinstance(owner, ast.ClassDef) and text.begins_line(owner.body[0]):
@@ -130,7 +146,7 @@ def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splic
 
 
 def _at_top(text: Module, operation: Operation, new: str, order: Sequence[str]) -> Splice:
-    place, markers = _number(order, operation.symbol), Markers(text.tree)
+    place, markers = _number(order, operation.name), Markers(text.tree)
     for node in text.tree.body:
         if any(_number(order, name) > place for name in _names(node, markers)):
             start = text.offset(_commented(text, node))

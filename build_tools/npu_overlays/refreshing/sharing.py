@@ -35,7 +35,7 @@ def shared(
     gone = {(one.known.path, one.symbol) for one in group if one.known}
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
     # In a file of its own, a definition is called as its target is.
-    moved = [_called(one, one.symbol.rpartition(".")[2]) for one in wanted if one]
+    moved = [_called(one, one.leaf) for one in wanted if one]
     return Written(known=known, wanted=None, targets=stay), [
         dataclasses.replace(one, shared="") for one in moved if one
     ]

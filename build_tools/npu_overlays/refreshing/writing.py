@@ -21,6 +21,8 @@ from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Pl
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
 from npu_overlays.refreshing.settings import with_change, with_file, with_new, without_file
 from npu_overlays.refreshing.sharing import by_place, shared
+from npu_overlays.syntax.selectors import chosen
+from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 Explain = Callable[[str, str], Grounds]
@@ -86,12 +88,13 @@ class Writer:
 
     def _layer_of(self, new: Operation) -> str:
         """Return the name of the layer for something new: an original that left its wrapper stays beside it."""
-        wrapped = (
-            one.layer
-            for one in self._subject.content.operations
-            if (one.action, one.path, private_name(one.symbol)) == ("wrapped", new.path, new.symbol)
-        )
-        return next(wrapped, self._into.name)
+        wrapped = [one for one in self._subject.content.operations if one.action == "wrapped" and one.path == new.path]
+        module = Module(new.path, self._subject.tree.read(new.path)) if wrapped else None
+        for one in wrapped:
+            names = [private_name(module, known) for known in chosen(module, one.symbol)] if module else []
+            if new.symbol in names:
+                return one.layer
+        return self._into.name
 
     def _rewrite(
         self, layer: Layer, path: str, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]

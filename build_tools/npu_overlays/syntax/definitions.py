@@ -10,6 +10,34 @@ from typing import Literal, TypeAlias
 SymbolKind = Literal["function", "class", "attribute", "import"]
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Blocks whose statements run whenever the block is reached.
+_UNCONDITIONAL = frozenset({"With.body", "AsyncWith.body", "Try.finalbody"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """One list of statements inside an ``if``, a ``try``, ….
+
+    Args:
+        node: that statement.
+        field: its field that holds the list.
+        head: the handler or the case that the list belongs to; otherwise the statement itself.
+    """
+
+    node: ast.stmt
+    field: str
+    head: ast.AST
+
+    def __str__(self) -> str:
+        return f"{type(self.node).__name__}.{self.field}"
+
+    @property
+    def runs(self) -> bool | None:
+        """Whether what stands there runs when the module is imported; None where that depends."""
+        if str(self) in _UNCONDITIONAL:
+            return True
+        met = _is_met(self.node.test) if isinstance(self.node, ast.If) else None
+        return None if met is None else met == (self.field == "body")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,20 +48,47 @@ class Definition:
         name: qualified name, ``Class.method``.
         kind: what the statement is.
         node: the statement.
-        parent: qualified name of the class around it, empty at module level.
-        branch: the branches of ``if``, ``try``, … around it in that scope, outermost first: ``("If.orelse",)``.
+        owner: the definition of the class around it, None at module level.
+        branches: those of ``if``, ``try``, … around it in that scope, outermost first.
     """
 
     name: str
     kind: SymbolKind
     node: ast.stmt
-    parent: str
-    branch: tuple[str, ...] = ()
+    owner: Definition | None = None
+    branches: tuple[Branch, ...] = ()
+
+    @property
+    def parent(self) -> str:
+        """Qualified name of the class around it, empty at module level."""
+        return self.owner.name if self.owner else ""
+
+    @property
+    def branch(self) -> tuple[str, ...]:
+        """The branches around it as texts that can be compared: ``("If.orelse",)``."""
+        return tuple(map(str, self.branches))
+
+    @property
+    def leaf(self) -> str:
+        """Its name in the class or module around it: of ``Class.method = …`` at module level all of that."""
+        return self.name.removeprefix(f"{self.parent}.")
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is there whatever happens; ``Class.method = …`` is meant wherever it stands."""
+        return all(branch.runs for branch in self.branches) or "." in self.leaf
 
     @property
     def first_line(self) -> int:
         """The 1-based line on which the statement starts, its decorators included."""
         return first_line(self.node)
+
+    @property
+    def around(self) -> Iterator[Definition]:
+        """The definition itself, then the classes around it, innermost first."""
+        yield self
+        if self.owner:
+            yield from self.owner.around
 
 
 def first_line(node: ast.stmt) -> int:
@@ -44,30 +99,37 @@ def first_line(node: ast.stmt) -> int:
 
 def definitions_of(tree: ast.Module) -> Iterator[Definition]:
     """Yield every definition of a module, those in classes and in branches included, in order."""
-    return _walk(tree.body, "", ())
+    return _walk(tree.body, None, ())
 
 
-def _walk(body: Sequence[ast.stmt], parent: str, branch: tuple[str, ...]) -> Iterator[Definition]:
+def _walk(body: Sequence[ast.stmt], owner: Definition | None, branches: tuple[Branch, ...]) -> Iterator[Definition]:
     for node in body:
         for kind, name in _bindings(node):
-            full = f"{parent}.{name}" if parent else name
-            yield Definition(name=full, kind=kind, node=node, parent=parent, branch=branch)
-        if isinstance(node, ast.ClassDef):
-            yield from _walk(node.body, f"{parent}.{node.name}" if parent else node.name, ())
-        for field, block in blocks(node):
-            yield from _walk(block, parent, (*branch, f"{type(node).__name__}.{field}"))
+            full = f"{owner.name}.{name}" if owner else name
+            definition = Definition(name=full, kind=kind, node=node, owner=owner, branches=branches)
+            yield definition
+            if isinstance(node, ast.ClassDef):
+                yield from _walk(node.body, definition, ())
+        for branch, block in branches_of(node):
+            yield from _walk(block, owner, (*branches, branch))
 
 
 def blocks(node: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
     """Yield, by field, the statement lists inside `node` that bind names in the scope `node` itself is in."""
+    for branch, block in branches_of(node):
+        yield branch.field, block
+
+
+def branches_of(node: ast.stmt) -> Iterator[tuple[Branch, list[ast.stmt]]]:
+    """Yield the statement lists inside `node` that bind names in the scope `node` itself is in."""
     if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)) or type(node).__name__ == "TryStar":
         for field in ("body", "orelse", "finalbody"):
-            yield field, getattr(node, field, [])
+            yield Branch(node=node, field=field, head=node), getattr(node, field, [])
         for handler in getattr(node, "handlers", []):
-            yield "handlers", handler.body
+            yield Branch(node=node, field="handlers", head=handler), handler.body
     elif isinstance(node, ast.Match):
         for case in node.cases:
-            yield "cases", case.body
+            yield Branch(node=node, field="cases", head=case), case.body
 
 
 def _bindings(node: ast.stmt) -> Iterator[tuple[SymbolKind, str]]:
@@ -102,7 +164,28 @@ def dotted_names(node: ast.expr) -> Iterator[str]:
 
 def is_typing_only(node: ast.If) -> bool:
     """Return whether the body of an ``if`` is for type checkers and never runs."""
-    test = node.test
+    return _names_type_checking(node.test)
+
+
+def _is_met(test: ast.expr) -> bool | None:
+    """Return whether a module that is imported meets a condition; None where that depends.
+
+    Nothing that runs is for type checkers, and no module that is imported is ``__main__``.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        met = _is_met(test.operand)
+        return None if met is None else not met
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return False if False in map(_is_met, test.values) else None
+    if _names_type_checking(test):
+        return False
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    if sorted(ast.unparse(side) for side in sides) == ["'__main__'", "__name__"]:
+        return {ast.Eq: False, ast.NotEq: True}.get(type(test.ops[0]))  # type: ignore[attr-defined]  # a Compare
+    return None
+
+
+def _names_type_checking(test: ast.expr) -> bool:
     return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")) == "TYPE_CHECKING"
 
 

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from npu_overlays.syntax.encodings import as_utf8
 from npu_overlays.syntax.parsing import parsed
 
 # Wherever a statement at a module's own level can begin: more places than it does, for instance inside of strings.
@@ -18,6 +19,7 @@ _LINE_END = re.compile(rb"\r\n?|\n|\Z")
 
 def module_imports(content: bytes) -> list[ast.Import | ast.ImportFrom]:
     """Return the imports among a module's own statements; raises as `parsed` does."""
+    content = as_utf8(content)
     if not _BEGINNING.search(content):
         return []
     tree = _head(content) or parsed(content)

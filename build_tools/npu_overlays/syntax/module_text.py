@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import codecs
-import io
-import tokenize
 from functools import cached_property
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.syntax.encodings import as_declared, as_utf8, encoding_of
 from npu_overlays.syntax.parsing import line_starts, parsed
+from npu_overlays.syntax.tokens import tokens
 
 _BY_PATCH = "change this file by a patch under patches/"
 
@@ -19,25 +18,25 @@ class ModuleText:
 
     Args:
         path: repository path, for messages.
-        content: the file's bytes: UTF-8, with or without a byte order mark, any line ending.
+        content: the file's bytes: in the encoding that it declares, with or without a byte order mark, any line ending.
 
     Raises:
-        MergeError: when the bytes are not UTF-8 Python.
+        MergeError: when the bytes are not Python in that encoding.
     """
 
     def __init__(self, path: str, content: bytes) -> None:
         self.path = path
-        self.bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
-        self.content = content[len(self.bom) :]
-        self.tree = _parse(path, self.content)
+        self.file = content
+        self.content = as_utf8(content)
+        self.tree = _parse(path, content, self.content)
         self.newline = "\r\n" if b"\r\n" in self.content else "\n"
         self._lines = self.content.splitlines(keepends=True)
         self._starts = line_starts(self._lines)
 
     @cached_property
-    def is_ascii(self) -> bool:
-        """Whether the file declares that it holds nothing but ASCII, in which case Python takes nothing else."""
-        return encoding_of(self.content) == "ascii"
+    def encoding(self) -> str:
+        """The encoding that the file declares: what it does not have, cannot stand in it."""
+        return encoding_of(self.file)
 
     def offset(self, line: int, column: int = 0) -> int:
         """Return the byte offset of a 1-based line and a 0-based UTF-8 column, as `ast` counts them."""
@@ -56,6 +55,18 @@ class ModuleText:
         """Return the source text of a node, without decorators."""
         start, end = self.span(node)
         return self.content[start:end].decode()
+
+    def head(self, node: ast.AST) -> str:
+        """Return the source of a compound statement, a handler or a ``case`` up to the colon in front of its block."""
+        start = self.span(node.pattern if isinstance(node, ast.match_case) else node)[0]
+        text = self.content[start : self.span(node.body[0])[0]].decode()  # type: ignore[attr-defined]  # all have one
+        depth = 0
+        for token in tokens(text):
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+            if token.text == ":" and depth == 0:
+                text = text[: token.start]
+                break
+        return f"case {text}" if isinstance(node, ast.match_case) else text
 
     def whole_text(self, node: ast.stmt) -> bytes:
         """Return the source of a statement, its decorators included."""
@@ -92,22 +103,19 @@ class ModuleText:
         return self.line_end(line)
 
 
-def _parse(path: str, content: bytes) -> ast.Module:
+def _parse(path: str, content: bytes, text: bytes) -> ast.Module:
+    encoding = "utf-8"
     try:
-        content.decode("utf-8")
         encoding = encoding_of(content)
-        if encoding not in ("utf-8", "ascii"):
-            what = f"declares the encoding {encoding}, not UTF-8"
+        content.decode(encoding)
+        if as_declared(text, content) != content:
+            what = f"is not the same bytes when its text is written in {encoding} again"
             raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
-        return parsed(content)
+        return parsed(text)
     except UnicodeDecodeError as error:
-        what, fix = f"not UTF-8 ({error.reason} at byte {error.start})", _BY_PATCH
+        called = "UTF-8" if encoding == "utf-8" else encoding
+        what, fix = f"not {called} ({error.reason} at byte {error.start})", _BY_PATCH
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         what, fix = f"not valid Python: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else ""), ""
     raise MergeError(Problem(where=path, what=what, fix=fix))
-
-
-def encoding_of(content: bytes) -> str:
-    """Return the name of the encoding a file declares; raises `SyntaxError` where there is no such encoding."""
-    return codecs.lookup(tokenize.detect_encoding(io.BytesIO(content).readline)[0]).name

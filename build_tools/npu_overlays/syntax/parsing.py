@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import codecs
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
@@ -17,7 +16,7 @@ _SHORT_KEPT = 4096
 
 
 def parsed(content: bytes) -> ast.Module:
-    """Return the syntax tree of a module, which nobody may change.
+    """Return the syntax tree of a module, given as UTF-8 whatever it declares, which nobody may change.
 
     Raises:
         SyntaxError: where this Python cannot parse it.
@@ -30,16 +29,11 @@ def parsed(content: bytes) -> ast.Module:
 def _tree(content: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # upstream's invalid escape sequences are upstream's business
-        return ast.parse(content)
+        return ast.parse(content.decode())
 
 
 _module = lru_cache(maxsize=_KEPT)(_tree)
 _short = lru_cache(maxsize=_SHORT_KEPT)(_tree)
-
-
-def bare(content: bytes) -> bytes:
-    """Return a file's bytes without its byte order mark."""
-    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def line_starts(lines: Iterable[bytes]) -> list[int]:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from npu_overlays.syntax.definitions import Definition, FunctionNode, definitions_of, first_line
+from npu_overlays.syntax.definitions import Definition, FunctionNode, branches_of, definitions_of, first_line
 from npu_overlays.syntax.module_text import ModuleText
 from npu_overlays.syntax.scope_reader import read_scopes
 from npu_overlays.syntax.scopes import Binding, Scopes
@@ -60,12 +60,21 @@ class Module(ModuleText):
         """Return what binds a symbol without being a definition of it, or may do so.
 
         That is ``for``, ``with``, ``:=``, ``case``, ``except``, ``del``, ``global`` in a function, and for what is
-        defined at module level a star import further down.
+        defined at module level a star import further down; but nothing that stands where no import comes by.
         """
         known = self.definitions.get(symbol, [])
         line = known[0].node.lineno if known and "." not in symbol else None
-        stars = [star for star in self.scopes.stars if line and star.line > line and not star.typing_only]
-        return [*(binding for binding in self.scopes.bound(symbol) if binding.how != "definition"), *stars]
+        stars = [star for star in self.scopes.stars if line and star.line > line]
+        found = [*(binding for binding in self.scopes.bound(symbol) if binding.how != "definition"), *stars]
+        return [one for one in found if not one.typing_only and one.line not in self._idle_lines]
+
+    @cached_property
+    def _idle_lines(self) -> frozenset[int]:
+        """The lines of the module's own branches that never run when it is imported."""
+        bodies = (
+            body for node in self.tree.body for branch, body in branches_of(node) if body and branch.runs is False
+        )
+        return frozenset(line for body in bodies for line in range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
 
     def names(self, node: ast.stmt) -> set[str]:
         """Return the qualified names a statement binds in the module or class it stands in."""

@@ -69,13 +69,19 @@ def value_text(module: Module, node: ast.expr) -> str:
 
 
 def renamed(text: str, name: str) -> str:
-    """Return a definition's text under the given name (one shared definition can serve differently named targets)."""
+    """Return a definition's text under the given name (one shared definition can serve differently named targets).
+
+    What decorates it by its own name, as ``@value.setter``, does so by the given one.
+    """
     module = Module("", text.encode())
     node = module.tree.body[0]
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name == name:
         return text
-    start, end = module.name_span(node)
-    return splice(module.content, [Splice(start=start, end=end, text=name, where="")], newline="\n").decode()
+    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    bases = (one.value for one in called if isinstance(one, ast.Attribute))
+    own = [module.span(one) for one in bases if isinstance(one, ast.Name) and one.id == node.name]
+    splices = [Splice(start=start, end=end, text=name, where="") for start, end in (*own, module.name_span(node))]
+    return splice(module.content, splices, newline="\n").decode()
 
 
 @lru_cache(maxsize=_KEPT)

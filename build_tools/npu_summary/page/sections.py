@@ -130,7 +130,8 @@ def _row(action: str, kind: str, changes: list[Change], anchors: dict[int, str])
 def _names(changes: list[Change], anchors: dict[int, str]) -> Iterator[str]:
     for change in changes:
         anchor = anchors.get(change["line"] or 0)
-        name = tag("a", code(change["name"]), href=f"#{anchor}") if anchor else code(change["name"])
+        shown = code(outline.symbol(change))
+        name = tag("a", shown, href=f"#{anchor}") if anchor else shown
         affects = change.get("affects", "")
         yield f"{name} {tag('small', escape(affects), class_='affects')}" if affects else name
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.merging.sites import Site, find
+from npu_overlays.merging.sites import Site
+from npu_overlays.merging.targets import find
 from npu_overlays.merging.upstream.classes import closed_kind
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.selectors import chosen, selector, with_selector
 from npu_overlays.syntax.splices import Splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import reindent, renamed
@@ -24,15 +26,14 @@ _RECORDS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "attr
 
 def splices(site: Site) -> list[Splice]:
     """Return the splices of an `added`."""
-    symbol = site.operation.symbol
-    known = [one.node.lineno for one in site.module.definitions.get(symbol, [])]
-    others = [binding.line for binding in site.module.scopes.bound(symbol)]
-    if known or others:
-        what = f"{site.module.path} already defines `{symbol}` (line {min(known or others)})"
+    operation = site.operation
+    known = [one.node.lineno for one in chosen(site.module, operation.symbol)]
+    others = [binding.line for binding in site.module.scopes.bound(operation.name)]
+    if known or (others and not operation.is_further):
+        what = f"{site.module.path} already defines `{operation.symbol}` (line {min(known or others)})"
         raise site.error(what, "use @replaced, @wrapped or @edited" if known else "add it under another name")
-    parent, _, leaf = symbol.rpartition(".")
-    _refuse_special(site, parent, leaf)
-    return _member(site, parent, leaf) if parent else [_at_module_level(site, leaf)]
+    _refuse_special(site, operation.owner, operation.leaf)
+    return _member(site) if operation.owner else [_at_module_level(site, operation.leaf)]
 
 
 def _refuse_special(site: Site, parent: str, leaf: str) -> None:
@@ -82,8 +83,10 @@ def _at_module_level(site: Site, name: str) -> Splice:
     return site.insertion(end, f"{_line_end(site.module, end)}\n{gap}{text}\n")
 
 
-def _member(site: Site, parent: str, name: str) -> list[Splice]:
-    owner = find(site.module, site.operation, symbol=parent).node
+def _member(site: Site) -> list[Splice]:
+    parent, name = site.operation.owner, site.operation.leaf
+    leading = [text for text in selector(site.operation.symbol) if not text.startswith("@")]
+    owner = find(site.module, site.operation, symbol=with_selector(parent, leading)).node
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
     if closed_kind(site.module, parent) == "Protocol":
@@ -96,7 +99,7 @@ def _member(site: Site, parent: str, name: str) -> list[Splice]:
     last = owner.body[-1]
     end = site.module.line_end(last.end_lineno or last.lineno)
     text = _text(site, name, _indentation(site, owner, replacement))
-    depth = site.operation.symbol.count(".")
+    depth = site.operation.name.count(".")
     return [site.insertion(end, f"{_line_end(site.module, end)}{gap}{text}\n", ends=depth)]
 
 

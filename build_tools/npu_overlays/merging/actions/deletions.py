@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from npu_overlays.merging.sites import Site
-from npu_overlays.syntax.definitions import first_line
+from npu_overlays.syntax.definitions import Definition, first_line
+from npu_overlays.syntax.selectors import chosen, selector
 from npu_overlays.syntax.splices import Splice
 
 
@@ -18,6 +19,10 @@ def splices(site: Site) -> list[Splice]:
     if len(site.module.names(definition.node)) > 1 and not operation.emptying:
         what = f"the statement of {site.named} binds other names too"
         raise site.error(what, "use a patch")
+    if staying := _staying(site, definition):
+        listed = ", ".join(map(str, staying))
+        what = f"{site.named} has further definitions, which would stay (line {listed})"
+        raise site.error(what, "delete those too, each with its where=, or say with where= that only this one goes")
     if operation.emptying:
         return [_emptied(site, definition.node)]
     start, end = site.alone(definition)
@@ -37,10 +42,22 @@ def _emptied(site: Site, node: ast.stmt) -> Splice:
     return site.splice(module.offset(first_line(whole)), module.line_end(whole.end_lineno or whole.lineno), text)
 
 
+def _gone(site: Site) -> set[ast.stmt]:
+    """Return the statements that deletions take out of the module."""
+    deleted = site.companions.symbols("deleted")
+    return {one.node for symbol in deleted for one in chosen(site.module, symbol)}
+
+
+def _staying(site: Site, definition: Definition) -> list[int]:
+    """Return the lines that would still bind a deleted name: stubs of overloads, a property's setter, …."""
+    if selector(site.operation.symbol):
+        return []
+    gone = _gone(site)
+    others = (one for one in site.module.definitions[definition.name] if one.node not in gone)
+    return [one.node.lineno for one in others if not any(branch.runs is False for branch in one.branches)]
+
+
 def _is_first_of_none_left(site: Site, node: ast.stmt) -> bool:
     """Return whether every statement beside `node` is deleted too, and `node` is the one to leave a ``pass``."""
-    gone = site.companions.symbols("deleted")
     body = site.module.siblings(node)
-    return (
-        body is not site.module.tree.body and body[0] is node and all(site.module.names(other) & gone for other in body)
-    )
+    return body is not site.module.tree.body and body[0] is node and _gone(site).issuperset(body)

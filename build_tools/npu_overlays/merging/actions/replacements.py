@@ -22,7 +22,7 @@ def splices(site: Site) -> list[Splice]:
         raise site.error(f"{site.named} is a {definition.kind} upstream", "replace like by like")
     _check_kind(site, definition.node)
     indentation = site.module.indentation(definition.node)
-    text = reindent(renamed(operation.text, operation.symbol.rpartition(".")[2]), old="", new=indentation)
+    text = reindent(renamed(operation.text, operation.leaf), old="", new=indentation)
     start = site.module.offset(definition.first_line)
     end = site.module.span(definition.node)[1]
     return [site.splice(start, end, (site.notice(indentation) + text).rstrip())]

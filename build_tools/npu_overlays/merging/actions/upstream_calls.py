@@ -72,6 +72,7 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
     if theirs == "plain function":
         return
     yield from _hidden_exits(wrapper)
+    yield from _lost_values(wrapper)
     own_body = {*own_nodes(wrapper.node)}
     for call, outer in wrapper.calls():
         if isinstance(outer, (ast.Expr, ast.Return)) and outer in own_body:
@@ -107,6 +108,19 @@ def _manager(wrapper: Wrapper, kind: FunctionKind) -> str:
 def _entering_mistake(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
     what = f"enters {wrapper.name}(…), which gives {a_kind(kind)}: upstream's decorators are on the wrapper"
     yield what, f"write `{_manager(wrapper, kind)}({', '.join(map(ast.unparse, call.args))}) as …`"
+
+
+def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield where the original of a generator is iterated although it takes what is sent to it, by ``x = yield``."""
+    nodes = list(own_nodes(wrapper.original))
+    alone = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    if wrapper.entered or not any(isinstance(node, ast.Yield) and node not in alone for node in nodes):
+        return
+    is_async = function_kind(wrapper.original) == "async generator"
+    fix = "send it on: `given = await original.asend(sent)`" if is_async else f"yield from {wrapper.name}(…)"
+    for _, outer in wrapper.calls():
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.comprehension)):
+            yield f"iterates {wrapper.name}(…), which takes what is sent to it: nothing would reach it", fix
 
 
 def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:

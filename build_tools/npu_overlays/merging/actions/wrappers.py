@@ -17,6 +17,7 @@ class Wrapper:
 
     Args:
         name: by which it refers to the original.
+        module: the wrapper's text.
         node: the wrapper.
         original: what it wraps.
         owner: qualified name of the class around both, empty at module level.
@@ -24,6 +25,7 @@ class Wrapper:
     """
 
     name: str
+    module: Module
     node: FunctionNode
     original: FunctionNode
     owner: str

@@ -8,48 +8,85 @@ from collections.abc import Iterator
 from npu_overlays.merging.actions.upstream_calls import misuses
 from npu_overlays.merging.actions.wrappers import Wrapper, entered
 from npu_overlays.merging.sites import Site
-from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind
+from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind, is_stub
 from npu_overlays.merging.upstream.signatures import Parameter, is_upstreams, mismatch, parameters, written
-from npu_overlays.syntax.definitions import Definition, FunctionNode, first_line
+from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode, first_line
+from npu_overlays.syntax.fingerprint import dump
+from npu_overlays.syntax.scopes import is_private
+from npu_overlays.syntax.selectors import accessor, chosen
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, value_text
+from npu_overlays.syntax.texts import lines_of, reindent, value_text
 from npu_overlays.syntax.tokens import tokens
 
 PRIVATE_PREFIX = "_upstream_"
+# What begins so is no member of a Protocol to `typing`: implementations need not have it.
+_HIDDEN_PREFIX = "_abc_upstream_"
 _INSTEAD = "use @replaced or @edited"
 
 
-def private_name(symbol: str) -> str:
-    """Return the qualified name under which the original of a wrapped symbol is kept.
+def private_name(module: Module, definition: Definition) -> str:
+    """Return the qualified name under which the original of a wrapped definition is kept.
 
-    In a class, a name that begins and ends with one underscore is one that Enum reserves for itself.
+    In a class, a name that begins and ends with one underscore is one that Enum reserves for itself. Of several
+    definitions of a name each is kept under its own: by what it alone does to a property, or by its number in the text.
     """
-    parent, _, leaf = symbol.rpartition(".")
+    name, parent, leaf = definition.name, definition.parent, definition.leaf
+    if chosen(module, name) != [definition]:
+        known = module.definitions[name]
+        own = accessor(definition.node)
+        alone = own and [accessor(one.node) for one in known].count(own) == 1
+        leaf += f"_{own.rpartition('.')[2] if alone else known.index(definition) + 1}"
     reserved = parent and leaf.endswith("_") and not leaf.endswith("__")
-    private = f"{PRIVATE_PREFIX}{leaf}{'_' if reserved else ''}"
+    prefix = _HIDDEN_PREFIX if parent and closed_kind(module, parent) == "Protocol" else PRIVATE_PREFIX
+    private = f"{prefix}{leaf}{'_' if reserved else ''}"
     return f"{parent}.{private}" if parent else private
 
 
 def splices(site: Site) -> list[Splice]:
-    """Return the splices of a `wrapped`: the wrapper above the original, and the original's new name."""
+    """Return the splices of a `wrapped`: the wrapper above the original, and the original's new name.
+
+    A docstring that the wrapper takes over leaves the original, where doctest would find it a second time.
+    """
     definition = site.find()
     node = definition.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        raise site.error(f"{site.named} is not a function upstream", "use @replaced or edited(…)")
-    _check_place(site, definition)
+        field = definition.parent and closed_kind(site.module, definition.parent) == "NamedTuple"
+        what = (
+            f"is a field of the NamedTuple `{definition.parent}`, no function"
+            if field
+            else "is not a function upstream"
+        )
+        raise site.error(f"{site.named} {what}", "use @replaced or edited(…)")
+    private = private_name(site.module, definition)
+    _check_place(site, definition, private)
     indentation = site.module.indentation(node)
-    text = reindent(_wrapper_text(site, node, definition.parent), old="", new=indentation)
+    wrapper = _wrapper(site, definition)
+    text = reindent(_wrapper_text(site, wrapper, definition, private), old="", new=indentation)
     gap = "\n" if definition.parent else "\n\n"
-    private = private_name(site.operation.symbol).rpartition(".")[2]
+    taken = [] if _docstring(wrapper.node) else [site.splice(*one) for one in without_docstring(site.module, node)]
     return [
         site.insertion(site.module.offset(node.lineno), f"{site.notice(indentation)}{text.rstrip()}\n{gap}"),
-        site.splice(*site.module.name_span(node), private),
+        site.splice(*site.module.name_span(node), private.rpartition(".")[2]),
+        *taken,
     ]
 
 
-def _check_place(site: Site, definition: Definition) -> None:
-    private = private_name(site.operation.symbol)
+def without_docstring(module: Module, node: FunctionNode) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, text) that takes the docstring out of a function, if it has one."""
+    if _docstring(node) is None:
+        return
+    first, *rest = node.body
+    # Another text below would be the docstring then.
+    below = getattr(rest[0], "value", None) if rest else None
+    is_text = isinstance(below, ast.Constant) and isinstance(below.value, str)
+    if rest and not is_text and module.begins_line(first) and module.begins_line(rest[0]):
+        yield module.offset(first.lineno), module.line_end(first.end_lineno or first.lineno), ""
+    else:
+        yield *module.span(first), "pass"
+
+
+def _check_place(site: Site, definition: Definition, private: str) -> None:
     if private in site.module.definitions or private in site.companions.symbols("added"):
         raise site.error(f"`{private}` is already defined", _INSTEAD)
     if decorator := calling_decorator(site.module, definition):
@@ -57,38 +94,73 @@ def _check_place(site: Site, definition: Definition) -> None:
         raise site.error(what, _INSTEAD)
     if not definition.parent:
         return
-    if kind := closed_kind(site.module, definition.parent):
-        raise site.error(f"`{definition.parent}` is a {kind}, whose methods cannot be wrapped", "use @replaced")
+    kind = closed_kind(site.module, definition.parent)
+    if kind == "TypedDict":
+        raise site.error(f"`{definition.parent}` is a TypedDict, whose methods cannot be wrapped", "use @replaced")
+    if kind == "Protocol" and is_stub(definition.node):
+        what = f"{site.named} is a stub of the Protocol `{definition.parent}`, which never runs"
+        raise site.error(what, "wrap what implements it")
+    if kind == "NamedTuple" and any(map(is_private, definition.parent.split("."))):
+        raise site.error(f"`{definition.parent}` is a NamedTuple that its own methods cannot name", _INSTEAD)
     if line := called_early(site.module, definition):
         what = f"`{definition.parent}` calls {site.named} in its own body (line {line}), where no wrapper can work yet"
         raise site.error(what, _INSTEAD)
 
 
-def _wrapper_text(site: Site, original: FunctionNode, owner: str) -> str:
-    """Return the wrapper's text: ``upstream`` points at the original, whatever is left out is as upstream has it."""
-    operation = site.operation
+def _wrapper(site: Site, definition: Definition) -> Wrapper:
+    """Return an operation's wrapper beside the original, once it is seen that it can stand for that."""
+    operation, original = site.operation, definition.node
     module = Module(operation.where, operation.text.encode())
     node = module.tree.body[0]
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))  # noqa: S101  # the overlay's reader saw to it
+    assert isinstance(node, FUNCTIONS)  # noqa: S101  # the overlay's reader saw to it
+    assert isinstance(original, FUNCTIONS)  # noqa: S101  # which was asked before
     wrapper = Wrapper(
-        name=operation.upstream_name, node=node, original=original, owner=owner, entered=entered(site.module, original)
+        name=operation.upstream_name,
+        module=module,
+        node=node,
+        original=original,
+        owner=definition.parent,
+        entered=entered(site.module, original),
     )
     what = f"the wrapper of {site.named}"
+    known = {dump(one) for one in original.decorator_list}
+    if others := [one for one in node.decorator_list if dump(one) not in known]:
+        fix = "take the decorator out, or use @replaced"
+        decorator = ast.unparse(others[0])
+        raise site.error(f"upstream's decorators stay on the wrapped {site.named}; `@{decorator}` is none of them", fix)
     if differs := mismatch(node.args, original.args):
         raise site.error(f"{what} {differs}", f"write upstream's parameters: {written(original.args)}")
     for misuse, fix in misuses(wrapper):
         raise site.error(f"{what} {misuse}", fix)
-    # __class__ is the class the method was written in, whatever its module-level name is bound to later.
-    private = private_name(operation.symbol).rpartition(".")[2]
-    callee = f"__class__.{private}" if owner else private
-    if not owner and any(private in scope.bindings for scope in module.scopes.all):
-        raise site.error(f"{what} binds `{private}`, the name of the original", "give the wrapper's own another name")
     if misused := _misused_types(module, wrapper):
         raise site.error(f"{what} {misused[0]}", misused[1])
+    return wrapper
+
+
+def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private: str) -> str:
+    """Return the wrapper's text: ``upstream`` points at the original, whatever is left out is as upstream has it."""
+    module, node = wrapper.module, wrapper.node
+    callee, known_by = _callee(site.module, definition, private)
+    if any(known_by in scope.bindings for scope in module.scopes.all):
+        bound = "the name of the original" if known_by == private else "through which it gets at the original"
+        what = f"the wrapper of {site.named} binds `{known_by}`, {bound}"
+        raise site.error(what, "give the wrapper's own another name")
     splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
     splices += [site.splice(*place) for place in _taken_over(site.module, module, wrapper)]
-    splices.append(site.splice(*module.name_span(node), original.name))
-    return splice(module.content, splices, newline="\n").decode()
+    splices.append(site.splice(*module.name_span(node), wrapper.original.name))
+    text = splice(module.content, splices, newline="\n").decode()
+    lines = lines_of(text)
+    return "".join([*lines[: first_line(node) - 1], *lines[node.lineno - 1 :]])
+
+
+def _callee(module: Module, definition: Definition, private: str) -> tuple[str, str]:
+    """Return how a wrapper gets at the original, and the name that nothing in it may bind."""
+    if not definition.parent:
+        return private, private
+    if closed_kind(module, definition.parent) == "NamedTuple":  # which is made anew, so that there is no __class__
+        return private, definition.parent.partition(".")[0]
+    # __class__ is the class the method was written in, whatever its module-level name is bound to later.
+    return f"__class__.{private.rpartition('.')[2]}", "__class__"
 
 
 def _taken_over(theirs: Module, own: Module, wrapper: Wrapper) -> Iterator[tuple[int, int, str]]:

@@ -9,9 +9,11 @@ from npu_overlays.merging.edits.exchanges import Exchange
 from npu_overlays.syntax.fragments import Fragment, is_chain, read_fragment
 from npu_overlays.syntax.logical import Layout, layout_of
 from npu_overlays.syntax.passages import Block, Passage
+from npu_overlays.syntax.tokens import Token
 
 Mistake = tuple[str, str]
 
+_CONSTANTS = ("None", "True", "False")
 _PARENTHESES = "put parentheses round it, or lengthen the find"
 
 
@@ -71,7 +73,7 @@ class _Follow:
 
 def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iterator[Mistake]:
     find, new = read_fragment(one.edit.find), read_fragment(one.edit.replace)
-    if not new.layout.tokens:
+    if not new.layout.tokens or _shape(find.layout) == _shape(new.layout):
         return
     dot = "." if one.first and before.layout.texts[one.first - 1] == "." else ""
     if dot or _opens_suffix(before.layout, one):
@@ -91,6 +93,18 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
                 yield f"{what} stand inside a statement as `{one.edit.find}` does", "lengthen the find"
             if find.values and not _stands_in(before, new, find, one.first):
                 yield f"`{one.edit.find}` is only a part of a statement where it stands", "lengthen the find"
+
+
+def _shape(layout: Layout) -> list[str]:
+    """Return the tokens that hold names and literals together, with a mark for each of these: read alike if alike."""
+    atoms = (
+        token.kind in ("string", "number") or token.text in _CONSTANTS or _is_name(token) for token in layout.tokens
+    )
+    return ["" if atom else token.text for atom, token in zip(atoms, layout.tokens, strict=True)]
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind == "name" and not keyword.iskeyword(token.text)
 
 
 def _is_joined(layout: Layout, one: Exchange) -> bool:
@@ -130,8 +144,7 @@ def _opens_suffix(layout: Layout, one: Exchange) -> bool:
     if layout.texts[one.first] == ".":
         return True
     before = layout.tokens[one.first - 1] if one.first else None
-    is_name = before is not None and before.kind == "name" and not keyword.iskeyword(before.text)
-    ends = before is not None and (is_name or before.kind == "string" or before.text in (")", "]", "}"))
+    ends = before is not None and (_is_name(before) or before.kind == "string" or before.text in (")", "]", "}"))
     return ends and layout.texts[one.first] in ("(", "[") and not layout.first(one.first)
 
 

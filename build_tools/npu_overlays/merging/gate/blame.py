@@ -93,7 +93,7 @@ class Blame:
         path, symbol = place
         wanted = [*(f"{symbol}.{name}" for name in names), symbol]
         for operation in self._operations.get(path, []):
-            if operation.symbol in wanted:
+            if operation.name in wanted:
                 return Culprit(file=operation.file, lines=(operation.line,))
         return self.taker(path, names[0])
 
@@ -101,7 +101,7 @@ class Blame:
         """Return who took a name of upstream's away from a module."""
         operations = self._operations.get(path, [])
         for operation in operations:
-            if operation.symbol == name:
+            if operation.name == name:
                 return Culprit(file=operation.file, lines=(operation.line,))
         wheres = {stretch.where for stretch in self._authorship[path].stretches} if path in self._authorship else set()
         patches = sorted(wheres & self._patches) or [

@@ -12,6 +12,7 @@ from npu_overlays.merging.gate.undefined import Undefined
 from npu_overlays.merging.upstream.signatures import is_upstreams, parameters
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.syntax.selectors import chosen
 from npu_overlays.syntax.symbols import Module
 
 
@@ -41,14 +42,14 @@ def excused(subject: Examined, found: Iterable[Undefined]) -> Iterator[Undefined
 def _upstreams(path: str, before: bytes, operation: Operation) -> Iterator[tuple[int, int]]:
     """Yield the bytes of upstream's definitions of what an operation changes."""
     module = _read(path, before)
-    for known in module.definitions.get(operation.symbol, []) if module else ():
+    for known in chosen(module, operation.symbol) if module else ():
         yield module.offset(known.first_line), module.span(known.node)[1]  # type: ignore[union-attr]  # read, as there are definitions
 
 
 def _taken_over(path: str, after: bytes, operation: Operation) -> Iterator[tuple[int, int]]:
     """Yield the bytes of what a wrapper has from upstream's text, by leaving it out of its own."""
     module, own = _read(path, after), ast.parse(operation.text).body[0]
-    for known in module.definitions.get(operation.symbol, []) if module else ():
+    for known in chosen(module, operation.symbol) if module else ():
         node = known.node
         if module and isinstance(node, FUNCTIONS) and isinstance(own, FUNCTIONS):
             written = {one.name: one for one in parameters(own.args)}

@@ -125,7 +125,7 @@ def _reaches(examined: Examined, other: str, path: str, name: str) -> bool:
 
 def _culprit(examined: Examined, path: str, name: str) -> Culprit:
     for operation in examined.content.operations:
-        if operation.path == path and name in {operation.symbol, *(one.name for one in operation.imports)}:
+        if operation.path == path and name in {operation.name, *(one.name for one in operation.imports)}:
             return Culprit(file=operation.file, lines=(operation.line,))
     for operation in examined.content.operations:
         if operation.path == path and operation.symbol == "__all__":

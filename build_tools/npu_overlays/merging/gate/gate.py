@@ -25,6 +25,7 @@ from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
 from npu_overlays.merging.gate.uncovered import report_uncovered
 from npu_overlays.merging.gate.undefined import Undefined, undefined_names
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, uses_markers
+from npu_overlays.syntax.encodings import encoding_of
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
 _BY_NAME = "import it by name; where upstream's module reads that name too, under another one"
@@ -83,14 +84,16 @@ def _report_markers(subject: Examined, report: Report) -> None:
 
 
 def _report_encodings(subject: Examined, report: Report) -> None:
-    """Report added modules that are not UTF-8: nothing could be said of them."""
+    """Report added modules that are not in the encoding that they declare: nothing could be said of them."""
     for file in subject.content.files:
+        text = file.content if file.path.endswith(".py") else b""
         try:
-            text = file.content if file.path.endswith(".py") else b""
-            text.decode()
+            text.decode(encoding_of(text))
         except UnicodeDecodeError as error:
-            what = f"is not UTF-8 ({error.reason} at byte {error.start})"
+            what = f"is not {error.encoding} ({error.reason} at byte {error.start})"
             report.add(Culprit(file=file.file), what, "save it as UTF-8")
+        except SyntaxError as error:
+            report.add(Culprit(file=file.file), str(error), "save it as UTF-8")
 
 
 def _report_undefined(subject: Examined, report: Report) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from npu_overlays import proc
-from npu_overlays.syntax.parsing import bare, line_starts
+from npu_overlays.syntax.encodings import as_utf8
+from npu_overlays.syntax.parsing import line_starts
 
 LOWEST_PYTHON = "py310"
 FindingKind: TypeAlias = Literal["syntax", "undefined", "star"]
@@ -48,7 +49,7 @@ def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[Finding]]:
             # Under its own name: of an __init__.py, __path__ is no undefined name.
             file = Path(folder, str(number), name)
             file.parent.mkdir()
-            file.write_bytes(bare(content))
+            file.write_bytes(as_utf8(content))
         for entry in _entries(folder) if texts else ():
             entries[int(Path(entry["filename"]).parent.name)].append(entry)
     return [_at_offsets(content, listed) for (_, content), listed in zip(texts, entries, strict=True)]
@@ -65,7 +66,7 @@ def _entries(folder: str) -> list[dict[str, Any]]:
 
 def _at_offsets(content: bytes, entries: list[dict[str, Any]]) -> list[Finding]:
     """Return findings at byte offsets instead of the lines and characters that ruff counts."""
-    text = bare(content)
+    text = as_utf8(content)
     lines = text.splitlines(keepends=True) or [b""]
     starts = line_starts(lines)
     found = []

@@ -11,7 +11,7 @@ from npu_overlays.syntax.functions import outer_parts, own_nodes
 from npu_overlays.syntax.symbols import Module
 
 # typing.NamedTuple copies methods to another class and never fills __class__; a TypedDict is a plain dict when it runs;
-# to a Protocol, every name in the class is something its implementations must have.
+# to a Protocol, nearly every name in the class is something its implementations must have.
 _CLOSED = ("NamedTuple", "Protocol", "TypedDict")
 # The machinery calls these while the class body runs.
 _EARLY = frozenset({"_generate_next_value_", "__prepare__"})
@@ -22,6 +22,12 @@ def closed_kind(module: Module, owner: str) -> str:
     """Return which of the closed kinds a class derives from, or an empty text."""
     named = {name.rpartition(".")[2] for base in _bases(module, owner) for name in full_names(module, base)}
     return next((kind for kind in _CLOSED if kind in named), "")
+
+
+def is_stub(node: ast.stmt) -> bool:
+    """Return whether a function has no body: ``...``, ``pass`` or a docstring alone."""
+    body = [one.value if isinstance(one, ast.Expr) else one for one in getattr(node, "body", [])]
+    return all(isinstance(one, (ast.Constant, ast.Pass)) for one in body)
 
 
 def _bases(module: Module, owner: str) -> Iterator[ast.expr]:

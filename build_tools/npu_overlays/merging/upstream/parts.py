@@ -11,6 +11,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.syntax.definitions import Definition, FunctionNode
 from npu_overlays.syntax.fingerprint import brief, fingerprint, fingerprint_of_all, without_docstring
 from npu_overlays.syntax.functions import function_kind
+from npu_overlays.syntax.selectors import leading, owner_of
 from npu_overlays.syntax.symbols import Module
 
 
@@ -30,7 +31,7 @@ def parts(definition: Definition) -> dict[str, str]:
 def owners(module: Module, symbol: str) -> str:
     """Return the classes around a symbol as they are declared, outermost first: ``@dataclass A(Base) > B()``."""
     shown = []
-    parent = symbol.rpartition(".")[0]
+    parent = owner_of(symbol)
     while parent:
         for definition in module.definitions.get(parent, []):
             if isinstance(definition.node, ast.ClassDef):
@@ -38,6 +39,14 @@ def owners(module: Module, symbol: str) -> str:
                 shown.append(f"{decorators}{definition.node.name}{_header(definition.node)}")
         parent = parent.rpartition(".")[0]
     return " > ".join(reversed(shown))
+
+
+def definitions(module: Module, name: str) -> str:
+    """Return what leads to each definition of a name, where that has several, or one under a condition."""
+    known = module.definitions.get(name, [])
+    if len(known) == 1 and all(one.is_certain for one in known[0].around):
+        return ""
+    return ", ".join("; ".join(leading(module, one)) for one in known)
 
 
 def watchers(classes: ClassGraph, path: str, definition: Definition) -> str:

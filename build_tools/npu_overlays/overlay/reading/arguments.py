@@ -12,15 +12,16 @@ from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptance
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Edit, Reason, unwritable
-from npu_overlays.overlay.reading.marks import Mark
+from npu_overlays.overlay.reading.marks import Mark, selecting
 from npu_overlays.overlay.reading.parsed import ParsedFile
+from npu_overlays.syntax.selectors import plain
 from npu_overlays.syntax.texts import names_in
 from npu_overlays.syntax.tokens import significant
 
 _HALF = re.compile("[\ud800-\udfff]")
 _REASON = ("why", "forwarded", "drop_when")
 _TEXTS = (*_REASON, *SINCE_UNTIL, "unproven")
-_LISTS = ("accept", "depends", "targets")
+_LISTS = ("accept", "depends", "where", "targets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,7 @@ def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
         *_half_characters(parsed, mark),
         *unread,
         *_text_problems(parsed, mark, values),
+        *_where_problems(parsed, mark, values.get("where")),
         *(parsed.problem(mark.call, what, fix) for _, what, fix in bounds.faults()),
         *(one for one in (*depends, *accept, *listed) if isinstance(one, Problem)),
         *(_uses_problems(parsed, mark, edits) if mark.action == "edited" else ()),
@@ -99,11 +101,20 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
     return values, problems
 
 
+def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[Problem]:
+    """Yield what is wrong with a ``where``; whether it leads to a definition, is seen when upstream is at hand."""
+    texts = selecting(mark.call)
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    if value is not None and (len(texts) != len(listed) or not all(text.strip() for text in texts)):
+        fix = 'where="@value.setter", where="if sys.version_info >= (3, 11)" or where="#2"'
+        yield parsed.problem(mark.call, "`where` does not say what leads to a definition", fix)
+
+
 def _read_depends(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[str | Problem]:
     """Yield what ``depends`` names; whether upstream has it, is seen when upstream is at hand."""
     for name in value if isinstance(value, (list, tuple)) else [value]:
         path, _, symbol = name.partition(":") if isinstance(name, str) else ("", "", "")
-        if path.endswith(".py") and all(part.isidentifier() for part in symbol.split(".")):
+        if path.endswith(".py") and all(part.isidentifier() for part in plain(symbol).split(".")):
             yield f"{path}:{symbol}"
         else:
             fix = 'depends=["path/of/file.py:Class.method"]'

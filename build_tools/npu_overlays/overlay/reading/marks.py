@@ -11,6 +11,7 @@ from npu_overlays.overlay.operations import EVERYTHING, Action, TargetKind
 from npu_overlays.overlay.reading.misuse import imported_wrongly, spelling_mistake
 from npu_overlays.overlay.reading.parsed import ParsedFile, import_problems
 from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.syntax.selectors import accessor, selecting_decorators, with_selector
 from npu_overlays.syntax.texts import definition_text, value_text
 
 
@@ -22,7 +23,7 @@ class Mark:
         action: what it asks for.
         call: the marker.
         node: the statement it marks.
-        symbol: qualified name of what is marked.
+        symbol: qualified name of what is marked, with what says which definition of it is meant.
         kind: of the symbol.
         text: the definition or the value; empty where upstream's is edited or deleted.
         annotation: of a value.
@@ -42,7 +43,7 @@ def read_marks(parsed: ParsedFile) -> Iterator[Mark | Problem]:
     for statement in parsed.module.tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from import_problems(parsed, statement)
-        else:
+        elif not _is_support(statement, parsed.module.tree.body):
             yield from _read_statement(parsed, statement, parent="")
 
 
@@ -74,6 +75,15 @@ def _is_ignored(node: ast.stmt) -> bool:
     )
 
 
+def _is_support(node: ast.stmt, body: list[ast.stmt]) -> bool:
+    """Return whether it is what ``@value.setter`` stands on in the overlay: ``value = property()``, or another call."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or node.value.args:
+        return False
+    names = {f"@{target.id}" for target in node.targets if isinstance(target, ast.Name)}
+    named = any(accessor(one).rpartition(".")[0] in names for one in body)
+    return named or ast.unparse(node.value) == "property()"
+
+
 def _read_definition(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: str) -> Iterator[Mark | Problem]:
     calls = [call for decorator in node.decorator_list if (call := parsed.marker_call(decorator))]
     if not calls:
@@ -88,7 +98,15 @@ def _read_definition(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name
         action = parsed.action(calls[0])
         kind: TargetKind = "class" if isinstance(node, ast.ClassDef) else "function"
         text = definition_text(parsed.module, node, calls[0]) if action != "edited" else ""
-        yield Mark(action=action, call=calls[0], node=node, symbol=name, kind=kind, text=text)
+        symbol = with_selector(name, dict.fromkeys([*selecting(calls[0]), *selecting_decorators(node, calls[0])]))
+        yield Mark(action=action, call=calls[0], node=node, symbol=symbol, kind=kind, text=text)
+
+
+def selecting(call: ast.Call) -> list[str]:
+    """Return the texts of a marker's ``where``, by which its author says which of several definitions is meant."""
+    value = next((one.value for one in call.keywords if one.arg == "where"), None)
+    listed = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+    return [one.value for one in listed if isinstance(one, ast.Constant) and isinstance(one.value, str)]
 
 
 def _read_unmarked(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: str) -> Iterator[Mark | Problem]:
@@ -106,17 +124,14 @@ def _read_unmarked(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: 
         what = f"class `{name}` only says where its operations belong; its bases and decorators would be lost"
         yield parsed.problem(node, what, "write `class NAME:`, or mark the class with @added or @replaced")
     for statement in node.body:
-        yield from _read_statement(parsed, statement, parent=name)
+        if not _is_support(statement, node.body):
+            yield from _read_statement(parsed, statement, parent=name)
 
 
 def _definition_problems(
     parsed: ParsedFile, node: FunctionNode | ast.ClassDef, call: ast.Call, name: str
 ) -> Iterator[Problem]:
     action = parsed.action(call)
-    others = [decorator for decorator in node.decorator_list if decorator is not call]
-    if action == "wrapped" and others:
-        what = f"upstream's decorators stay on the wrapped `{name}`; further ones are not merged"
-        yield parsed.problem(others[0], what, "take the decorator out, or use @replaced")
     if action == "edited" and not all(map(_is_ignored, node.body)):
         yield parsed.problem(node, f"the body of the edited `{name}` is not used", "write `...` as its body")
     for inner in ast.walk(node):
@@ -142,7 +157,7 @@ def _read_assignment(
         action=action,
         call=call,
         node=node,
-        symbol=f"{parent}.{targets[0].id}" if parent else targets[0].id,
+        symbol=with_selector(f"{parent}.{targets[0].id}" if parent else targets[0].id, selecting(call)),
         kind="attribute",
         text=value_text(parsed.module, call.args[0]) if action != "edited" else "",
         annotation=parsed.module.text(node.annotation) if isinstance(node, ast.AnnAssign) else "",
@@ -159,4 +174,4 @@ def _read_deletion(parsed: ParsedFile, node: ast.Expr, call: ast.Call, parent: s
         what = f'deleted("{EVERYTHING}") empties a module, and stands in the merge module of that one'
         return parsed.problem(node, what, "name what is to go")
     name = f"{parent}.{names[0]}" if parent else names[0]
-    return Mark(action="deleted", call=call, node=node, symbol=name, kind="attribute")
+    return Mark(action="deleted", call=call, node=node, symbol=with_selector(name, selecting(call)), kind="attribute")

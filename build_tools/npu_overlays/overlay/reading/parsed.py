@@ -68,7 +68,7 @@ def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedF
     """Return an overlay file with what it imports; the arguments are as in `ParsedFile`.
 
     Raises:
-        MergeError: it is not UTF-8 Python.
+        MergeError: it is no Python.
     """
     module = Module(file, content)
     nodes = [node for node in module.tree.body if isinstance(node, ImportNode)]

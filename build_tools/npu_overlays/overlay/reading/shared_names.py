@@ -10,6 +10,7 @@ from npu_overlays.errors import Problem
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.parsed import ParsedFile
 from npu_overlays.syntax.scopes import Load, is_private
+from npu_overlays.syntax.selectors import owner_of, plain
 from npu_overlays.syntax.splices import Splice, splice
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.texts import names_in
@@ -41,9 +42,9 @@ def _name(node: ast.stmt) -> str:
 
 def _meant(symbols: list[str], operation: Operation) -> str:
     """Return what a shared definition is called by its own module, where it is there under one name; or nothing."""
-    reachable = [symbol for symbol in symbols if "." not in symbol]
-    if operation.symbol in reachable:
-        return operation.symbol
+    reachable = [plain(symbol) for symbol in symbols if not owner_of(symbol)]
+    if operation.name in reachable:
+        return operation.name
     return reachable[0] if len(reachable) == 1 else ""
 
 
@@ -61,7 +62,7 @@ class _References:
 
     def problems(self) -> Iterator[Problem]:
         """Yield the references that cannot follow."""
-        if "." in self._operation.symbol:
+        if self._operation.owner:
             for name in filter(is_private, self._module.scopes.global_loads):
                 what = (
                     f"refers to `{name}`, which Python calls otherwise inside a class, as in {self._operation.symbol}"

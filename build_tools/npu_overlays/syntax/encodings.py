@@ -1,0 +1,38 @@
+"""Encodings: a Python file's bytes, in the encoding that it declares → its text as UTF-8, and back."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import tokenize
+
+
+def encoding_of(content: bytes) -> str:
+    """Return the name of the encoding a file declares; raises `SyntaxError` where there is no such encoding."""
+    try:
+        declared = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
+    except SyntaxError:
+        if b"coding" in b"".join(content.splitlines()[:2]):
+            raise
+        return "utf-8"  # and not what that allows
+    return codecs.lookup(declared.removesuffix("-sig")).name
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Return a file's text as UTF-8 without a byte order mark; as it is where it is not what it declares to be.
+
+    Every byte offset into a module counts in this text.
+    """
+    bare = content.removeprefix(codecs.BOM_UTF8)
+    try:
+        encoding = encoding_of(content)
+        return bare if encoding in ("utf-8", "ascii") else bare.decode(encoding).encode()
+    except (SyntaxError, UnicodeError):
+        return bare
+
+
+def as_declared(text: bytes, like: bytes) -> bytes:
+    """Return UTF-8 text in the encoding of a file, with its byte order mark; raises `UnicodeEncodeError`."""
+    bom = codecs.BOM_UTF8 if like.startswith(codecs.BOM_UTF8) else b""
+    encoding = encoding_of(like)
+    return bom + (text if encoding == "utf-8" else text.decode().encode(encoding))

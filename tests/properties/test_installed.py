@@ -1,0 +1,39 @@
+"""Over every module of packages in the environment of the tests: nearly all can be wrapped, and is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import files
+
+import pytest
+
+from npu_overlays.errors import OverlayError
+from npu_overlays.syntax.selectors import symbols
+from npu_overlays.syntax.symbols import Module
+
+from . import checks
+
+# Of all definitions but stubs, how many may be left out, in thousandths.
+LEFT_OUT = 3
+
+
+@pytest.mark.thorough
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["docutils", "hatchling", "hypothesis", "jinja2", "jsonschema", "packaging", "requests", "rich", "sphinx"]
+)
+def test_nearly_every_function_of_a_package_is_wrapped(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    done = count = 0
+    for file in files(name) or ():
+        content = file.read_binary() if file.suffix == ".py" and ".." not in file.parts else b""
+        try:
+            module = Module(str(file), content)
+        except OverlayError:
+            continue
+        done += checks.wrapped(str(file), content)
+        count += sum(checks.is_function_with_body(module, symbol) for symbol in symbols(module))
+    record_property("wrapped functions", done)
+    assert done > 0
+    assert (count - done) * 1000 <= LEFT_OUT * count, f"{done} of {count}"
