@@ -20,9 +20,11 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
+from npu_summary.changes import SCHEMES
 
 # Layouts of metadata in which nothing says what of an sdist's is so in every wheel.
 _SILENT = ("", "1.0", "1.1", "1.2", "2.0", "2.1")
+_KINDS = (f"{SCHEMES}/scripts/", f"{SCHEMES}/data/")
 _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
@@ -65,7 +67,12 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     problems += [
         Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix="name folders and .py files only")
         for path in pin.packages
-        if path in tree and not path.endswith(".py")
+        if path in tree and not path.endswith(".py") and not tree.wheel
+    ]
+    problems += [
+        Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped whole", fix=f"name {' and '.join(_KINDS)}")
+        for path in pin.packages
+        if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(_KINDS)
     ]
     if problems:
         raise ConfigError(problems)

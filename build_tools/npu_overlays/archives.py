@@ -20,6 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from npu_summary.changes import SCHEMES
+
+HEADERS = f"{SCHEMES}/headers"
+_LIBRARIES = ("purelib", "platlib")
 # Real ones unpack to 3 to 10 times their size.
 _RATIO = 100
 _SLACK = 32 << 20
@@ -80,6 +84,18 @@ class _Metered(gzip.GzipFile):
 
     def read(self, size: int | None = -1) -> bytes:
         return self._budget.spend(super().read(size))
+
+
+def place_of(path: str) -> str:
+    """Return the place of a wheel's file: below the library folder, or below `SCHEMES` by the kind of place.
+
+    A wheel's own folder for the second kind has the distribution's name and version in its name.
+    """
+    top, _, rest = path.partition("/")
+    if not top.endswith(SCHEMES):
+        return path
+    kind, _, inner = rest.partition("/")
+    return inner if kind in _LIBRARIES else f"{SCHEMES}/{rest}"
 
 
 def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool) -> list[Member]:

@@ -75,7 +75,6 @@ class SourceTree:
         metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
         entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
-        outside: for an archive wheel, what it installs outside its packages: scripts, data, headers.
         beside: for an archive wheel, what it installs beside the shipped packages.
         sboms: for an archive wheel, its bills of materials by file name.
     """
@@ -87,7 +86,6 @@ class SourceTree:
     metadata: str = ""
     entry_points: str = ""
     wheel: str = ""
-    outside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     sboms: Mapping[str, bytes] = field(default_factory=dict)
 

@@ -160,6 +160,8 @@ class Manifest(TypedDict):
 
 SCHEMA = 1  # of both files
 NPU = "NPU"  # the purpose of wheels that are made for NPUs
+# Files that an installer puts outside the library folder have places below this, then ``scripts`` or ``data``.
+SCHEMES = ".data"
 
 _PLAIN = {"str": str, "int": int, "bool": bool}
 _WORDS = {"str": "a string", "int": "an integer", "bool": "true or false"}

@@ -147,14 +147,6 @@ def test_a_wheel_keeps_the_tag_of_the_wheel_it_is_made_from(tmp_path: Path) -> N
         wheel_tag(wheel(tree, LINUX, named="py3-none-any"))
 
 
-def test_what_a_wheel_installs_elsewhere_is_named(tmp_path: Path) -> None:
-    tree = wheel(source_tree({"lib/a.py": b""}), "py3-none-any")
-    tree = replace(tree, outside=("lib-1.0.data/scripts/run",))
-    with pytest.raises(MergeError, match=r"lib-1\.0\.data/scripts/run is installed outside the packages"):
-        check_compiled(overlay(tmp_path / "1", ["lib"]), tree)
-    check_compiled(overlay(tmp_path / "2", ["lib"], 'not-built = ["lib-1.0.data"]'), tree)
-
-
 def test_licences_are_upstreams_where_the_overlay_has_none(tmp_path: Path) -> None:
     tree = source_tree({"LICENSE": b"free", "NOTICE.txt": b"told", "docs/LICENSE": b"", "a.py": b""})
     own = overlay(tmp_path, ["lib"])
@@ -226,9 +218,20 @@ def test_a_version_says_where_the_bytes_came_from(tmp_path: Path, source: Source
         (["src/attr"], ["attrs/__init__.py", "attrs/x.py"], 'installs `attrs`, which.*\n.*add "src/attrs" to packages'),
         (["space/core"], ["space/training/a.py"], 'add "space/training" to packages'),
         (["lib/deep"], ["lib/__init__.py"], r'installs `lib/__init__\.py`, which.*\n.*add "lib" to packages'),
-        (["lib"], ["six.py", "lib.pth"], r'installs `lib\.pth`, `six\.py`, which.*\n.*add "six.py" to packages; or'),
-        (["lib"], ["lib.pth"], r"installs `lib\.pth`, which.*\n.*only folders and modules can be shipped"),
+        (
+            ["lib"],
+            ["six.py", "lib.pth"],
+            r'installs `lib\.pth`, `six\.py`, which.*\n.*add "lib.pth", "six.py" to packages; or',
+        ),
+        (["lib"], ["lib.pth"], r'installs `lib\.pth`, which.*\n.*add "lib.pth" to packages'),
         (["lib"], ["lib.pth", "_lib/a.py"], r'installs `_lib`, `lib\.pth`.*\n.*not-built = \["_lib", "lib\.pth"\]'),
+        (["src/lib"], [".data/scripts/a", ".data/data/etc/a"], 'add ".data/data", ".data/scripts" to packages'),
+        (["lib"], [".data/headers/a.h"], r"installs `\.data/headers`.*\n.*called after the distribution, here lib-npu"),
+        (
+            ["lib"],
+            [".data/headers/a.h", "b.so"],
+            r'add "b.so" to packages; or.*not-built = \["\.data/headers", "b\.so"',
+        ),
     ],
 )
 def test_what_upstreams_wheel_installs_beside_the_packages_is_named(

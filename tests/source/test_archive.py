@@ -200,7 +200,7 @@ def test_contradicting_members_are_refused(tmp_path: Path) -> None:
             archive.writestr(name, b"")
     with pytest.raises(SourceError, match=r"'pkg/a.py' occurs twice, 'pkg/b' is a file and a folder"):
         read((tmp_path / "w.whl").read_bytes(), "w.whl", (("pkg", "pkg"),))
-    made = make_wheel(tmp_path, {"pkg/a.py": b"", "demo-1.0.dist-info/licenses/pkg/a.py": b""})
+    made = make_wheel(tmp_path, {"pkg/a.py": b"", "demo-1.0.dist-info/licenses/pkg/a.py": b"other"})
     with pytest.raises(SourceError, match=r"'pkg/a.py' occurs twice"):
         read((tmp_path / "index" / made.file).read_bytes(), made.file, (("pkg", "pkg"),))
 

@@ -41,7 +41,8 @@ def write_wheel(  # noqa: PLR0913  # one argument for each part of a wheel
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in members.items():
             member = zipfile.ZipInfo(path)
-            member.external_attr = (0o100755 if path.endswith(".sh") else 0o100644) << 16
+            is_run = path.endswith(".sh") or ".data/scripts/" in path
+            member.external_attr = (0o100755 if is_run else 0o100644) << 16
             archive.writestr(member, content)
     return file
 

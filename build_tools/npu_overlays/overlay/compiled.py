@@ -74,7 +74,6 @@ def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
     signs = {} if tag != PURE else dict(_binaries(overlay, tree))
     if not tree.wheel:
         signs |= dict(_sources(overlay, tree)) | dict(_build(tree))
-    signs |= dict.fromkeys(tree.outside, "is installed outside the packages")
     told = {path: why for path, why in signs.items() if not any(names(glob, path) for glob in overlay.not_built)}
     if not told:
         return

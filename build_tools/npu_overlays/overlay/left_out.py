@@ -10,10 +10,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from npu_overlays.archives import HEADERS
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.compiled import names
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.tree import SourceTree
+from npu_summary.changes import SCHEMES
 
 _ROOT = "src/"
 _LISTED = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
@@ -47,15 +49,33 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
         f" and {len(left) - _SHOWN} more" * (len(left) > _SHOWN)
     )
     what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
-    fix = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
-    shippable = [path for path in left if "." not in path or path.endswith(".py")]
+    fix = _fix(overlay, left, whole=bool(tree.wheel) and not overlay.pin.commit)
+    raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
+
+
+def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
+    """Return what to do about paths that are left out.
+
+    Args:
+        overlay: the overlay.
+        left: the paths.
+        whole: whether a wheel of upstream's is what is pinned, each file of which can be shipped as it lies there.
+    """
+    named = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
+    headers = [path for path in left if f"{path}/".startswith(f"{HEADERS}/")]
+    shippable = [path for path in left if path not in headers and (whole or _is_package(path))]
     if shippable:
         tops = (path.removesuffix("/__init__.py") for path in shippable)
         added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in tops)
-        fix = f"add {added} to packages; {fix}"
-    else:
-        fix = f"only folders and modules can be shipped: keep upstream's own wheel; {fix}"
-    raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
+        return f"add {added} to packages; {named}"
+    if headers == left:
+        place = f"installers put headers into a folder called after the distribution, here {overlay.distribution}"
+        return f"{place}, where nothing looks for them: keep upstream's own wheel; {named}"
+    return f"only folders and modules can be shipped: keep upstream's own wheel; {named}"
+
+
+def _is_package(path: str) -> bool:
+    return "." not in path or path.endswith(".py")
 
 
 def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
@@ -68,9 +88,7 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     pinned = {one.file for one in overlay.pin.archives} | ({""} if overlay.pin.commit else set())
     if not pinned <= {tree.source.archive for tree in seen}:
         return
-    held = {
-        path for tree in seen for path in (*tree.entries, *tree.outside, *tree.beside, *_top_modules(overlay, tree))
-    }
+    held = {path for tree in seen for path in (*tree.entries, *tree.beside, *_top_modules(overlay, tree))}
     idle = [glob for glob in overlay.own_not_built if not any(_is_named(glob, path) for path in held)]
     if idle:
         where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
@@ -83,12 +101,13 @@ def _is_named(glob: str, path: str) -> bool:
 
 
 def _as_packages_are(overlay: Overlay, path: str) -> str:
-    below = all(package.startswith(_ROOT) for package in overlay.pin.packages)
+    below = all(one.startswith((_ROOT, SCHEMES)) for one in overlay.pin.packages) and not path.startswith(SCHEMES)
     return f"{_ROOT}{path.removeprefix(_ROOT)}" if below else path
 
 
 def _beside(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
-    homes = [home for _, home in overlay.pin.homes]
+    # Outside the library folder, what is of one kind goes together.
+    homes = [*(home for _, home in overlay.pin.homes), f"{SCHEMES}/"]
     return (_unit(path, homes) for path in tree.beside)
 
 

@@ -44,7 +44,6 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
         metadata=found.metadata,
         entry_points=found.entry_points,
         wheel=found.wheel,
-        outside=found.outside,
         beside=found.beside,
         sboms=found.sboms,
     )

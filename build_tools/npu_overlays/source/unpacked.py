@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.archives import ArchiveError, Member, read_archive
+from npu_overlays.archives import ArchiveError, Member, place_of, read_archive
 from npu_overlays.errors import Problem, SourceError, listing
 from npu_overlays.paths import faults
 from npu_overlays.tree import is_licence
@@ -27,8 +27,7 @@ class Unpacked:
         metadata: text of ``METADATA`` or ``PKG-INFO``.
         entry_points: text of a wheel's ``entry_points.txt``.
         wheel: text of a wheel's ``WHEEL`` file.
-        outside: what a wheel installs outside its packages.
-        beside: what it installs beside the shipped packages.
+        beside: what a wheel installs beside the shipped packages.
         sboms: its bills of materials by file name, that of a folder with dashes for slashes.
     """
 
@@ -36,7 +35,6 @@ class Unpacked:
     metadata: str
     entry_points: str = ""
     wheel: str = ""
-    outside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     sboms: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -67,7 +65,7 @@ def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
 
 
 def list_files(archive: bytes, name: str) -> dict[str, bytes]:
-    """Return what an archive holds: of a wheel all it installs among packages, of an sdist what its one folder holds.
+    """Return what an archive holds: of a wheel all it installs, of an sdist what its one folder holds.
 
     Raises:
         SourceError: it cannot be read, or holds what cannot be unpacked.
@@ -75,17 +73,12 @@ def list_files(archive: bytes, name: str) -> dict[str, bytes]:
     try:
         members = read_archive(archive, name)
         _refuse([member.path for member in members])
-        found = _sort_everything(name, members) if name.endswith(".whl") else _sort_sdist(members).files
+        if name.endswith(".whl"):
+            own = _info_folder(name, members)
+            return {place_of(one.path): one.content for one in members if not one.path.startswith(f"{own}/")}
+        return {path: member.content for path, member in _sort_sdist(members).files.items()}
     except ArchiveError as error:
         raise SourceError(Problem(where=name, what=str(error), fix="pin another release")) from error
-    return {path: member.content for path, member in found.items()}
-
-
-def _sort_everything(name: str, members: list[Member]) -> dict[str, Member]:
-    """Return the files of a wheel that ships all it has."""
-    tops = {path.partition("/")[0] for path in _sort_wheel(name, members, ()).beside}
-    found = _sort_wheel(name, members, tuple((top, top) for top in sorted(tops)))
-    return {path: member for path, member in found.files.items() if path.partition("/")[0] in tops}
 
 
 def _refuse(paths: list[str]) -> None:
@@ -109,26 +102,23 @@ def _held(members: list[Member], *, wheel: bool) -> str:
 def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
     own = _info_folder(name, members)
     info = {member.path.removeprefix(f"{own}/"): member for member in members if member.path.startswith(f"{own}/")}
-    outside: list[str] = []
     beside: list[str] = []
-    files: list[tuple[str, Member]] = [*_licences(info).items()]
+    files: list[tuple[str, Member]] = []
     for member in members:
-        top, _, rest = member.path.partition("/")
-        kind, _, inner = rest.partition("/")
-        library = top.endswith(".data") and kind in ("purelib", "platlib")
-        if path := _repository_path(inner if library else member.path, homes):
+        place = place_of(member.path)
+        if path := _repository_path(place, homes):
             files.append((path, member))
-        elif top.endswith(".data") and not library:
-            outside.append(member.path)
-        elif top != own:
-            beside.append(inner if library else member.path)
+        elif not place.startswith(f"{own}/"):
+            beside.append(place)
+    shipped = {path: member.content for path, member in files}
+    # Some wheels install the very same file beside their packages as well.
+    files += [(path, one) for path, one in _licences(info).items() if shipped.get(path) != one.content]
     special = {name: info[name].text() for name in _SPECIAL if name in info}
     return Unpacked(
         files=_by_path(files),
         metadata=_required(special, "METADATA"),
         entry_points=special.get("entry_points.txt", ""),
         wheel=_required(special, "WHEEL"),
-        outside=tuple(outside),
         beside=tuple(beside),
         sboms={path.replace("/", "-"): member.content for path, member in _below("sboms", info).items()},
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from npu_overlays.archives import HEADERS
+from npu_summary.changes import SCHEMES
+
 # What repositories hold beside what they install.
 _BESIDE = re.compile(
     r"tests?|testing|docs?|examples?|samples?|demos?|scripts?|tools?|bench(mark(s)?)?|ci|build|dist|packaging|setup"
@@ -16,9 +19,14 @@ _TOP_LEVEL = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
 
 
 def of_wheel(paths: Iterable[str]) -> list[str]:
-    """Return every folder and module that a wheel installs, given its files without its metadata."""
+    """Return every folder that a wheel installs, and every file beside these, given its files without its metadata.
+
+    Headers are not among them: they cannot be shipped under another distribution's name.
+    """
     files = list(paths)
-    return sorted(unit for unit in _units(files) if unit not in files or unit.endswith(".py"))
+    outside = {path for path in files if path.startswith(f"{SCHEMES}/")}
+    kinds = {"/".join(path.split("/")[:2]) for path in outside}
+    return sorted(_units(path for path in files if path not in outside) | kinds - {HEADERS})
 
 
 def of_source(files: Mapping[str, bytes], project: str) -> list[str]:

@@ -62,9 +62,10 @@ def _manifest(wheel: WheelContents, package: str) -> Iterator[Problem]:
 
 def _summary(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
     """Yield changed files that are not what the summary says came out."""
+    held = wheel.content
     for one in record["files"]:
         place = one["installed"]
-        content = wheel.members.get(place) if place else None
+        content = held.get(place) if place else None
         actual = None if content is None else hashlib.sha256(content).hexdigest()
         if place and actual != one["after"]:
             yield wheel.problem("changes.json", f"says that {place} is something else than the wheel holds")
@@ -75,10 +76,10 @@ def _diff(wheel: WheelContents, package: str, record: Changes) -> Iterator[Probl
 
     The inverse is done by git, as a reader of the diff would do it.
     """
-    shipped = [one for one in record["files"] if one["installed"]]
+    shipped, held = [one for one in record["files"] if one["installed"]], wheel.content
     with tempfile.TemporaryDirectory(prefix="npu-overlays-diff-") as folder:
         for one in shipped:
-            if (content := wheel.members.get(one["installed"])) is not None:
+            if (content := held.get(one["installed"])) is not None:
                 path = Path(folder, one["path"])
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)

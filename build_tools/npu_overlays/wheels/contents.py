@@ -19,6 +19,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from npu_overlays.archives import ArchiveError, Member, read_archive
 from npu_overlays.errors import OutputError, Problem, listing
 from npu_overlays.paths import faults
+from npu_summary.changes import SCHEMES
 
 REBUILD = "build the wheel again, or fetch it again from where it was published"
 
@@ -45,8 +46,14 @@ class WheelContents:
 
     @property
     def content(self) -> dict[str, bytes]:
-        """Everything outside the metadata folder."""
-        return {path: data for path, data in self.members.items() if not path.startswith(f"{self.info}/")}
+        """Everything outside the metadata folder, by its place; what is not for the library folder, below `SCHEMES`."""
+        held = {path: data for path, data in self.members.items() if not path.startswith(f"{self.info}/")}
+        stem = self.info.removesuffix(".dist-info")
+        outside = [path for path in held if path.startswith(f"{stem}{SCHEMES}/")]
+        # One of a name that is taken keeps its own, under which nothing vouches for it.
+        free = [path for path in outside if path.removeprefix(stem) not in held]
+        moved = {path.removeprefix(stem): held.pop(path) for path in free}
+        return {**held, **moved}
 
     def problem(self, where: str, what: str) -> Problem:
         """Return a problem of one of its files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.explanation import explanations
 from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
+from npu_summary.changes import SCHEMES
 from npu_summary.plurals import plural
 
 
@@ -155,7 +157,11 @@ def wheel_files(prepared: Prepared) -> list[WheelFile]:
     listed = canonical_json(manifest(prepared.record, [(file.place, _sha256(file)) for file in files]))
     package = prepared.content.overlay.summary_package
     files.append(WheelFile(place=f"{package}/manifest.json", content=listed))
-    return sorted(files, key=_walked)
+    # A wheel has a folder called after itself for what lies outside the library folder.
+    stem = f"{prepared.content.overlay.distribution.replace('-', '_')}-{prepared.version}"
+    outside = (file for file in files if file.place.startswith(f"{SCHEMES}/"))
+    renamed = {file.place: replace(file, place=f"{stem}{file.place}") for file in outside}
+    return sorted((renamed.get(file.place, file) for file in files), key=_walked)
 
 
 def _shipped(tree: PatchedTree, kept: Mapping[str, Member], path: str, place: str) -> WheelFile:

@@ -10,6 +10,7 @@ from ..installed import reason
 from .distributions import Dist, sha256_of
 from .findings import Finding, Repair
 from .leftovers import REJECTED, injects_plugin
+from .schemes import is_rewritten
 from .subjects import Subject
 from .surveys import Survey, digests
 
@@ -37,7 +38,8 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
     """Yield what is modified, missing, added, or no file."""
     actual = digests(subject.store, seen.present)
     unread = {path: reason(error) for path, error in actual.items() if isinstance(error, OSError)}
-    modified = [path for path, digest in actual.items() if path not in unread and digest != subject.files[path]]
+    differing = [path for path, digest in actual.items() if path not in unread and digest != subject.files[path]]
+    modified = [path for path in differing if not _is_rewritten(subject, path)]
     owners = _owners(subject)
     for cause, paths in _modified(subject, modified, owners).items():
         yield _finding(subject, "modified", paths, cause)
@@ -47,7 +49,7 @@ def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
         yield _finding(subject, "missing", seen.missing, _why_missing(subject, seen.missing))
     if seen.odd:
         yield _finding(subject, "not a file", seen.odd, "replaced by hand or by a deployment script")
-    added = [path for path in seen.added if not path.endswith(REJECTED)]
+    added = [path for path in seen.added if not path.endswith(REJECTED) and not _is_shared(path, subject, owners)]
     preferred = [path for path in added if _is_preferred(path, subject, seen)]
     if preferred:
         cause = "Python looks for folders and compiled modules before it looks for the built .py"
@@ -81,11 +83,27 @@ def _groups_by(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, l
     return groups
 
 
+def _is_rewritten(subject: Subject, path: str) -> bool:
+    """Return whether a file differs from what was built only by what installers write into scripts."""
+    try:
+        return path in subject.built.outside and is_rewritten(subject.store.read(path), subject.files[path])
+    except OSError:
+        return False
+
+
 def _owners(subject: Subject) -> _Owners:
     """Return the other distributions in the same folder that claim files in the shipped packages."""
     others = (one for one in subject.dists if one.store.root == subject.store.root and one not in subject.own)
     claims = ((one, one.claims(subject.roots)) for one in others)
     return [(one, claimed) for one, claimed in claims if claimed]
+
+
+def _is_shared(path: str, subject: Subject, owners: _Owners) -> bool:
+    """Return whether another distribution has an added file or folder in a namespace, which belongs to all of them."""
+    folders = [path[:end] for end, sign in enumerate(path.rstrip("/")) if sign == "/"]
+    if any(f"{folder}/__init__.py" in subject.files for folder in folders):
+        return False
+    return any(name.startswith(path) for _, claimed in owners for name in claimed)
 
 
 def _is_preferred(path: str, subject: Subject, seen: Survey) -> bool:

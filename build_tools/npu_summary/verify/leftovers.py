@@ -68,13 +68,15 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
 
 def _startup_hooks(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield .pth files that run code about the shipped packages in every Python process."""
-    own = (*subject.tops, *(module.removesuffix(".py") for module in subject.modules))
+    modules = (name for entry, name in subject.importable.items() if entry in subject.modules)
+    own = (*(package.replace("/", ".") for package in subject.packages), *modules)
     known = (*own, PLUGIN) if subject.for_npus else own
-    names = "|".join(re.escape(top) for top in known if top != subject.place.package)
+    names = "|".join(re.escape(name) for name in known if name != subject.place.package)
     code = re.compile(rf"import[ \t].*\b(?:{names})\b")
     for file, lines in pth_files(_sites(subject, path)):
-        if any(map(code.match, lines)):
-            root, name = os.path.split(file)
+        root, name = os.path.split(file)
+        is_own = name in subject.files and root == subject.store.root
+        if any(map(code.match, lines)) and not is_own:
             paths = [name if root == subject.store.root else file]
             what = "runs code about the patched packages whenever Python starts"
             cause = "an installer that patches at run time"

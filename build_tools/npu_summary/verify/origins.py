@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
 
 from .. import launch
-from ..stores import open_store
 from .findings import Finding
 from .leftovers import pth_files
 from .subjects import Subject
@@ -26,7 +25,7 @@ def begin(subjects: Iterable[Subject], path: Sequence[str] | None) -> Callable[[
 
     Without a path that is what a Python started here finds, whatever this one was kept from.
     """
-    names = {name for subject in subjects for name in map(_name, _entries(subject))}
+    names = {name for subject in subjects for name in subject.importable.values()}
     if path is not None:
         return lambda: (list(path), launch.look(names, [PathFinder], list(path)))
     return launch.ask(names)
@@ -36,47 +35,46 @@ def check(subject: Subject, origins: Origins) -> Iterator[Finding]:
     """Yield each top-level package or module that is not imported from where it was verified."""
     path, answers = origins
     untold: dict[str, list[str]] = {}
-    for entry in _entries(subject):
-        places, finder, problem = answers[_name(entry)]
-        expected = os.path.join(os.path.abspath(subject.store.root), entry)
+    for entry, name in subject.importable.items():
+        places, finder, problem = answers[name]
+        found, package = _instead(subject, name, places)
+        expected = os.path.join(os.path.abspath(subject.store.root), package or entry)
         if problem:
-            untold.setdefault(problem, []).append(_name(entry))
-        elif found := _instead(subject, places, expected):
-            what = f"`import {_name(entry)}` gives {found}, not {expected}, in a Python started here"
-            cause = _why_elsewhere(found, finder, path)
+            untold.setdefault(problem, []).append(name)
+        elif found:
+            imported = (package or name).replace("/", ".")
+            what = f"`import {imported}` gives {found}, not {expected}, in a Python started here"
+            top = next(place for place in places if found.startswith(place))
+            cause = _why_elsewhere(found, top, finder, path)
             yield subject.finding("shadowed", what, cause, paths=[found], repairs=())
         elif not places and subject.store.listing(entry):
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
-            what = f"`import {entry}` finds nothing in a Python started here, though {expected} is there"
+            what = f"`import {name}` finds nothing in a Python started here, though {expected} is there"
             yield subject.finding("shadowed", what, _why_unfound(subject, entry), repairs=())
     for problem, names in untold.items():
         what = f"cannot tell where `import {', '.join(names)}` leads: {problem}"
         yield subject.finding("shadowed", what, repairs=(), level="unknown")
 
 
-def _entries(subject: Subject) -> tuple[str, ...]:
-    return (*subject.tops, *subject.modules)
+def _instead(subject: Subject, top: str, places: Sequence[str]) -> tuple[str, str]:
+    """Return what is imported instead of ours, and the package of a namespace that it hides; else two empty texts.
 
-
-def _name(entry: str) -> str:
-    return entry.removesuffix(".py")
-
-
-def _instead(subject: Subject, places: Sequence[str], expected: str) -> str:
-    """Return what is imported instead of a package or module of ours; empty where that is what is imported.
-
-    A namespace package has several folders: one before ours is in the way where it holds a name that ours holds.
+    A namespace has folders in several places; one before ours is in the way where it holds something that ours holds.
     """
-    # The companion's module says that the folder is gone; that is found missing elsewhere.
-    ours = {os.path.realpath(expected), f"{os.path.realpath(expected)}.py"}
-    shared = any(os.path.realpath(place) in ours for place in places)
-    names = subject.store.listing(os.path.basename(expected)).keys() - {"__pycache__"}
+    root = os.path.abspath(subject.store.root)
+    # Of a module that is there in two forms, a compiled one say, Python has its choice. The companion puts a module
+    # in the place of a folder that is gone, and says so; the folder is found missing elsewhere.
+    entries = [entry for entry, name in subject.importable.items() if name == top]
+    ours = {os.path.realpath(os.path.join(root, f"{entry}{end}")) for entry in entries for end in ("", ".py")}
+    packages = [one for one in subject.packages if one.startswith(f"{top}/")]
+    held = packages or {"/".join(path.split("/")[:2]) for path in subject.inside if path.startswith(f"{top}/")}
     for place in places:
         if os.path.realpath(place) in ours:
-            break
-        if not shared or not names.isdisjoint(open_store(place).listing("")):
-            return place
-    return ""
+            return "", ""
+        hidden = next((one for one in held if os.path.exists(f"{place}{one.removeprefix(top)}")), "")
+        if hidden:
+            return (f"{place}{hidden.removeprefix(top)}", hidden) if packages else (place, "")
+    return (places[0], "") if places else ("", "")
 
 
 def workers(subject: Subject, origins: Origins) -> Iterator[Finding]:
@@ -87,12 +85,13 @@ def workers(subject: Subject, origins: Origins) -> Iterator[Finding]:
     path, here = origins[0], _current()
     if not path or not here or path[0] in ("", here):
         return
-    answers = launch.look(map(_name, _entries(subject)), [PathFinder], [here, *path])
-    for entry in _entries(subject):
-        expected = os.path.join(os.path.abspath(subject.store.root), entry)
-        found = _instead(subject, answers[_name(entry)][0], expected)
-        if _same(os.path.dirname(found), here):
-            what = f"`import {_name(entry)}` gives {found} in Ray's workers, which look into the current folder first"
+    answers = launch.look(subject.importable.values(), [PathFinder], [here, *path])
+    for name in dict.fromkeys(subject.importable.values()):
+        places = answers[name][0]
+        found, package = _instead(subject, name, places)
+        if found and _same(os.path.dirname(places[0]), here):
+            shown = (package or name).replace("/", ".")
+            what = f"`import {shown}` gives {found} in Ray's workers, which look into the current folder first"
             yield subject.finding("shadowed", what, paths=[found], repairs=(), level="note")
 
 
@@ -112,9 +111,16 @@ def _why_unfound(subject: Subject, top: str) -> str:
     return f"{root} is not on sys.path; to repair, put {root} on sys.path"
 
 
-def _why_elsewhere(found: str, finder: str, path: Sequence[str]) -> str:
-    """Return why Python looks there first, and what to do about it."""
-    root = os.path.dirname(os.path.abspath(found))
+def _why_elsewhere(found: str, top: str, finder: str, path: Sequence[str]) -> str:
+    """Return why Python looks there first, and what to do about it.
+
+    Args:
+        found: what is imported.
+        top: the top-level package or module that it is in.
+        finder: the module of the finder that names it.
+        path: `sys.path`.
+    """
+    root = os.path.dirname(os.path.abspath(top))
     for cause, remedy in _reasons(root, finder, path):
         return f"{cause}; to repair, {remedy}"
     return f"{root} comes first on sys.path; to repair, remove {found}, or change the order of sys.path"

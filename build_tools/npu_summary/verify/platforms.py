@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         what = f"{_count(unnamed)}, and its WHEEL file says that it is for any platform"
         cause = "its metadata was edited, or it was not built by npu-overlays"
         yield subject.finding("wrong tag", what, cause, paths=unnamed)
-    foreign = [path for path in compiled if _is_foreign(path, compiled)]
+    foreign = [path for path in unnamed if _is_foreign(path, compiled)]
     if foreign:
         what = f"{_count(foreign)} that this Python cannot import: it takes {EXTENSION_SUFFIXES[0]}"
         cause = f"installed for another Python or machine ({', '.join(tags) or 'WHEEL is missing'}), or copied from one"

@@ -48,7 +48,7 @@ def check_summary(subject: Subject) -> Iterator[Finding]:
 
 
 def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
-    shared = sorted(other.claims(subject.roots).keys() & subject.files.keys())
+    shared = sorted(other.claims(subject.roots).keys() & {*subject.files, *subject.commands})
     if shared and other.info.startswith(_MOVED):
         what = f"{other.info} claims {len(shared)} of our files, and no installer ends it"
         cause = "pip moves what it uninstalls to such a name, and was interrupted"
@@ -56,7 +56,7 @@ def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
         yield subject.finding("interrupted uninstall", what, cause, paths=[f"{other.info}/"], repairs=repairs)
     elif shared:
         what = f"{other.name} {other.version} claims {len(shared)} of our files; uninstalling it deletes them"
-        cause = "it ships the same package, and installers do not refuse that"
+        cause = "it ships files of the same names, and installers do not refuse that"
         first = subject.installer.uninstall(other.name)
         yield subject.finding("overwritten", what, cause, paths=shared, first=first)
 
@@ -84,7 +84,7 @@ def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
         cause = "an upgrade was interrupted, or the files were copied from another build"
         yield subject.finding("registered as another build", what, cause, first=first)
         return
-    unlisted = sorted(subject.files.keys() - own.record.keys())
+    unlisted = sorted(set(subject.inside) - own.record.keys())
     if not own.record:
         what = "RECORD is missing or empty; installers cannot remove or replace the files"
         paths = [f"{own.info}/RECORD"]

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib.machinery import all_suffixes
 
 from .. import changes as model
 from ..changes import Changes
@@ -15,6 +16,7 @@ from ..stores import Archive, Store
 from .distributions import Dist, sha256_of
 from .findings import Finding, Repair
 from .repairs import Installer
+from .schemes import located
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +28,14 @@ class Built(Frozen):
 
     Args:
         files: sha256 by path.
+        outside: those of the paths that lie outside the library folder.
         version: the version that the manifest names; empty where it is damaged.
         manifest: sha256 of the manifest, equal for installations of the same wheel; empty where it is damaged.
         damage: what is wrong with the manifest.
     """
 
     files: Mapping[str, str]
+    outside: frozenset[str] = frozenset()
     version: str = ""
     manifest: str = ""
     damage: str = ""
@@ -89,19 +93,43 @@ class Subject(Frozen):
         return {one["installed"]: one["before"] for one in files if one["installed"]}
 
     @cached_property
+    def inside(self) -> tuple[str, ...]:
+        """The paths of what it ships in the library folder."""
+        return tuple(path for path in self.files if path not in self.built.outside)
+
+    @cached_property
     def tops(self) -> tuple[str, ...]:
-        """The top-level packages it ships, its summary included."""
-        return tuple(sorted({path.partition("/")[0] for path in self.files if "/" in path}))
+        """The top-level folders it ships, its summary included."""
+        return tuple(sorted({path.partition("/")[0] for path in self.inside if "/" in path}))
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The top-level modules it ships that are no packages, by file name."""
-        return tuple(sorted(path for path in self.files if "/" not in path))
+        """The top-level files it ships, by name."""
+        return tuple(sorted(path for path in self.inside if "/" not in path))
+
+    @cached_property
+    def importable(self) -> dict[str, str]:
+        """The name under which each top-level folder and file is imported, without those that cannot be."""
+        endings = ((entry, next(filter(entry.endswith, all_suffixes()), "")) for entry in self.modules)
+        names = {**dict(zip(self.tops, self.tops, strict=True)), **{one: one.removesuffix(end) for one, end in endings}}
+        return {entry: name for entry, name in names.items() if name.isidentifier()}
+
+    @cached_property
+    def packages(self) -> tuple[str, ...]:
+        """The topmost folders in which it has files itself; around these there are namespaces, which others share."""
+        holding = {path.rpartition("/")[0] for path in self.inside if "/" in path}
+        within = (one for one in holding if any(one[:end] in holding for end, sign in enumerate(one) if sign == "/"))
+        return tuple(sorted(holding - {*within}))
+
+    @cached_property
+    def commands(self) -> frozenset[str]:
+        """The paths outside the library folder that RECORD lists, those of commands that an installer made too."""
+        return self.built.outside | {path for one in self.own for path in one.record if path.startswith("../")}
 
     @property
     def roots(self) -> tuple[str, ...]:
         """What it ships begins with one of these: folders, with a slash, and files."""
-        return (*(f"{top}/" for top in self.tops), *self.modules)
+        return (*(f"{top}/" for top in self.tops), *self.modules, *self.commands)
 
     def freed(self, dist: Dist) -> tuple[Repair, ...]:
         """Return what makes way for an installer, which would refuse to replace metadata that it cannot read."""
@@ -187,7 +215,10 @@ def _built(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     else:
         if sha256_of(record.get(path, "")) in {digest, ""}:
             version = manifest["distribution"]["version"]
-            return Built(files={**manifest["files"], path: digest}, version=version, manifest=digest)
+            places = {**manifest["files"], path: digest}
+            outside = located(places, record, store)
+            files = {outside.get(place, place): digest for place, digest in places.items()}
+            return Built(files=files, outside=frozenset(outside.values()), version=version, manifest=digest)
         damage = "is not the one RECORD lists"
     return Built(files={**_from_record(record, path), path: digest}, damage=damage)
 

@@ -31,7 +31,7 @@ class Survey(Frozen):
         missing: built and not there.
         odd: built as files, and now something else.
         added: there and not built: files, and folders as ``name/``.
-        folders: every shipped folder with what lies in it; where single modules are shipped, the top as well, as "".
+        folders: every shipped folder with what lies in it, and the folders around those and around single files.
     """
 
     present: tuple[str, ...]
@@ -44,16 +44,17 @@ class Survey(Frozen):
 def survey(subject: Subject) -> Survey:
     """List every folder that holds a built file, once."""
     built: dict[str, set[str]] = {}
-    for path in subject.files:
+    for path in subject.inside:
         folder, _, name = path.rpartition("/")
         while folder:
             built.setdefault(folder, set()).add(name)
             folder, _, name = folder.rpartition("/")
     folders = {folder: subject.store.listing(folder) for folder in sorted(built)}
-    added = tuple(_additions(subject, built, folders))
-    if subject.modules:
-        folders[""] = subject.store.listing("")  # what else lies there is not ours
-    kinds = {path: folders.get((parts := path.rpartition("/"))[0], {}).get(parts[2]) for path in sorted(subject.files)}
+    own = tuple(f"{package}/" for package in subject.packages)
+    added = tuple(_additions(subject, built, {one: folders[one] for one in folders if f"{one}/".startswith(own)}))
+    for folder in {path.rpartition("/")[0] for path in subject.files} - folders.keys():
+        folders[folder] = subject.store.listing(folder)  # what else lies there is not ours
+    kinds = {path: folders[(parts := path.rpartition("/"))[0]].get(parts[2]) for path in sorted(subject.files)}
     return Survey(
         present=tuple(path for path, kind in kinds.items() if kind == "file"),
         missing=tuple(path for path, kind in kinds.items() if kind is None),
