@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from packaging.tags import sys_tags
 
 from environments.once import once
 from support.environment import Done, Environment, copy_environment
-from support.marks import rarely
+from support.marks import VENV_MOSTLY_BY_UV, rarely
 from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
@@ -277,7 +278,7 @@ def test_all_mistakes_of_a_command_line_are_told_at_once(environment: Environmen
     )
     for text in (
         "`_x` is no name of a project",
-        "`A-b` is not one word",
+        "--suffix: `A-b` is not one word of lower-case letters and digits fix: --suffix acme, say",
         "`one` is not a version",
         "`0123` is not a full commit id",
         "--commit, --release: are both given",
@@ -317,8 +318,9 @@ def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) ->
     told = refused(environment, 4, "demo", "--suffix", "acme", "--release", "9")
     assert "demo 9: there is no such release that could be pinned fix: one of: 1.5" in told
     told = refused(environment, 4, "nosuch", "--suffix", "acme")
-    assert "has no such project" in told
-    assert "PIP_INDEX_URL" in told
+    index = environment.folder / "index"
+    assert f"nosuch: no index or folder that pip is told to use has a project of that name: {index} fix:" in told
+    assert "fix: correct the name, or see that `pip config list` names an index that has it (PIP_INDEX_URL," in told
     nowhere = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
     done = init(environment, "demo", "--suffix", "acme", **nowhere)
     assert done.code == 4
@@ -329,10 +331,15 @@ def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) ->
 
 
 def test_what_cannot_be_packed_honestly_is_not_started(environment: Environment) -> None:
-    write_wheel(environment.folder / "index", "demo", "1.5", {**DEMO, "demo.pth": b"import space\n"})
+    files = {**DEMO, "demo.pth": b"import space\n", "demo-1.5.data/headers/demo.h": b""}
+    write_wheel(environment.folder / "index", "demo", "1.5", files)
     told = refused(environment, 5, "demo", "--suffix", "acme")
-    assert "`demo.pth`" in told
-    folder = started(environment, "demo", "--suffix", "acme", "--not-built", "demo.pth")
+    assert "installs `.data/headers`, which" in told
+    assert "headers into a folder called after the distribution, here demo-acme, where nothing looks for them" in told
+    folder = started(environment, "demo", "--suffix", "acme", "--not-built", "demo.pth", "--not-built", ".data/headers")
+    config = (folder / "pyproject.toml").read_text()
+    assert 'packages = ["space/core"]' in config
+    assert 'not-built = ["demo.pth", ".data/headers"]' in config
     build(environment, folder)
 
 
@@ -357,6 +364,61 @@ def test_the_best_file_of_a_release_is_the_one_for_any_platform(environment: Env
     assert 'file = "demo-1.5-py3-none-any.whl"' in (folder / "pyproject.toml").read_text()
 
 
+def test_the_wheel_that_pip_takes_is_named_with_what_it_has_besides_and_can_be_pinned(environment: Environment) -> None:
+    index, here = environment.folder / "index", str(next(sys_tags()))
+    write_wheel(index, "demo", "1.5", DEMO)
+    compiled = {f"space/core/{name}.so": b"" for name in "abcd"} | {"demo.libs/liba.so.1": b"", "space/core/x.py": b""}
+    taken = write_wheel(index, "demo", "1.5", {**DEMO, **compiled}, tag=here).name
+    for tag in ("cp313-cp313t-musllinux_1_2_aarch64", "cp39-abi3-macosx_10_9_universal2", "cp39-abi3-win32"):
+        write_wheel(index, "demo", "1.5", {**DEMO, **compiled}, tag=tag)
+    write_sdist(index, "demo", "1.5", {"space/core/__init__.py": b""})
+    said = f"pip takes {taken} here, which also has 5 compiled files (demo.libs/liba.so.1, space/core/a.so, "
+    said += f"space/core/b.so, … (5 in all)) and 1 other file (space/core/x.py); --archive {taken} pins that"
+    done = init(environment, "demo", "--suffix", "acme")
+    assert said in " ".join(done.out.split())
+    assert "3 other wheels are for cp39, cp313t on macosx universal2, musllinux aarch64, win32" in done.out
+    readme = (environment.folder / "here" / "demo@1.5" / "README.md").read_text()
+    assert f"made of `demo-1.5-py3-none-any.whl`; {said}." in " ".join(readme.split())
+    done = init(environment, "demo", "mine", "--suffix", "acme", "--archive", taken)
+    assert "pip takes" not in done.out + (environment.folder / "here" / "mine" / "README.md").read_text()
+    assert "4 other wheels are for cp39, cp313t, py3 on any, macosx universal2" in " ".join(done.out.split())
+    config = (environment.folder / "here" / "mine" / "pyproject.toml").read_text()
+    assert f'file = "{taken}"' in config
+    assert 'packages = ["demo.libs", "space/core"]' in config
+    build(environment, environment.folder / "here" / "mine")
+
+
+def test_a_file_of_another_machine_is_pinned_where_it_is_named(environment: Environment) -> None:
+    tag = "cp313-cp313t-win_arm64"
+    file = write_wheel(environment.folder / "index", "demo", "1.4", {**DEMO, "demo-1.4.data/scripts/run": b""}, tag=tag)
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    told = refused(environment, 4, "demo", "--suffix", "acme", "--archive", "demo-1.4-py3-none-any.whl")
+    assert "demo-1.4-py3-none-any.whl: no index has such a file of demo fix: one of: demo-1.5-py3-none-any.whl" in told
+    told = refused(environment, 4, "demo", "--suffix", "acme", "--archive", file.name, "--release", "1.5")
+    assert f"{file.name}: no index has such a file of demo 1.5 fix: one of: demo-1.5-py3-none-any.whl" in told
+    told = refused(environment, 2, "demo", "--suffix", "acme", "--archive", "demo", "--commit", "0" * 40)
+    assert "--archive: `demo` is neither a wheel nor an sdist" in told
+    assert "--commit, --archive: are both given" in told
+    folder = started(environment, "demo", "--suffix", "acme", "--archive", file.name)
+    assert folder.name == "demo@1.4"
+
+
+@VENV_MOSTLY_BY_UV
+def test_compiled_files_in_a_wheel_for_any_platform_are_shipped_as_they_are(
+    environment: Environment, venv: Venv
+) -> None:
+    files = {**DEMO, "space/core/a.dll": b"MZ", "space/core/a.cpython-399-x86_64-linux-gnu.so": b"\x7fELF"}
+    write_wheel(environment.folder / "index", "demo", "1.5", files)
+    folder = started(environment, "demo", "--suffix", "acme")
+    named = '["space/core/a.cpython-399-x86_64-linux-gnu.so", "space/core/a.dll"]'
+    assert f"not-built = {named}" in (folder / "pyproject.toml").read_text()
+    out = build(environment, folder)
+    (wheel,) = out.glob("demo_acme-*-py3-none-any.whl")
+    assert members(wheel)["space/core/a.dll"] == b"MZ"
+    venv.install("--no-deps", *out.glob("*.whl"))
+    assert "intact" in venv.python("-m", "demo_acme_summary", "--verify").out
+
+
 def test_the_report_is_json_where_that_is_asked_for(environment: Environment) -> None:
     archive = write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     done = init(environment, "demo", "--suffix", "acme", "--json")
@@ -366,6 +428,9 @@ def test_the_report_is_json_where_that_is_asked_for(environment: Environment) ->
         "distribution": "demo-acme",
         "commit": "",
         "archives": [{"file": archive.name, "sha256": hashlib.sha256(archive.read_bytes()).hexdigest()}],
+        "preferred": "",
+        "lacks": [],
+        "others": [],
         "layers": [],
         "packages": ["space/core"],
         "license-files": ["LICENSE", "NOTICE"],

@@ -18,6 +18,7 @@ from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.progress import about
 from npu_overlays.starting.layered import Layered, missing, read_layered
+from npu_overlays.starting.offer import sentences
 from npu_overlays.starting.request import Request, faults
 from npu_overlays.starting.writing import Started, write_overlay
 
@@ -30,9 +31,12 @@ of that project, in a comment.
 What is pinned is the newest release, as your package index has it (pip's own
 settings say which that is), or the one that --release names, by the sha256 of
 its archive; or, with --commit, a commit of a repository, by its id or by a tag,
-which is then kept beside the id. The folder is called after what is pinned,
-attrs@25.3.0 say, and lies in the folder of overlays where there is one, else
-here. Nothing that is there already is written over.
+which is then kept beside the id. Of the files of a release that is the wheel
+for any platform, else the one for this machine, else the sdist; where pip would
+take another, that is said with what it has besides, and --archive pins it. The
+folder is called after what is pinned, attrs@25.3.0 say, and lies in the folder
+of overlays where there is one, else here. Nothing that is there already is
+written over.
 
 With --layer it is put on top of what others have: of a layer, which says what
 is shipped, or of an overlay, whose pin and layers it takes over. What lies in
@@ -59,6 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", type=folder, metavar="DIR", help="where to write (default: PROJECT@PIN)")
     parser.add_argument("--suffix", metavar="WORD", help="the wheel is called PROJECT-WORD; asked for on a terminal")
     parser.add_argument("--release", metavar="VERSION", help="the release to pin (default: the newest)")
+    parser.add_argument("--archive", metavar="FILE", help="the release's wheel or sdist to pin, by its file name")
     parser.add_argument(
         "--commit", metavar="ID|TAG", help="the commit to pin instead: all 40 digits of its id, or a tag"
     )
@@ -93,6 +98,7 @@ def _read(parsed: argparse.Namespace) -> Options:
     request = Request(
         name=parsed.project,
         release=parsed.release or "",
+        archive=parsed.archive or "",
         commit=parsed.commit or "",
         repository=parsed.repository or "",
         suffix=parsed.suffix or "",
@@ -142,6 +148,8 @@ def _report(console: Console, started: Started) -> None:
     console.line(f"{overlay.folder}", style="green")
     pinned = f"commit {pin.commit}" if pin.commit else f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
     console.line(f"  pins {pinned}")
+    for sentence in sentences(started.offer):
+        console.line(f"  {sentence}")
     if overlay.layers:
         console.line(f"  on top of {' and '.join(layer.name for layer in overlay.layers)}")
     console.line(f"  ships {', '.join(pin.packages)} as {overlay.distribution}")
@@ -159,6 +167,9 @@ def _as_json(started: Started) -> dict[str, object]:
         "distribution": overlay.distribution,
         "commit": overlay.pin.commit,
         "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "preferred": started.offer.preferred,
+        "lacks": list(started.offer.more),
+        "others": list(started.offer.others),
         "layers": [layer.name for layer in overlay.layers],
         "packages": list(overlay.pin.packages),
         "license-files": list(overlay.license_files),

@@ -52,7 +52,7 @@ def find_target(pin: Pin, to: str, clone: Path | None) -> Target:
     commit, tag, repository = _commit(pin, to, clone, problems)
     has_history = bool(pin.repository or clone)
     version = _version(to, digits=not has_history)
-    archive = _release(pin.project, version, problems) if version else None
+    archive = _release(pin, version, problems) if version else None
     bare = replace(pin, commit=commit, tag=tag, archives=())
     if archive is None:
         if not commit:
@@ -92,9 +92,12 @@ def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> t
     return "", "", None
 
 
-def _release(project: str, version: str, problems: list[Problem]) -> Archive | None:
+def _release(pin: Pin, version: str, problems: list[Problem]) -> Archive | None:
+    """Return the file of a release that is most like the one pinned now."""
+    like = pin.archives[0].file if pin.archives else ""
     try:
-        return find_release(project, version, cache=source.cache_root().absolute(), progress=step)[0]
+        cache = source.cache_root().absolute()
+        return find_release(pin.project, version, like=like, cache=cache, progress=step).archive
     except SourceError as error:
         problems += error.problems
         return None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from unearth import Link
 
 FIX = "see that `pip config list` names an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS, a proxy)"
+_NO_SUCH_PAGE = ("Client Error(404)", "Client Error(410)")
 _TOLD = 2.0
 _CHUNK = 1 << 16
 
@@ -119,12 +120,14 @@ def explained(error: Exception) -> str:
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """Collect what `unearth` says in its log of pages it could not read."""
+    """Collect what `unearth` says in its log of pages it could not read; that there is none of a project is no such."""
     notes: list[str] = []
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            notes.append(without_credentials(record.getMessage()))
+            said = record.getMessage()
+            if not any(answer in said for answer in _NO_SUCH_PAGE):
+                notes.append(without_credentials(said))
 
     logger, handler = logging.getLogger("unearth"), Handler(logging.WARNING)
     logger.addHandler(handler)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from npu_overlays import source
 from npu_overlays.errors import Problem, UsageError
+from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.pin import Pin, home_of
 from npu_overlays.progress import step
 from npu_overlays.source.releases import find_release
@@ -14,6 +15,7 @@ from npu_overlays.source.tags import find_tagged
 from npu_overlays.source.unpacked import list_files
 from npu_overlays.starting.layered import Layered
 from npu_overlays.starting.naming import check_name
+from npu_overlays.starting.offer import offer
 from npu_overlays.starting.project import Start
 from npu_overlays.starting.request import Request
 from npu_overlays.starting.shipped import of_source, of_wheel
@@ -26,29 +28,38 @@ def start_of(request: Request, layered: Layered) -> Start:
         SourceError: the release or commit cannot be had.
         UsageError: it does not show what is shipped, or it is another project's.
     """
-    if request.commit:
-        pin = _of_commit(request, layered)
-    elif request.release or layered.base is None:
-        pin = _of_release(request, layered)
-    else:
-        pin = _with_packages(request, layered, layered.base.pin, (), ())
-    taken_over = layered.base.not_built if layered.base else ()
-    return Start(
-        pin=pin,
+    start = Start(
+        pin=Pin(project=request.project, packages=()),
         layers=layered.entries,
         suffix=request.suffix,
         label=request.label,
-        not_built=tuple(dict.fromkeys([*taken_over, *request.not_built])),
+        not_built=tuple(dict.fromkeys([*(layered.base.not_built if layered.base else ()), *request.not_built])),
     )
+    if request.commit:
+        return replace(start, pin=_of_commit(request, layered))
+    if request.release or request.archive or layered.base is None:
+        return _of_release(request, layered, start)
+    return replace(start, pin=_with_packages(request, layered, layered.base.pin, (), ()))
 
 
-def _of_release(request: Request, layered: Layered) -> Pin:
+def _of_release(request: Request, layered: Layered, start: Start) -> Start:
     cache = source.cache_root().absolute()
-    archive, content = find_release(request.project, request.release, cache=cache, progress=step)
-    files = list_files(content, archive.file)
-    found = of_wheel(files) if archive.file.endswith(".whl") else of_source(files, request.project)
-    pin = Pin(project=request.project, archives=(archive,), packages=())
-    return _with_packages(request, layered, pin, found, files)
+    release = find_release(request.project, request.release, file=request.archive, cache=cache, progress=step)
+    name = release.archive.file
+    files = list_files(release.content, name)
+    pin = replace(start.pin, archives=(release.archive,))
+    found, not_built = of_source(files, request.project), start.not_built
+    if name.endswith(".whl"):
+        found = [path for path in of_wheel(files) if not _is_named(path, not_built)]
+        compiled = [path for path in files if BINARY.search(path)] if name.endswith("-any.whl") else []
+        # Upstream says that it is for any platform, and has these in it for some of them.
+        not_built = (*not_built, *(path for path in sorted(compiled) if not _is_named(path, not_built)))
+    pin = _with_packages(request, layered, pin, found, files)
+    return replace(start, pin=pin, not_built=not_built, offer=offer(release, files, cache=cache))
+
+
+def _is_named(path: str, not_built: Iterable[str]) -> bool:
+    return any(names(glob, path) for glob in not_built)
 
 
 def _of_commit(request: Request, layered: Layered) -> Pin:

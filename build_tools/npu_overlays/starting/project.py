@@ -6,7 +6,7 @@ import errno
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_overlays.errors import OutputError, Problem
@@ -17,13 +17,14 @@ from npu_overlays.pin import Pin
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
 from npu_overlays.starting.example import Example
+from npu_overlays.starting.offer import Offer, sentences
 
 _README = """\
 # {name}
 
 `{distribution}` is {upstream},
 with changes that are made when its wheel is built{layers}.
-
+{other}
 Changes stand in `tree/`, in files that have the paths of upstream's, each with its reason; `npu-overlays show {folder}`
 lists them.
 
@@ -35,6 +36,7 @@ pip install --find-links wheels {distribution}
 ```
 """
 _PRESENT = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+_NOTHING = Offer()
 _IGNORED = "wheels/\n__pycache__/\n.npu-overlays-*\n"
 
 
@@ -49,6 +51,7 @@ class Start:
         label: tells overlays on one pin apart, or empty.
         license_files: upstream's licence files; None where the layers say them.
         not_built: what upstream compiles or installs besides, and the wheel may lack.
+        offer: what the pinned release has beside the pinned file.
     """
 
     pin: Pin
@@ -57,6 +60,7 @@ class Start:
     label: str = ""
     license_files: tuple[str, ...] | None = None
     not_built: tuple[str, ...] = ()
+    offer: Offer = field(default_factory=Offer)
 
 
 @contextmanager
@@ -117,14 +121,21 @@ def comment(name: str, example: Example) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def readme(overlay: Overlay) -> str:
-    """Return the text of a ``README.md``."""
+def readme(overlay: Overlay, found: Offer = _NOTHING) -> str:
+    """Return the text of a ``README.md``.
+
+    Args:
+        overlay: the overlay.
+        found: what the pinned release has beside the pinned file, where that is known.
+    """
     pin, folder = overlay.pin, overlay.folder.name
     upstream = f"commit {pin.commit} of {pin.repository}" if pin.commit else f"{pin.project} {pin.archives[0].version}"
     below = " and ".join(layer.name for layer in overlay.layers)
     layers = f", on top of the layer{'s' if len(overlay.layers) > 1 else ''} {below}" if below else ""
     names = {"name": overlay.name, "distribution": overlay.distribution, "folder": folder}
-    return _README.format(**names, upstream=upstream, layers=layers)
+    pinned = f"It is made of `{pin.archives[0].file}`; " if found.preferred else ""
+    other = f"\n{pinned}{next(sentences(found))}.\n" if found.preferred else ""
+    return _README.format(**names, upstream=upstream, layers=layers, other=other)
 
 
 def ignored(folder: Path) -> str:

@@ -18,6 +18,7 @@ from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import at_home, unsafe
 from npu_overlays.pin import clone_variable
 
+_FILE = re.compile(r"[^/\\\s]+(\.whl|\.tar\.gz|\.zip)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGITS = re.compile(r"[0-9a-f]{4,40}")
 # What `git check-ref-format` takes.
@@ -31,6 +32,7 @@ class Request:
     Args:
         name: upstream's distribution name, as it was typed.
         release: version of the release to pin; empty for the newest.
+        archive: name of the release's file to pin; empty for the best.
         commit: the commit to pin instead, by its id or by a tag.
         repository: where that is had.
         suffix: what the wheel's name adds to upstream's; empty where its layers are to say it.
@@ -46,6 +48,7 @@ class Request:
 
     name: str
     release: str = ""
+    archive: str = ""
     commit: str = ""
     repository: str = ""
     suffix: str = ""
@@ -101,10 +104,20 @@ def _word_faults(request: Request) -> list[Problem]:
     words = {"suffix": request.suffix, "label": request.label}
     table = Table(words, where="", key="", problems=[])
     check_words(table, words)
-    return [Problem(where=f"--{one.where[2:]}", what=one.what, fix=one.fix) for one in table.problems]
+    wrong = [one.where[2:] for one in table.problems]
+    return [
+        Problem(where=f"--{name}", what=one.what, fix=f"--{name} acme, say")
+        for name, one in zip(wrong, table.problems, strict=True)
+    ]
 
 
 def _pin_faults(request: Request) -> Iterator[Problem]:
+    if request.archive and request.commit:
+        fix = "leave one of them out: --archive names a file of a release"
+        yield Problem(where="--commit, --archive", what="are both given", fix=fix)
+    if request.archive and not _FILE.fullmatch(request.archive):
+        fix = "name a file as the package index does: attrs-25.3.0-py3-none-any.whl"
+        yield Problem(where="--archive", what=f"`{request.archive}` is neither a wheel nor an sdist", fix=fix)
     if request.commit and request.release:
         fix = "leave one of them out: a release is pinned by its archive, a commit by its id"
         yield Problem(where="--commit, --release", what="are both given", fix=fix)

@@ -16,6 +16,7 @@ from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.starting.example import Example, find_example
 from npu_overlays.starting.layered import Layered
+from npu_overlays.starting.offer import Offer
 from npu_overlays.starting.pinning import start_of
 from npu_overlays.starting.project import comment, configuration, ignored, readme, staged, write_files
 from npu_overlays.starting.request import Request, presence
@@ -24,10 +25,11 @@ from npu_overlays.tree import SourceTree
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """A new overlay, and the names of its files."""
+    """A new overlay, the names of its files, and what the pinned release has beside the pinned file."""
 
     overlay: Overlay
     files: tuple[str, ...]
+    offer: Offer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +41,14 @@ class Begun:
         overlay: what it is to be, there.
         tree: its upstream.
         files: the files it has so far.
+        offer: what the pinned release has beside the pinned file.
     """
 
     stage: Path
     overlay: Overlay
     tree: SourceTree
     files: Mapping[str, str]
+    offer: Offer
 
 
 @contextmanager
@@ -69,10 +73,12 @@ def begun(request: Request, layered: Layered) -> Iterator[Begun]:
         tree = _tree(overlay, request)
         if own_licences:
             start = replace(start, license_files=tuple(path for path in licence_files(overlay, tree) if path in tree))
-        files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay), ".gitignore": ignored(folder)}
+        files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay, start.offer)}
+        files |= {".gitignore": ignored(folder)}
         files = {name: content for name, content in files.items() if content}
         write_files(stage, files)
-        yield Begun(stage=stage, overlay=replace(load_overlay(stage), folder=folder), tree=tree, files=files)
+        overlay = replace(load_overlay(stage), folder=folder)
+        yield Begun(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
 
 
 def write_overlay(request: Request, layered: Layered) -> Started:
@@ -83,7 +89,7 @@ def write_overlay(request: Request, layered: Layered) -> Started:
             first = comment(new.overlay.folder.name, example)
             more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
         write_files(new.stage, more)
-        return Started(overlay=new.overlay, files=tuple({**new.files, **more}))
+        return Started(overlay=new.overlay, files=tuple({**new.files, **more}), offer=new.offer)
 
 
 def _tree(overlay: Overlay, request: Request) -> SourceTree:
@@ -92,7 +98,7 @@ def _tree(overlay: Overlay, request: Request) -> SourceTree:
         tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
         check_shape(overlay, tree)
     except (ConfigError, MergeError) as error:
-        fix = "say what is shipped with --package, and what may be missing with --not-built"
+        fix = "say what is shipped with --package, what may be missing with --not-built, or pin another --archive"
         unwritten = Problem(where=str(overlay.folder), what="was not written", fix=fix)
         raise type(error)((*error.problems, unwritten)) from error
     return tree
@@ -103,7 +109,7 @@ def _known(request: Request, layered: Layered) -> dict[str, str]:
 
     And what its tests saw, since the operations are the same there.
     """
-    if layered.base is None or request.commit or request.release or request.packages:
+    if layered.base is None or request.commit or request.release or request.archive or request.packages:
         return {}
     files = ((name, layered.base.folder / name) for name in (LOCK_FILE, FIRED_FILE))
     return {name: file.read_text("utf-8") for name, file in files if file.is_file()}
