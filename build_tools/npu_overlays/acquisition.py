@@ -24,7 +24,7 @@ from npu_summary.changes import SCHEMES
 
 # Layouts of metadata in which nothing says what of an sdist's is so in every wheel.
 _SILENT = ("", "1.0", "1.1", "1.2", "2.0", "2.1")
-_KINDS = (f"{SCHEMES}/scripts/", f"{SCHEMES}/data/")
+_KINDS = (f"{SCHEMES}/scripts", f"{SCHEMES}/data")
 _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
@@ -52,7 +52,7 @@ def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
         return []  # what an archive lacks of a commit, the lock knows
     tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
     missing = [("packages", path) for path in overlay.pin.packages if path not in tops and path not in tree]
-    return missing + [("license-files", path) for path in overlay.license_files if path not in tree]
+    return missing + [("license-files", path) for path in overlay.license_files if tree.licence(path) is None]
 
 
 def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
@@ -70,9 +70,9 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
         if path in tree and not path.endswith(".py") and not tree.wheel
     ]
     problems += [
-        Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped whole", fix=f"name {' and '.join(_KINDS)}")
+        Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped", fix=f"name {' or '.join(_KINDS)}")
         for path in pin.packages
-        if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(_KINDS)
+        if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS))
     ]
     if problems:
         raise ConfigError(problems)

@@ -77,6 +77,7 @@ class SourceTree:
         wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
         beside: for an archive wheel, what it installs beside the shipped packages.
         sboms: for an archive wheel, its bills of materials by file name.
+        licences: likewise, its licence files whose names in its metadata are paths among its shipped files.
     """
 
     entries: Mapping[str, FileEntry]
@@ -88,6 +89,7 @@ class SourceTree:
     wheel: str = ""
     beside: tuple[str, ...] = ()
     sboms: Mapping[str, bytes] = field(default_factory=dict)
+    licences: Mapping[str, bytes] = field(default_factory=dict)
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries
@@ -97,6 +99,10 @@ class SourceTree:
         if path not in self.entries:
             raise KeyError(path)
         return self.content[path]
+
+    def licence(self, name: str) -> bytes | None:
+        """Return the bytes of a licence file by its repository path or its name in upstream's metadata, or None."""
+        return self.licences.get(name, self.read(name) if name in self else None)
 
     def unpack(self, folder: Path) -> None:
         """Write every file below `folder`, for programs that want to see them there."""

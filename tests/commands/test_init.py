@@ -20,6 +20,7 @@ from packaging.tags import sys_tags
 from environments.once import once
 from support.environment import Done, Environment, copy_environment
 from support.marks import VENV_MOSTLY_BY_UV, rarely
+from support.serving import served
 from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
@@ -317,6 +318,15 @@ def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) ->
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     told = refused(environment, 4, "demo", "--suffix", "acme", "--release", "9")
     assert "demo 9: there is no such release that could be pinned fix: one of: 1.5" in told
+    with served(environment.folder / "index") as web:  # which says 404 of it, as indexes do
+        there = {"PIP_NO_INDEX": None, "PIP_INDEX_URL": web.url}
+        done = init(environment, "nosuch", "--suffix", "acme", **there)
+        assert "nosuch: no index or folder that pip is told to use has a project of that name: " in done.err
+        assert f", {web.url}\n" in done.err
+        gone = {**there, "PIP_EXTRA_INDEX_URL": "http://127.0.0.1:9/simple"}
+        done = init(environment, "nosuch", "--suffix", "acme", **gone)
+        assert f"; {web.url}: has no such project; http://127.0.0.1:9/simple: " in done.err
+        assert "Connection refused" in done.err
     told = refused(environment, 4, "nosuch", "--suffix", "acme")
     index = environment.folder / "index"
     assert f"nosuch: no index or folder that pip is told to use has a project of that name: {index} fix:" in told
@@ -419,6 +429,22 @@ def test_compiled_files_in_a_wheel_for_any_platform_are_shipped_as_they_are(
     assert "intact" in venv.python("-m", "demo_acme_summary", "--verify").out
 
 
+def test_modules_that_look_for_their_files_where_the_companion_has_none_are_named(environment: Environment) -> None:
+    asked = {
+        "a": b'from importlib.metadata import distribution\n\nFILES = distribution("Demo").files\n',
+        "b": b'import importlib.metadata as m\n\nNAMED = m.distribution("demo").version, m.distribution("dem").files\n',
+    }
+    write_wheel(
+        environment.folder / "index", "demo", "1.5", {**DEMO, **{f"space/core/{n}.py": asked[n] for n in asked}}
+    )
+    done = init(environment, "demo", "--suffix", "acme")
+    said = (
+        "space/core/a.py looks for files in the metadata of demo, which are the companion's and list none: make it ask"
+    )
+    assert f"{said} for demo-acme" in " ".join(done.out.split())
+    assert done.out.count("looks for files") == 1
+
+
 def test_the_report_is_json_where_that_is_asked_for(environment: Environment) -> None:
     archive = write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     done = init(environment, "demo", "--suffix", "acme", "--json")
@@ -431,6 +457,7 @@ def test_the_report_is_json_where_that_is_asked_for(environment: Environment) ->
         "preferred": "",
         "lacks": [],
         "others": [],
+        "asking": [],
         "layers": [],
         "packages": ["space/core"],
         "license-files": ["LICENSE", "NOTICE"],

@@ -17,7 +17,7 @@ from environments.once import once
 from support.environment import Environment, copy_environment
 from support.marks import VENV_MOSTLY_BY_UV
 from support.venvs import Venv
-from support.wheels import write_wheel
+from support.wheels import members, write_wheel
 
 pytestmark = pytest.mark.slow
 
@@ -38,10 +38,13 @@ FILES = {
     "demo_single.pyi": b"",
     "demo_start.pth": b"import demo\n",
     "demo.jar": b"PK",
-    # The same as in the metadata.
+    # The same as in the metadata, and another.
     "LICENSE": LICENCE,
+    "NOTICE": b"Installed.\n",
     "space/part/__init__.py": b"",
     "shared/lib/libdemo.so": b"\x7fELF5",
+    "legacy/__init__.py": b"__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
+    "legacy/part/__init__.py": b"",
     "demo-1.5.data/purelib/placed/__init__.py": b"",
     "demo-1.5.data/platlib/placed_single.py": b"",
     "demo-1.5.data/scripts/demo-shell": b"#!/bin/sh\necho shell\n",
@@ -50,7 +53,9 @@ FILES = {
     "demo-1.5.data/data/share/demo/a.json": b"{}\n",
     "demo-1.5.data/data/etc/demo/a.json": b"[]\n",
     "demo-1.5.dist-info/licenses/LICENSE": LICENCE,
-    "demo-1.5.dist-info/licenses/vendored/LICENSE": b"Free for some.\n",
+    "demo-1.5.dist-info/licenses/NOTICE": b"Told.\n",
+    # Where it lies in the repository, which installs it nowhere.
+    "demo-1.5.dist-info/licenses/demo/vendored/LICENSE": b"Free for some.\n",
     "demo-1.5.dist-info/entry_points.txt": b"[console_scripts]\ndemo-run = demo:main\n",
 }
 CHANGE = """\
@@ -108,12 +113,30 @@ def test_init_ships_every_file_of_a_wheel(built: Path) -> None:
     config = (built / "overlay" / "pyproject.toml").read_text()
     shipped = json.loads(config.partition("packages = ")[2].partition("  #")[0])
     assert shipped == [
-        *(".data/data", ".data/scripts", f"0a1b2c__mypyc{COMPILED}", "LICENSE", f"_demo_backend{COMPILED}", "demo"),
-        *("demo-stubs", "demo.jar", "demo.libs", "demo_single.py", "demo_single.pyi", "demo_start.pth"),
-        *("placed", "placed_single.py", "shared/lib", "space/part"),
+        *(".data/data", ".data/scripts", f"0a1b2c__mypyc{COMPILED}", "LICENSE", "NOTICE", f"_demo_backend{COMPILED}"),
+        *("demo", "demo-stubs", "demo.jar", "demo.libs", "demo_single.py", "demo_single.pyi", "demo_start.pth"),
+        *("legacy", "placed", "placed_single.py", "shared/lib", "space/part"),
     ]
+    (wheel,) = (built / "out").glob("demo_acme-*.whl")
+    licences = {path.partition("/licenses/")[2]: text for path, text in members(wheel).items() if "/licenses/" in path}
+    assert licences == {"LICENSE": LICENCE, "NOTICE": b"Told.\n", "demo/vendored/LICENSE": b"Free for some.\n"}
     environment = Environment(folder=built)
     environment.ok("verify-wheel", *sorted((built / "out").iterdir()))
+    environment.ok("sdist", built / "overlay", "--out", built / "sdists")  # which builds the wheel again and compares
+
+
+def test_a_module_that_is_also_compiled_cannot_be_changed(tmp_path: Path) -> None:
+    environment = Environment(folder=tmp_path)
+    files = {"demo/__init__.py": b"", "demo/a.py": FILES["demo/__init__.py"], "demo/b.py": FILES["demo/__init__.py"]}
+    write_wheel(tmp_path / "index", "demo", "1.5", {**files, f"demo/a{COMPILED}": b"\x7fELF"}, tag=TAG)
+    environment.ok("init", "demo", "overlay", "--suffix", "acme", cwd=tmp_path)
+    assert "is tree/demo/b.py. It wraps" in (tmp_path / "overlay" / "pyproject.toml").read_text()
+    for name in ("a", "b"):
+        put(tmp_path / "overlay" / "tree" / "demo" / f"{name}.py", CHANGE.encode())
+    done = environment.cli("lock", tmp_path / "overlay")
+    assert done.code == 5
+    assert done.err.count("error: ") == 1
+    assert f"tree/demo/a.py: Python imports demo/a{COMPILED} as `demo.a`: a change in demo/a.py has no" in done.err
 
 
 @VENV_MOSTLY_BY_UV
@@ -125,7 +148,7 @@ def test_every_layout_lies_where_upstreams_own_does_and_leaves_nothing(built: Pa
     venv.install("--no-deps", *wheels(built))
     ours, site = installed(venv.folder), venv.site.relative_to(venv.folder).as_posix()
     own = {path for path in ours if path.startswith(f"{site}/demo_acme_summary/")}
-    explained = {f"{site}/demo.py", f"{site}/placed.py"}  # the companion's
+    explained = {f"{site}/{name}.py" for name in ("demo", "legacy", "placed")}  # the companion's
     assert ours.keys() - own - explained == upstream.keys()
     assert [path for path in upstream if ours[path] != upstream[path]] == [f"{site}/demo/__init__.py"]
     assert verify(venv)[:2] == (0, set())
@@ -180,12 +203,12 @@ def _written(path: str) -> Callable[[Venv], None]:
     return lambda venv: put(venv.site / path, b"import demo, space.part\n")
 
 
-def _another(path: str) -> Callable[[Venv], None]:
-    """Install another distribution that has a file of that path."""
+def _another(*paths: str) -> Callable[[Venv], None]:
+    """Install another distribution that has files of those paths, upstream's where upstream has them."""
 
     def do(venv: Venv) -> None:
-        others = venv.environment.folder / "others"
-        venv.install("--no-deps", write_wheel(others, "other", "1.0", {path: b"import space\n"}))
+        files = {path: FILES.get(path, b"import space\n") for path in paths}
+        venv.install("--no-deps", write_wheel(venv.environment.folder / "others", "other", "1.0", files))
 
     return do
 
@@ -214,9 +237,12 @@ FOUND: list[tuple[Callable[[Venv], None], set[str], str]] = [
     (_written("space/part/more.py"), {"added"}, "space/part/more.py"),
     (_another("space/part/more.py"), {"added"}, "installed by other 1.0"),
     (_written("shared/lib/more.so"), {"added"}, "shared/lib/more.so"),
+    (_written("legacy/more.py"), {"added"}, "legacy/more.py"),
+    (_another("legacy/part/__init__.py"), {"overwritten"}, "other 1.0 claims 1 of our files"),
     # What belongs to a namespace, or to nobody's package, is none of ours.
     (_another("shared/lib/more.so"), INTACT, ""),
     (_another("space/more/__init__.py"), INTACT, ""),
+    (_another("legacy/__init__.py", "legacy/more.py", "legacy/sub/__init__.py"), INTACT, ""),
     (_another("other-nspkg.pth"), INTACT, ""),
     (_written("../../../bin/more"), INTACT, ""),
 ]

@@ -206,20 +206,24 @@ def test_a_module_alone_is_overlaid_as_a_package_is(environment: Environment, ve
     assert "missing: 1 file" in venv.python("-m", "demo_acme_summary", "--verify").out
 
 
-def test_of_files_only_modules_are_shipped(environment: Environment) -> None:
-    archive = write_wheel(environment.folder / "index", "demo", "1.5", {**MODULE, "other.py": b"", "demo.pth": b""})
+def test_what_is_shipped_of_a_wheel_is_there_and_nothing_else_is_passed_over(environment: Environment) -> None:
+    files = {**MODULE, "other.py": b"", "demo.pth": b""}
+    archive = write_wheel(environment.folder / "index", "demo", "1.5", files)
     done = environment.cli("lock", overlay_of(environment, archive, {}, packages="dem"))
     assert done.code == 4
     assert "holds none of the shipped packages: dem\n    fix: name a module that it has: demo.py, other.py" in done.err
-    name = overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages='demo.py", "demo.pth')
-    done = environment.cli("lock", name)
-    assert done.code == 3
-    assert "tool.overlay.packages: `demo.pth` is no module\n    fix: name folders and .py files only" in done.err
+    for packages in (".data", ".data/headers"):
+        name = overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages=f'demo.py", "{packages}')
+        done = environment.cli("lock", name)
+        assert done.code == 3
+        said = f"tool.overlay.packages: `{packages}` cannot be shipped\n    fix: name .data/scripts or .data/data\n"
+        assert said in done.err
     done = environment.cli("lock", overlay_of(environment, archive, {"tree/demo.py": CHANGE}, packages="demo.py"))
     assert done.code == 5
     assert "upstream also installs `demo.pth`, `other.py`" in done.err
     assert (
-        'fix: add "other.py" to packages; or, where they may be missing, say so: not-built = ["demo.pth",' in done.err
+        'fix: add "demo.pth", "other.py" to packages; or, where they may be missing, say so: not-built = ["demo.pth",'
+        in done.err
     )
     name = overlay_of(environment, archive, {}, 'not-built = ["demo.pth", "other.py", "othr.py"]', packages="demo.py")
     done = environment.cli("lock", name)

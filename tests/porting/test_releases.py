@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import tomllib
+from packaging.tags import sys_tags
 
 from environments.once import once
 from support.environment import Done, Environment, copy_environment
@@ -131,6 +133,27 @@ def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(r
     (folder / "tree/more/__init__.py").unlink()
     assert released.port("demo@1.1", "--continue").code == 0
     released.environment.ok("check", "demo@1.1")
+
+
+def test_the_kind_of_wheel_that_was_pinned_is_pinned_again(tmp_path: Path) -> None:
+    environment = Environment(folder=tmp_path)
+    pure, here, elsewhere = "py3-none-any", str(next(sys_tags())), "cp399-cp399-win_arm64"
+    for version, tags in (
+        ("1.0", (pure, here, elsewhere)),
+        ("1.1", (pure, here, elsewhere)),
+        ("1.2", (pure, "py3-none-" + here.split("-")[2])),
+    ):
+        for tag in tags:
+            write_wheel(tmp_path / "index", "demo", version, {"demo/core.py": CORE}, tag=tag)
+    for number, tag in enumerate((pure, here, elsewhere)):
+        environment.ok("init", "demo", f"o{number}", "--suffix", "acme", "--archive", f"demo-1.0-{tag}.whl")
+        environment.ok("lock", f"o{number}")
+        for version, expected in (("1.1", tag), ("1.2", pure if tag == pure else "py3-none-" + here.split("-")[2])):
+            assert environment.cli("port", f"o{number}", "--to", version).code == 0
+            (folder,) = tmp_path.glob(f"demo@{version}")
+            settings = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["overlay"]
+            assert settings["upstream"]["archive"][0]["file"] == f"demo-{version}-{expected}.whl"
+            shutil.rmtree(folder)
 
 
 def test_a_release_that_holds_nothing_of_it_is_refused(released: Released) -> None:

@@ -153,6 +153,9 @@ def _report(console: Console, started: Started) -> None:
     if overlay.layers:
         console.line(f"  on top of {' and '.join(layer.name for layer in overlay.layers)}")
     console.line(f"  ships {', '.join(pin.packages)} as {overlay.distribution}")
+    for path in started.asking:
+        what = f"{path} looks for files in the metadata of {pin.project}, which are the companion's and list none"
+        console.line(f"  {what}: make it ask for {overlay.distribution}")
     name = as_typed(overlay.folder)
     console.line(f"next: write a change, as the end of {name}/{CONFIG_FILE} shows, then")
     for command in ("lock", "check", "build"):
@@ -170,6 +173,7 @@ def _as_json(started: Started) -> dict[str, object]:
         "preferred": started.offer.preferred,
         "lacks": list(started.offer.more),
         "others": list(started.offer.others),
+        "asking": list(started.asking),
         "layers": [layer.name for layer in overlay.layers],
         "packages": list(overlay.pin.packages),
         "license-files": list(overlay.license_files),

@@ -22,14 +22,15 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
     ours = _words(b"\n".join(files.values()))
     problems = []
     for path in overlay.license_files or _usual(tree):
-        if path not in tree or _words(tree.read(path)) in ours:
+        content = tree.licence(path)
+        if content is None or _words(content) in ours:
             continue
         if path in own:
             what = f"{own[path]} and what lies beside it do not hold upstream's {path}"
             where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.license-files"
             fix = f"delete {path}, then upstream's is taken; or copy upstream's {path} into it"
             problems.append(Problem(where=where, what=what, fix=fix))
-        files[path] = tree.read(path)
+        files[path] = content
     if problems:
         raise MergeError(problems)
     return dict(sorted(files.items()))
@@ -37,7 +38,8 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
 
 def _usual(tree: SourceTree) -> list[str]:
     listed = map(str, HeaderParser().parsestr(tree.metadata).get_all("License-File", []))
-    return [*dict.fromkeys([*filter(is_licence, tree.entries), *(path for path in listed if path in tree)])]
+    held = (path for path in listed if tree.licence(path) is not None)
+    return [*dict.fromkeys([*filter(is_licence, tree.entries), *tree.licences, *held])]
 
 
 def _words(text: bytes) -> bytes:

@@ -32,7 +32,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
     """
     with caching.using(cache):
         content = _content(archive, cache, progress)
-    found = read(content, archive.file, pin.homes)
+    found = read(content, archive.file, pin.homes, alone=not pin.commit)
     entries = {
         path: FileEntry(blob=blob_id(member.content), executable=member.executable)
         for path, member in sorted(found.files.items())
@@ -46,6 +46,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
         wheel=found.wheel,
         beside=found.beside,
         sboms=found.sboms,
+        licences=found.licences,
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from packaging.tags import Tag, sys_tags
 from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.errors import Problem, SourceError
+from npu_overlays.errors import Problem, SourceError, listing
 from npu_overlays.pin import Archive
 from npu_overlays.source.archive import keep
 from npu_overlays.source.cache import Progress
@@ -210,7 +211,8 @@ def _problem(project: str, version: str, files: list[_File], answers: dict[str, 
     where = f"{project} {version}".rstrip()
     if file and files:
         names = sorted({one.name for one in _release(files, version, "")})
-        return Problem(where=file, what=f"no index has such a file of {where}", fix=f"one of: {', '.join(names)}")
+        near = listing(dict.fromkeys([*get_close_matches(file, names, _SHOWN, cutoff=0), *names]), _SHOWN)
+        return Problem(where=file, what=f"no index has such a file of {where}", fix=f"one of: {near}")
     newest = sorted((one for one in files if one.is_for_here), key=lambda one: one.version, reverse=True)
     if newest and version:
         known = [*dict.fromkeys(str(one.version) for one in newest)]

@@ -29,6 +29,7 @@ class Unpacked:
         wheel: text of a wheel's ``WHEEL`` file.
         beside: what a wheel installs beside the shipped packages.
         sboms: its bills of materials by file name, that of a folder with dashes for slashes.
+        licences: those of its licence files that would lie among the shipped files, by their names in its metadata.
     """
 
     files: dict[str, Member]
@@ -37,15 +38,17 @@ class Unpacked:
     wheel: str = ""
     beside: tuple[str, ...] = ()
     sboms: Mapping[str, bytes] = field(default_factory=dict)
+    licences: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
+def read(archive: bytes, name: str, homes: Homes, *, alone: bool = False) -> Unpacked:
     """Return what an archive holds, under repository paths.
 
     Args:
         archive: its bytes.
         name: its file name, which says whether it is a wheel.
         homes: the shipped folders of the repository, and the folder of a wheel that holds each.
+        alone: whether it stands in for no commit, in which licence files may lie among the shipped ones.
 
     Raises:
         SourceError: it is truncated, holds unsafe paths, links or none of the packages.
@@ -53,7 +56,7 @@ def read(archive: bytes, name: str, homes: Homes) -> Unpacked:
     try:
         members = read_archive(archive, name)
         _refuse([member.path for member in members])
-        found = _sort_wheel(name, members, homes) if name.endswith(".whl") else _sort_sdist(members)
+        found = _sort_wheel(name, members, homes, alone=alone) if name.endswith(".whl") else _sort_sdist(members)
     except ArchiveError as error:
         problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
         raise SourceError(problem) from error
@@ -99,7 +102,7 @@ def _held(members: list[Member], *, wheel: bool) -> str:
     return "it has no Python module, so there is nothing to overlay: pin another archive"
 
 
-def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
+def _sort_wheel(name: str, members: list[Member], homes: Homes, *, alone: bool) -> Unpacked:
     own = _info_folder(name, members)
     info = {member.path.removeprefix(f"{own}/"): member for member in members if member.path.startswith(f"{own}/")}
     beside: list[str] = []
@@ -112,7 +115,9 @@ def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
             beside.append(place)
     shipped = {path: member.content for path, member in files}
     # Some wheels install the very same file beside their packages as well.
-    files += [(path, one) for path, one in _licences(info).items() if shipped.get(path) != one.content]
+    licences = {path: one for path, one in _licences(info).items() if shipped.get(path) != one.content}
+    apart = {path for path in licences if alone and any(f"{path}/".startswith(f"{top}/") for top, _ in homes)}
+    files += [(path, one) for path, one in licences.items() if path not in apart]
     special = {name: info[name].text() for name in _SPECIAL if name in info}
     return Unpacked(
         files=_by_path(files),
@@ -121,6 +126,7 @@ def _sort_wheel(name: str, members: list[Member], homes: Homes) -> Unpacked:
         wheel=_required(special, "WHEEL"),
         beside=tuple(beside),
         sboms={path.replace("/", "-"): member.content for path, member in _below("sboms", info).items()},
+        licences={path: licences[path].content for path in sorted(apart)},
     )
 
 

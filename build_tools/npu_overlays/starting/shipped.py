@@ -1,9 +1,11 @@
-"""Shipped: the paths of an upstream → the folders and modules of it that a wheel holds."""
+"""Shipped: the files of an upstream → the folders and modules of it that a wheel holds, and what these cannot find."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+
+from packaging.utils import canonicalize_name
 
 from npu_overlays.archives import HEADERS
 from npu_summary.changes import SCHEMES
@@ -15,6 +17,10 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _SOURCE_ROOT = "src/"
+# A module that asks for the files of a distribution, as cmake asks for its own.
+_FILES_OF = re.compile(
+    rb"""\bdistribution\(\s*["']([\w.-]+)["']\s*\)\.(?:files|locate_file|read_text|entry_points)\b"""
+)
 _TOP_LEVEL = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
 
 
@@ -27,6 +33,15 @@ def of_wheel(paths: Iterable[str]) -> list[str]:
     outside = {path for path in files if path.startswith(f"{SCHEMES}/")}
     kinds = {"/".join(path.split("/")[:2]) for path in outside}
     return sorted(_units(path for path in files if path not in outside) | kinds - {HEADERS})
+
+
+def asking(modules: Iterable[tuple[str, bytes]], project: str) -> list[str]:
+    """Return the paths of modules that look for files in the metadata of their own distribution.
+
+    Under its name there is the companion, whose metadata lists none of them.
+    """
+    named = ((path, map(bytes.decode, _FILES_OF.findall(content))) for path, content in modules)
+    return [path for path, names in named if any(canonicalize_name(name) == project for name in names)]
 
 
 def of_source(files: Mapping[str, bytes], project: str) -> list[str]:

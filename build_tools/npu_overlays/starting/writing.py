@@ -10,6 +10,7 @@ from pathlib import Path
 from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.lock.fired import FIRED_FILE
+from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
@@ -20,16 +21,25 @@ from npu_overlays.starting.offer import Offer
 from npu_overlays.starting.pinning import start_of
 from npu_overlays.starting.project import comment, configuration, ignored, readme, staged, write_files
 from npu_overlays.starting.request import Request, presence
+from npu_overlays.starting.shipped import asking
 from npu_overlays.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """A new overlay, the names of its files, and what the pinned release has beside the pinned file."""
+    """A new overlay.
+
+    Args:
+        overlay: the overlay.
+        files: the names of its files.
+        offer: what the pinned release has beside the pinned file.
+        asking: modules of upstream's that look for their files where the companion has none.
+    """
 
     overlay: Overlay
     files: tuple[str, ...]
     offer: Offer
+    asking: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +82,8 @@ def begun(request: Request, layered: Layered) -> Iterator[Begun]:
         overlay = replace(load_overlay(stage), folder=folder)
         tree = _tree(overlay, request)
         if own_licences:
-            start = replace(start, license_files=tuple(path for path in licence_files(overlay, tree) if path in tree))
+            names = (name for name in licence_files(overlay, tree) if tree.licence(name) is not None)
+            start = replace(start, license_files=tuple(names))
         files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay, start.offer)}
         files |= {".gitignore": ignored(folder)}
         files = {name: content for name, content in files.items() if content}
@@ -89,7 +100,10 @@ def write_overlay(request: Request, layered: Layered) -> Started:
             first = comment(new.overlay.folder.name, example)
             more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
         write_files(new.stage, more)
-        return Started(overlay=new.overlay, files=tuple({**new.files, **more}), offer=new.offer)
+        shipped = ((path, new.tree.read(path)) for path in new.tree.entries if path.endswith(".py"))
+        found = asking(shipped, request.project)
+        files = tuple({**new.files, **more})
+        return Started(overlay=new.overlay, files=files, offer=new.offer, asking=tuple(found))
 
 
 def _tree(overlay: Overlay, request: Request) -> SourceTree:
@@ -116,7 +130,10 @@ def _known(request: Request, layered: Layered) -> dict[str, str]:
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> Example | None:
-    """Return a first change; what lies near the top is what people know."""
-    paths = [path for path in tree.entries if path.endswith(".py") and overlay.pin.place(path)]
+    """Return a first change, to a module that is not compiled; what lies near the top is what people know."""
+    places = {path: overlay.pin.place(path) for path in tree.entries}
+    compiled = {module_name(place) for place in places.values() if place.endswith(EXTENSIONS)}
+    modules = {path: module_name(place) for path, place in places.items() if place.endswith(".py")}
+    paths = [path for path, name in modules.items() if name and name not in compiled]
     paths.sort(key=lambda path: (path.count("/"), path))
     return find_example((path, tree.read(path)) for path in paths)

@@ -100,8 +100,8 @@ def _owners(subject: Subject) -> _Owners:
 
 def _is_shared(path: str, subject: Subject, owners: _Owners) -> bool:
     """Return whether another distribution has an added file or folder in a namespace, which belongs to all of them."""
-    folders = [path[:end] for end, sign in enumerate(path.rstrip("/")) if sign == "/"]
-    if any(f"{folder}/__init__.py" in subject.files for folder in folders):
+    inits = [f"{path[:end]}/__init__.py" for end, sign in enumerate(path.rstrip("/")) if sign == "/"]
+    if not all(subject.is_shared(init) for init in inits if init in subject.files):
         return False
     return any(name.startswith(path) for _, claimed in owners for name in claimed)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..installed import DATA, MANIFEST, normal_name
 from ..plurals import plural
 from .companions import twice
-from .distributions import Dist
+from .distributions import Dist, sha256_of
 from .findings import Finding
 from .subjects import Subject
 
@@ -48,7 +48,10 @@ def check_summary(subject: Subject) -> Iterator[Finding]:
 
 
 def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
-    shared = sorted(other.claims(subject.roots).keys() & {*subject.files, *subject.commands})
+    claimed = other.claims(subject.roots)
+    ours = claimed.keys() & {*subject.files, *subject.commands}
+    same = {path for path in ours if sha256_of(claimed[path]) == subject.files.get(path)}
+    shared = sorted(path for path in ours if path not in same or not subject.is_shared(path))
     if shared and other.info.startswith(_MOVED):
         what = f"{other.info} claims {len(shared)} of our files, and no installer ends it"
         cause = "pip moves what it uninstalls to such a name, and was interrupted"

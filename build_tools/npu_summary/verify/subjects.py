@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib.machinery import all_suffixes
@@ -21,6 +22,10 @@ from .schemes import located
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .findings import Kind, Level
+
+
+# The two ways in which a package with an `__init__.py` says that others have modules in it.
+_NAMESPACE = re.compile(rb"\b(extend_path|declare_namespace)\(")
 
 
 class Built(Frozen):
@@ -130,6 +135,13 @@ class Subject(Frozen):
     def roots(self) -> tuple[str, ...]:
         """What it ships begins with one of these: folders, with a slash, and files."""
         return (*(f"{top}/" for top in self.tops), *self.modules, *self.commands)
+
+    def is_shared(self, path: str) -> bool:
+        """Return whether a shipped file says that its folder is a namespace, as one of another distribution may."""
+        try:
+            return path.endswith("/__init__.py") and _NAMESPACE.search(self.store.read(path)) is not None
+        except OSError:
+            return False
 
     def freed(self, dist: Dist) -> tuple[Repair, ...]:
         """Return what makes way for an installer, which would refuse to replace metadata that it cannot read."""

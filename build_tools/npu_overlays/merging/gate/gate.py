@@ -24,6 +24,8 @@ from npu_overlays.merging.gate.positions import report_positions
 from npu_overlays.merging.gate.ruff import LOWEST_PYTHON
 from npu_overlays.merging.gate.uncovered import report_uncovered
 from npu_overlays.merging.gate.undefined import Undefined, undefined_names
+from npu_overlays.model.shipped_modules import EXTENSIONS
+from npu_overlays.overlay.compiled import PURE, wheel_tag
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, uses_markers
 from npu_overlays.syntax.encodings import encoding_of
 
@@ -35,6 +37,7 @@ def check(subject: Examined) -> None:
     """Check a patched tree; raises `MergeError` with every mistake of the whole tree that upstream's does not have."""
     report = Report()
     problems = _collision_problems(subject)
+    _report_hidden(subject, report)
     _report_markers(subject, report)
     _report_encodings(subject, report)
     _report_undefined(subject, report)
@@ -74,6 +77,18 @@ def _collision_problems(subject: Examined) -> list[Problem]:
         Problem(where=labels.get(path, f"{subject.content.overlay.name}: {path}"), what=what, fix=fix)
         for path, what, fix in found
     ]
+
+
+def _report_hidden(subject: Examined, report: Report) -> None:
+    """Report changed modules that upstream's wheel also holds compiled: Python imports only that form."""
+    if wheel_tag(subject.tree.upstream)[0] == PURE:
+        return
+    for module in subject.modules:
+        taken = subject.after.modules.paths.get(name := subject.name(module.path), "")
+        if module.before is not None and taken.endswith(EXTENSIONS):
+            what = f"Python imports {taken} as `{name}`: a change in {module.path} has no effect"
+            fix = "pin a file of the release that does not hold it compiled: `npu-overlays init` takes it by --archive"
+            report.add(subject.blame.taker(module.path, ""), what, fix)
 
 
 def _report_markers(subject: Examined, report: Report) -> None:
