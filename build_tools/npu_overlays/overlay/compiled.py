@@ -15,8 +15,8 @@ from email.parser import HeaderParser
 from fnmatch import fnmatchcase
 from typing import Any
 
-from packaging.tags import parse_tag
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.tags import Tag, parse_tag
+from packaging.utils import parse_wheel_filename
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -44,24 +44,26 @@ _SHOWN = 10
 def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
     """Return the tag a wheel made from this tree deserves, and whether it belongs among pure Python.
 
+    The name of upstream's wheel counts, as it does for installers: some wheels were given their platform by renaming.
+
     Raises:
-        MergeError: upstream's wheel says something else inside than its name does.
+        MergeError: the wheel is for any platform by its name, and for one by what it says inside.
     """
     if not tree.wheel:
         return PURE, True
     header = HeaderParser().parsestr(tree.wheel)
     tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
-    if all(tag.platform == "any" and tag.abi == "none" for tag in tags):
-        return PURE, True
-    try:
-        named = parse_wheel_filename(tree.source.archive)[3]
-    except InvalidWheelFilename:
-        named = frozenset()
-    if named != tags:
+    if all(map(_is_for_any, parse_wheel_filename(tree.source.archive)[3])):
+        if all(map(_is_for_any, tags)):
+            return PURE, True
         what = f"is for {', '.join(sorted(map(str, tags)))} by its WHEEL file, its name says otherwise"
-        raise MergeError(Problem(where=tree.source.archive, what=what, fix="pin it under the name the index gives it"))
+        raise MergeError(Problem(where=tree.source.archive, what=what, fix="pin another file of the release"))
     tag = "-".join(tree.source.archive.removesuffix(".whl").split("-")[-3:])
     return tag, str(header["Root-Is-Purelib"]).lower() == "true"
+
+
+def _is_for_any(tag: Tag) -> bool:
+    return tag.platform == "any" and tag.abi == "none"
 
 
 def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
