@@ -221,7 +221,9 @@ def _problem(project: str, version: str, files: list[_File], answers: dict[str, 
         return Problem(where=where, what=what, fix=f"one of: {', '.join(known[:_SHOWN])}{more}")
     if files:
         what = f"no release is for Python {platform.python_version()} on this machine"
-        return Problem(where=where, what=what, fix="run this with a Python that it is for, or name one: --release")
+        return Problem(
+            where=where, what=what, fix="run this with a Python that it is for, or name another: --release, --archive"
+        )
     if answers and not any(answers.values()):
         what = f"no index or folder that pip is told to use has a project of that name: {', '.join(answers)}"
         return Problem(where=where, what=what, fix=f"correct the name, or {FIX}")
