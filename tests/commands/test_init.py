@@ -389,6 +389,10 @@ def test_the_wheel_that_pip_takes_is_named_with_what_it_has_besides_and_can_be_p
     assert "3 other wheels are for cp39, cp313t on macosx universal2, musllinux aarch64, win32" in done.out
     readme = (environment.folder / "here" / "demo@1.5" / "README.md").read_text()
     assert f"made of `demo-1.5-py3-none-any.whl`; {said}." in " ".join(readme.split())
+    again = write_wheel(environment.folder / "again", "demo", "1.5", {**DEMO, **compiled}, tag=here)
+    again.rename(index / f"demo-1.5-2-{here}.whl")  # a later build of the same
+    assert f"pip takes demo-1.5-2-{here}.whl here" in init(environment, "demo", "other", "--suffix", "acme").out
+    (index / f"demo-1.5-2-{here}.whl").unlink()
     done = init(environment, "demo", "mine", "--suffix", "acme", "--archive", taken)
     assert "pip takes" not in done.out + (environment.folder / "here" / "mine" / "README.md").read_text()
     assert "4 other wheels are for cp39, cp313t, py3 on any, macosx universal2" in " ".join(done.out.split())

@@ -203,11 +203,11 @@ def _written(path: str) -> Callable[[Venv], None]:
     return lambda venv: put(venv.site / path, b"import demo, space.part\n")
 
 
-def _another(*paths: str) -> Callable[[Venv], None]:
-    """Install another distribution that has files of those paths, upstream's where upstream has them."""
+def _another(*paths: str, **texts: bytes) -> Callable[[Venv], None]:
+    """Install another distribution that has files of those paths, upstream's where upstream has them, and texts."""
 
     def do(venv: Venv) -> None:
-        files = {path: FILES.get(path, b"import space\n") for path in paths}
+        files = {path: FILES.get(path, b"import space\n") for path in paths} | texts
         venv.install("--no-deps", write_wheel(venv.environment.folder / "others", "other", "1.0", files))
 
     return do
@@ -237,7 +237,15 @@ FOUND: list[tuple[Callable[[Venv], None], set[str], str]] = [
     (_written("space/part/more.py"), {"added"}, "space/part/more.py"),
     (_another("space/part/more.py"), {"added"}, "installed by other 1.0"),
     (_written("shared/lib/more.so"), {"added"}, "shared/lib/more.so"),
+    (_written("space/more.py"), {"added"}, "space/more.py"),
     (_written("legacy/more.py"), {"added"}, "legacy/more.py"),
+    (
+        _another(
+            **{"legacy/__init__.py": b"from pkgutil import extend_path\n\n__path__ = extend_path(__path__, 'legacy')\n"}
+        ),
+        {"modified", "overwritten"},
+        "has written its own file over it",
+    ),
     (_another("legacy/part/__init__.py"), {"overwritten"}, "other 1.0 claims 1 of our files"),
     # What belongs to a namespace, or to nobody's package, is none of ours.
     (_another("shared/lib/more.so"), INTACT, ""),

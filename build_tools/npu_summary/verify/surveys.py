@@ -50,8 +50,7 @@ def survey(subject: Subject) -> Survey:
             built.setdefault(folder, set()).add(name)
             folder, _, name = folder.rpartition("/")
     folders = {folder: subject.store.listing(folder) for folder in sorted(built)}
-    own = tuple(f"{package}/" for package in subject.packages)
-    added = tuple(_additions(subject, built, {one: folders[one] for one in folders if f"{one}/".startswith(own)}))
+    added = tuple(_additions(subject, built, folders))
     for folder in {path.rpartition("/")[0] for path in subject.files} - folders.keys():
         folders[folder] = subject.store.listing(folder)  # what else lies there is not ours
     kinds = {path: folders[(parts := path.rpartition("/"))[0]].get(parts[2]) for path in sorted(subject.files)}
