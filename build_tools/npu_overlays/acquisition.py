@@ -41,7 +41,8 @@ def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None, *, read: bo
     # First: a package that is a submodule by now holds no files of the commit either.
     if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
-        raise MergeError(Problem(where=overlay.name, what=what, fix="a wheel cannot hold them; ship other packages"))
+        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+        raise MergeError(Problem(where=where, what=what, fix="a wheel cannot hold them; ship other packages"))
     _check_shipped(overlay, tree)
     return tree
 

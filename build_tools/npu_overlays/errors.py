@@ -20,12 +20,15 @@ class Problem:
         what: what is wrong there.
         fix: what to do about it, as an instruction.
         targets: the symbols it strikes, where one place in an overlay speaks of several.
+        options: what makes the command line right that was typed, in pairs: an option and its value, or a word of it
+            and the one to write instead.
     """
 
     where: str
     what: str
     fix: str = ""
     targets: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}", *(f"    in {target}" for target in self.targets)]

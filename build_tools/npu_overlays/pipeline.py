@@ -178,23 +178,20 @@ def prepare(loaded: Loaded) -> Prepared:
 
 
 def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozenset[str]) -> tuple[Applied, list[str]]:
-    """Apply the overlay and check its contracts, reporting the mistakes of both at once."""
+    """Apply the overlay and check its contracts, once all of it fits: until then no lock could be written of it."""
     upstream = model_of(content.overlay.pin, tree, absent=absent)
     problems = [*unmet(content, Upstream(upstream))]
-    notices: list[str] = []
-    applied: Applied | None = None
     try:
         applied = apply_overlay(content, tree, absent=absent, model=upstream)
     except MergeError as error:
-        problems += error.problems
-    actual = [*contracts(content, tree, upstream.classes), *(patch_contracts(applied.patched) if applied else ())]
-    # What does not apply is said once; what its patches change is then not known.
-    locked = [one for one in lock.contracts if one.path not in absent and (applied or not one.patch)]
+        raise MergeError(dict.fromkeys([*error.problems, *problems])) from error
+    actual = [*contracts(content, tree, upstream.classes), *patch_contracts(applied.patched)]
+    locked = [one for one in lock.contracts if one.path not in absent]
     try:
         notices = check_contracts(locked, actual, content.operations, overlay=content.overlay.name)
     except MergeError as error:
-        problems = [*error.problems, *(problem for problem in problems if problem not in error.problems)]
-    if problems or applied is None:
+        raise MergeError(dict.fromkeys([*error.problems, *problems])) from error
+    if problems:
         raise MergeError(problems)
     return applied, notices
 

@@ -279,7 +279,8 @@ def test_all_mistakes_of_a_command_line_are_told_at_once(environment: Environmen
     )
     for text in (
         "`_x` is no name of a project",
-        "--suffix: `A-b` is not one word of lower-case letters and digits fix: --suffix acme, say",
+        "`A-b` is not one word of lower-case letters and digits fix: choose another word, acme say: npu-overlays init",
+        "--package ../x --suffix acme --release 25.3.0",
         "`one` is not a version",
         "`0123` is not a full commit id",
         "--commit, --release: are both given",

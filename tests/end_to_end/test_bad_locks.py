@@ -75,6 +75,14 @@ def test_an_operation_without_contract_and_a_contract_without_operation_are_refu
     refused(sample, build(sample), 5, "`LIMIT` of src/lib/core.py is not in", "holds a contract for `LIMITS`")
 
 
+def test_what_does_not_fit_is_said_before_the_lock_is_compared(sample: Sample) -> None:
+    edit(sample.lib_overlay / "overlay.lock", 'symbol = "LIMIT"', 'symbol = "LIMITS"')
+    edit(sample.lib_overlay / "tree/src/lib/core.py", "def scale(", "def scales(")
+    done = build(sample)
+    refused(sample, done, 5, "no `scales`")
+    assert done.err.count("error: ") == 1
+
+
 def test_a_lock_that_cannot_be_written_is_left_alone(sample: Sample) -> None:
     lock = sample.lib_overlay / "overlay.lock"
     lock.unlink()

@@ -44,7 +44,8 @@ def test_a_folder_that_holds_no_overlays_is_said_so(sample: Sample, command: str
     assert "is a file" in ask(sample.lib_overlay / "LICENSE")
     one = ask(sample.lib_overlay)
     assert "is an overlay, not a folder of overlays" in one
-    assert f"fix: --overlays {sample.overlays}, and name {sample.lib_name}" in one
+    assert f"fix: name {sample.lib_name} in its folder:\n        npu-overlays {command} " in one
+    assert one.endswith(f"--overlays {sample.overlays}\n")
 
 
 def test_overlays_that_lie_here_are_meant_where_there_is_no_folder_of_them(sample: Sample) -> None:

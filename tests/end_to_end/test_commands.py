@@ -325,6 +325,12 @@ def test_a_wrong_command_line_exits_with_2(locked: Sample, arguments: tuple[str,
     assert done.out == ""
 
 
+def test_without_a_command_all_are_listed(locked: Sample) -> None:
+    done = locked.environment.cli()
+    assert (done.code, done.out) == (2, "")
+    assert "check         do all that a build does, except writing a wheel" in done.err
+
+
 def test_problems_are_json_where_json_is_asked_for(locked: Sample) -> None:
     done = locked.environment.cli("build", "--json", "lib@v9", "--overlays", locked.overlays)
     assert done.code == 3

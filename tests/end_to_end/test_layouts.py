@@ -104,7 +104,7 @@ def installed(folder: Path) -> dict[str, tuple[str, int]]:
 def verify(venv: Venv, **more: str) -> tuple[int, set[str], str]:
     """Return the exit code of a verification, the kinds of what it found, and all it said."""
     command = (venv.executable, "-m", "demo_acme_summary", "--verify", "--json")
-    done = venv.environment.run(*command, **more)
+    done = venv.environment.run(*command, cwd=None, **more)
     assert done.err == ""
     return done.code, {one["kind"] for one in json.loads(done.out)["findings"]}, done.out
 

@@ -330,13 +330,15 @@ def test_a_shared_definition_changes_for_all_targets_or_leaves_one_out(
     shared = sample.lib_overlay / "shared/both.py"
     shared.write_text(
         "from npu_overlays.markers import upstream, wrapped\n\n\n"
-        f'@wrapped(\n    {targets},\n    why="Both.",\n)\ndef both(value):\n    return upstream(value)\n',
+        f'@wrapped(\n    {targets},\n    why="Both.",\n)\ndef both(value):\n    return upstream(value)\n\n\n'
+        '@wrapped(targets=["src/lib/more.py:tell"], why="One.")\ndef one(name, say):\n    return upstream(name, say)\n',
         "utf-8",
     )
     edit(sample.lib_overlay / "tree" / CORE, '@edited(("value * 2", "value * 3"), why="Three is right here.")\n', "")
     edit(sample.lib_overlay / "tree" / CORE, "def scale(value): ...\n", "")
     edit(sample.lib_overlay / "tree" / CORE, "deleted, edited, replaced", "deleted, replaced")
-    commit = sample.lib.commit({"src/lib/more.py": b"def scale(value):\n    return value\n"})
+    scale, tell = "def scale(value):\n    return value\n", "def tell(name, say: describe):\n    return say(name)\n"
+    commit = sample.lib.commit({"src/lib/more.py": f"from .core import describe\n\n\n{scale}\n\n{tell}".encode()})
     config = (sample.lib_overlay / "pyproject.toml").read_text("utf-8")
     pinned = config.partition('commit = "')[2][:40]
     edit(sample.lib_overlay / "pyproject.toml", pinned, commit)
@@ -355,8 +357,13 @@ def test_a_shared_definition_changes_for_all_targets_or_leaves_one_out(
     edit(more, "return _upstream_scale(value) + 1", "return _upstream_scale(value) + 2")
     sample.environment.ok(*command)
     assert '"src/lib/core.py:scale",\n' in (root / "shared/both.py").read_text("utf-8")
-    assert "more.py" not in (root / "shared/both.py").read_text("utf-8")
+    assert "src/lib/more.py:scale" not in (root / "shared/both.py").read_text("utf-8")
     assert 'why="Both."' in (root / "tree/src/lib/more.py").read_text("utf-8")
+    # A shared definition cannot have the relative import of its only target: it leaves as well.
+    edit(more, "return _upstream_tell(name, say)", "return _upstream_tell(name, say or describe)")
+    sample.environment.ok(*command)
+    assert "from .core import describe" in (root / "tree/src/lib/more.py").read_text("utf-8")
+    assert "tell" not in (root / "shared/both.py").read_text("utf-8")
     sample.environment.ok("diff", root, "--source", "git", "--overlays", sample.overlays)
 
 

@@ -137,31 +137,35 @@ PATCH = "change this file by a patch under patches/"
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "message", "line"),
     [
         (
             b"x = '\xe9'\n",
             f"not UTF-8 (invalid continuation byte at byte 5); {PATCH}",
+            1,
         ),
         (
             b"# coding: koi8-r\n\xef\xbb\xbfx = 1\n",
-            "not valid Python: invalid character '╩' (U+2569) (line 2)" + NEWER,
+            "not valid Python: invalid character '╩' (U+2569)" + NEWER,
+            2,
         ),
         (
             b"# coding: shift_jis\nx = '\x81'\n",
             f"not shift_jis (illegal multibyte sequence at byte 25); {PATCH}",
+            2,
         ),
         (
             b"# coding: iso-2022-jp\nx = '\x1b$B\x1b(B'\n",
-            f"is not the same bytes when its text is written in iso2022_jp again; {PATCH}",
+            f"not the same bytes when its text is written in iso2022_jp again; {PATCH}",
+            1,
         ),
-        (b"# coding: nonsense\n", "not valid Python: unknown encoding: nonsense" + NEWER),
-        (b"def f(:\n", "not valid Python: invalid syntax (line 1)" + NEWER),
-        (b"x = (\n", "not valid Python: '(' was never closed (line 1)" + NEWER),
+        (b"# coding: nonsense\n", "not valid Python: unknown encoding: nonsense" + NEWER, 1),
+        (b"def f(:\n", "not valid Python: invalid syntax" + NEWER, 1),
+        (b"x = (\n", "not valid Python: '(' was never closed" + NEWER, 1),
     ],
 )
-def test_what_python_cannot_read_is_refused(content: bytes, message: str) -> None:
-    refused(content, "x = added(1, why='w')", f"pkg/module.py: {message}")
+def test_what_python_cannot_read_is_refused(content: bytes, message: str, line: int) -> None:
+    refused(content, "x = added(1, why='w')", f"2: upstream's pkg/module.py:{line} is {message}")
 
 
 def test_names_are_looked_at_where_they_stand_in_another_encoding() -> None:
@@ -185,7 +189,7 @@ def test_names_are_looked_at_where_they_stand_in_another_encoding() -> None:
 
 
 def test_a_zero_byte_is_refused() -> None:
-    with pytest.raises(Exception, match=r"pkg/module\.py: not valid Python: source code.*null bytes"):
+    with pytest.raises(Exception, match=r"o\.py:2: upstream's pkg/module\.py:1 is not valid Python: source code.*null"):
         merged(b"x = 1\n\x00\n", "x = replaced(2, why='w')")
 
 

@@ -160,6 +160,6 @@ def test_the_gate_looks_at_the_installed_layout_of_all_packages(tmp_path: Path) 
     taken = "Python would take it for `pkg.sub` and never import pkg/sub.py"
     assert mistakes(caught.value) == [
         "pkg@1111111/tree/pkg/data/x.json: pkg/data is a file, not a folder; put it elsewhere",
-        f"pkg@1111111: pkg/SUB.PY: {same}; {ANOTHER}",
+        f"pkg@1111111/patches/0.patch:3: {same}; {ANOTHER}",
         f"pkg@1111111/tree/pkg/sub/__init__.py: {taken}; {RENAME}",
     ]

@@ -75,15 +75,15 @@ def test_upstreams_own_syntax_is_upstreams_business(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
+    ("line", "source"),
     [
-        "import importlib\nimportlib.import_module('npu_overlays.markers')\n",
-        "def f(): return 'npu_overlays.markers'\n",
+        (2, "import importlib\nimportlib.import_module('npu_overlays.markers')\n"),
+        (1, "def f(): return 'npu_overlays.markers'\n"),
     ],
 )
-def test_nothing_of_the_tool_may_be_left(gate: Gate, source: str) -> None:
+def test_nothing_of_the_tool_may_be_left(gate: Gate, line: int, source: str) -> None:
     assert gate({}, {"tree/pkg/n.py": source.encode()}) == [
-        "pkg@1111111: pkg/n.py: the patched module imports npu_overlays.markers; leave markers to merge modules"
+        f"o/tree/pkg/n.py:{line}: the patched module imports npu_overlays.markers; leave markers to merge modules"
     ]
 
 
@@ -191,7 +191,7 @@ def test_undefined_names_of_patches_are_the_patchs(gate: Gate) -> None:
     before = {"a.py": "x = nope\nz = nope\ndef f(): return nope\n"}
     overlay = "@edited(('return nope', 'return (nope, 1)'), why='w')\ndef f(): ...\n"
     assert gate(before, {"patches/0.patch": patch, A: overlay}) == [
-        "o/patches/0.patch: `nope` is not defined in pkg/a.py; import or define it in the patch",
+        "o/patches/0.patch:8: `nope` is not defined in pkg/a.py; import or define it in the patch",
     ]
     assert gate(before, {A: overlay.replace("1)", "nope)")}) == [
         f"{OWN}:2: `nope` is not defined in pkg/a.py; {DEFINE}"
@@ -484,8 +484,8 @@ def test_what_a_patch_leaves_to_global_or_to_type_checkers_is_missed(gate: Gate)
     patch += b" from typing import TYPE_CHECKING\n-C = 1\n-from x import Y\n"
     patch += b"+if TYPE_CHECKING:\n+    from x import Y\n def g():\n"
     assert gate({"a.py": before}, {"patches/0.patch": patch}) == [
-        f"o/patches/0.patch: `C` is {NAMED}",
-        f"o/patches/0.patch: `Y` is {NAMED}",
+        f"o/patches/0.patch:8: `C` is {NAMED}",
+        f"o/patches/0.patch:9: `Y` is {NAMED}",
     ]
 
 
@@ -509,8 +509,8 @@ def test_what_a_patch_takes_away_is_missed_too(gate: Gate) -> None:
     }
     where = "o/patches/0.patch"
     assert gate(upstream, {"patches/0.patch": patch}) == [
-        f"{where}: `gone` is taken away from pkg/a.py, but needed in pkg/b.py:1 (from pkg.a import gone); {KEEP}",
-        f"{where}: `m` is taken away from pkg/m.py, but needed in pkg/b.py:2 (import pkg.m); {KEEP}",
+        f"{where}:7: `gone` is taken away from pkg/a.py, but needed in pkg/b.py:1 (from pkg.a import gone); {KEEP}",
+        f"{where}:10: `m` is taken away from pkg/m.py, but needed in pkg/b.py:2 (import pkg.m); {KEEP}",
     ]
 
 
@@ -520,7 +520,7 @@ def test_of_several_patches_the_one_that_deletes_a_file_is_named(gate: Gate) -> 
     second += b"--- a/pkg/m.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-y = 1\n"
     upstream = {"a.py": "x = 1\n", "b.py": "import pkg.m\n", "m.py": "y = 1\n"}
     assert gate(upstream, {"patches/0.patch": first, "patches/1.patch": second}) == [
-        f"o/patches/1.patch: `m` is taken away from pkg/m.py, but needed in pkg/b.py:1 (import pkg.m); {KEEP}"
+        f"o/patches/1.patch:3: `m` is taken away from pkg/m.py, but needed in pkg/b.py:1 (import pkg.m); {KEEP}"
     ]
 
 
@@ -681,9 +681,9 @@ def test_a_module_taken_out_of_a_lazy_package_is_missed(gate: Gate) -> None:
     }
     found = gate(upstream, {"patches/0.patch": patch})
     assert found == [
-        f"o/patches/0.patch: `b` is taken away from pkg/p/b.py, but needed in pkg/user.py:1 (import pkg.p.b); {KEEP}",
+        f"o/patches/0.patch:3: `b` is taken away from pkg/p/b.py, but needed in pkg/user.py:1 (import pkg.p.b); {KEEP}",
         (
-            "o/patches/0.patch: `g` is taken away from pkg/p/b.py, but needed in "
+            "o/patches/0.patch:8: `g` is taken away from pkg/p/b.py, but needed in "
             f"pkg/p/__init__.py:6 (_import_structure); {KEEP}"
         ),
     ]

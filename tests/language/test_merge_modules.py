@@ -9,7 +9,7 @@ from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.overlay.reading.vocabulary import uses_markers
 
-from .pairs import check, operations, refused
+from .pairs import check, operations, refused, worded
 
 NOTHING = "x = 1\n"
 
@@ -125,12 +125,56 @@ def test_a_marker_inside_a_definition_that_is_taken_as_a_whole_is_refused() -> N
 
 def test_a_file_with_a_syntax_error_names_its_line() -> None:
     assert uses_markers(b"from npu_overlays.markers import added\ndef f(:\n")
-    refused(NOTHING, "def f(:\n", "o.py: not valid Python: invalid syntax (line 2)")
+    refused(NOTHING, "def f(:\n", "2: not valid Python: invalid syntax")
 
 
-def test_a_file_that_is_not_utf_8_is_refused() -> None:
-    with pytest.raises(MergeError, match=r"o\.py: not UTF-8"):
-        read_operations("o.py", b"# \xe9\n", layer="o", target="a.py")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"x = 1\n# \xe9\n", "o.py:2: not UTF-8 (invalid continuation byte at byte 8)"),
+        (b"# coding: ascii\nx = '\xc3\xa9'\n", "o.py:2: not ascii (ordinal not in range(128) at byte 21)"),
+    ],
+)
+def test_a_merge_module_is_to_be_saved_as_utf_8(content: bytes, message: str) -> None:
+    with pytest.raises(MergeError) as caught:
+        read_operations("o.py", content, layer="o", target="a.py")
+    assert str(caught.value) == f"{message}\n    fix: save it as UTF-8, and declare no other encoding"
+
+
+@pytest.mark.parametrize(
+    ("line", "marker", "fix"),
+    [
+        ("from npu_overlay.markers import wrapped", "wrapped", "wrapped"),
+        ("from npu_overlays.marker import wrapped", "wrapped", "wrapped"),
+        ("from npuoverlays.markers import wrapped as w", "w", "wrapped"),
+        ("from NPU_Overlays.Markers import wrapped", "wrapped", "wrapped"),
+        ("from overlays.markers import wrapped, added", "wrapped", "wrapped, added"),
+        ("from npu_overlays import wrapped", "wrapped", "wrapped"),
+        ("from .npu_overlays.markers import wrapped", "wrapped", "wrapped"),
+        ("from ..markers import wrapped", "wrapped", "wrapped"),
+        ("from npu_overlay.markers import wraped", "wraped", "NAME, …"),
+        ("from npu_overlays.markers import *", "wrapped", "NAME, …"),
+        ("from npu_overlay import markers", "markers.wrapped", "NAME, …"),
+        ("import npu_overlays.markers as m", "m.wrapped", "NAME, …"),
+        ("import npu_overlay.markers", "npu_overlay.markers.wrapped", "NAME, …"),
+    ],
+)
+def test_what_looks_like_the_markers_is_called_that_and_nothing_else_is_said(line: str, marker: str, fix: str) -> None:
+    overlay = f"{line}\n@{marker}(why='w')\ndef f(): pass\n"
+    assert uses_markers(overlay.encode())
+    message = f"`{line}` does not import the markers; from npu_overlays.markers import {fix}"
+    with pytest.raises(MergeError) as caught:
+        read_operations("o.py", overlay.encode(), layer="o", target="a.py")
+    assert [worded(one) for one in caught.value.problems] == [f"1: {message}"]
+
+
+def test_a_module_name_with_a_hyphen_is_no_module_name() -> None:
+    overlay = b"from npu-overlays.markers import wrapped, added\n@wrapped(why='w')\ndef f(): pass\n"
+    assert uses_markers(overlay)
+    with pytest.raises(MergeError) as caught:
+        read_operations("o.py", overlay, layer="o", target="a.py")
+    fix = "from npu_overlays.markers import wrapped, added"
+    assert [worded(one) for one in caught.value.problems] == [f"1: not valid Python: invalid syntax; {fix}"]
 
 
 @pytest.mark.parametrize(
@@ -146,9 +190,13 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
         (b"from .npu_overlays import markers\n", False),
         (b"import os\n", False),
         (b"def f(:\n", False),
+        (b"@wraped(why='w')\ndef f(): pass\n", True),
+        (b"class A:\n    B = added(1, why='w')\n", True),
+        (b"from gpu_overlays.layers import Layer\nimport npu_overlay\nx = f(why='w')\n", False),
+        (b"from pytest import markers\nfrom a.markers import wrapped, other\n", False),
     ],
 )
-def test_a_file_means_to_be_merged_if_it_imports_the_tool(content: bytes, *, expected: bool) -> None:
+def test_a_file_means_to_be_merged_if_it_imports_the_tool_or_calls_a_marker(content: bytes, *, expected: bool) -> None:
     assert uses_markers(content) is expected
 
 

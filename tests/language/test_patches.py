@@ -38,7 +38,7 @@ def _apply(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> Mapping[str
 def _refused(diff: bytes, upstream: Mapping[str, bytes] = UPSTREAM) -> list[str]:
     with pytest.raises(MergeError) as caught:
         _apply(diff, upstream)
-    return [message.removeprefix("o/patches/0.patch: ") for message in mistakes(caught.value)]
+    return [message.removeprefix("o/patches/0.patch").removeprefix(": ") for message in mistakes(caught.value)]
 
 
 def test_a_patch_changes_adds_deletes_and_renames(environment: Environment) -> None:
@@ -91,7 +91,7 @@ def test_moved_lines_are_found_but_changed_ones_are_not(environment: Environment
     other = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
     assert _refused(diff, other) == [
         (
-            "does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
+            ":6: does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
             " only with fuzz, passing over lines around it, it would fit: see where it belongs, and refresh it on the"
             " pinned commit (npu-overlays show names it)"
         )
@@ -105,13 +105,13 @@ def test_the_users_git_configuration_makes_no_difference(
     config = tmp_path / "loose"
     config.write_text("[apply]\n\tignoreWhitespace = change\n\twhitespace = fix\n[core]\n\tautocrlf = true\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    assert _refused(diff, {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")})[0].startswith("does not")
+    assert _refused(diff, {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")})[0].startswith(":6: does not")
 
 
 def test_a_patch_that_is_upstream_already_is_refused(environment: Environment) -> None:
     after = {"pkg/a.py": b"x = 1\n"}
     diff = git_diff(environment, UPSTREAM, after)
-    assert _refused(diff, after) == ["is already upstream; delete it"]
+    assert _refused(diff, after) == [":6: is already upstream; delete it"]
 
 
 def test_a_patch_that_another_one_made_needless_is_refused(environment: Environment) -> None:
@@ -124,7 +124,7 @@ def test_a_patch_that_another_one_made_needless_is_refused(environment: Environm
 def test_a_patch_of_what_is_not_there_is_refused(environment: Environment) -> None:
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
     (message,) = _refused(diff, {"pkg/b.yaml": b""})
-    assert message.startswith("does not apply: error: pkg/a.py: No such file or directory")
+    assert message.startswith(":2: does not apply: error: pkg/a.py: No such file or directory")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"Why: something\n", b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"])
@@ -385,7 +385,7 @@ def test_a_patch_that_uncovers_another_name_is_refused(
     except MergeError as error:
         (message,) = mistakes(error)
         assert told
-        assert message.startswith(f"pkg@1111111/patches/1.patch: {told} by that name (pkg/a.py:")
+        assert message.startswith(f"pkg@1111111/patches/1.patch:11: {told} by that name (pkg/a.py:")
     else:
         assert not told
 
@@ -420,7 +420,7 @@ def test_a_python_file_in_another_encoding_can_be_patched(tmp_path: Path, enviro
 
 def test_a_patch_that_breaks_the_syntax_is_refused(tmp_path: Path, environment: Environment) -> None:
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"def f(:\n"})
-    with pytest.raises(MergeError, match=r"0\.patch: line 1 of the patched pkg/a\.py"):
+    with pytest.raises(MergeError, match=r"0\.patch:2: line 1 of the patched pkg/a\.py"):
         apply_files(tmp_path, UPSTREAM, {"patches/0.patch": HEADER.encode() + diff})
 
 
@@ -433,7 +433,7 @@ def test_a_hunk_that_fits_in_several_places_is_refused(environment: Environment)
     """Carried to a commit on which the twin stands at the old line, it would change the twin."""
     assert _refused(git_diff(environment, TWO, CHANGED, "-U2"), TWO) == [
         (
-            "the hunk at line 9 fits in 2 places of pkg/a.py (lines 2, 9); "
+            ":6: the hunk at line 9 fits in 2 places of pkg/a.py (lines 2, 9); "
             "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
         )
     ]
@@ -516,4 +516,4 @@ def test_no_configuration_reaches_git_by_another_way(
         assert _apply(diff) == {"pkg/b.yaml": after}
     else:
         loose = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
-        assert _refused(diff, loose)[0].startswith("does not apply")
+        assert _refused(diff, loose)[0].startswith(":6: does not apply")

@@ -162,11 +162,11 @@ def test_everything_that_cannot_be_taken_over_is_refused_by_name_at_once(team: T
     team.put("5-tests.patch", team.diff({"tests/test_core.py": b"def test_more(): ...\n"}))
     team.put("6-gone.patch", fitting.replace(b"core.py", b"nowhere.py"))
     said = team.refused(code=5)
-    assert "1-fuzz.patch: does not apply" in said
+    assert "1-fuzz.patch:5: does not apply" in said
     assert "only with fuzz" in said
     assert "2-twice.patch: was not tried: it changes what 1-fuzz.patch does, which does not fit" in said
     assert "5-tests.patch: changes what is not shipped (src/lib are): tests/test_core.py" in said
-    assert "6-gone.patch: does not apply" in said
+    assert "6-gone.patch:1: does not apply" in said
     assert "0-good.patch" not in said
 
 
@@ -250,7 +250,7 @@ def test_what_is_wrong_in_one_set_leaves_nothing_of_the_others(team: Team) -> No
     team.edit(CORE, *STOP, "a.patch")
     newer = team.upstream.commit({"src/lib/more.txt": b"more\n"})
     team.put("b.patch", team.diff({"src/lib/more.txt": b"much\n"}).replace(b"-more", b"-less"), place=f"lib/{newer}")
-    assert "b.patch: does not apply" in team.refused(code=5)
+    assert "b.patch:5: does not apply" in team.refused(code=5)
 
 
 def test_two_folders_for_one_commit_are_refused(team: Team) -> None:

@@ -344,7 +344,8 @@ def test_what_cannot_be_done_is_said_at_once_and_nothing_is_written(alone: Movin
     before = held(alone.root / name)
     done = alone.port(name, "--continue", "--accept", "all")
     assert done.code == 2, done.out + done.err
-    assert "core.py:Engine.obsolete: cannot be taken out by itself" in done.err
+    told = "cannot be taken out by itself: something else in its file would be changed with it"
+    assert f"core.py:24: {told}\n    in src/lib/core.py:Engine.obsolete\n" in done.err
     assert "core.py:scale: cannot be stated anew by itself" in done.err
     assert held(alone.root / name) == before
 

@@ -15,6 +15,7 @@ from npu_overlays.migrating.applying import check_same, given_by_git, read_patch
 from npu_overlays.migrating.forming import Former, Kind
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.starting.offer import Offer
 from npu_overlays.starting.writing import Begun
 from support.overlays import write_overlay
 
@@ -82,7 +83,8 @@ def test_what_git_says_of_edits_is_given_by_an_overlay(content: bytes, text: byt
         assert {path: one for path, one in given_now.items() if one is not None} == {
             path: one for path, one in after.items() if one is not None
         }
-        former = Former(Begun(stage=overlay.folder, overlay=overlay, tree=tree, files={}), taken)
+        begun = Begun(stage=overlay.folder, overlay=overlay, tree=tree, files={}, offer=Offer())
+        former = Former(begun, taken)
         for form in FORMS:
             event(f"{form}: {'as it stands' if not former.prove(former.files(form, _why)).otherwise else 'alike'}")
         event(", ".join(sorted(former.counts())))

@@ -96,9 +96,10 @@ def reconcile(
     problems = [
         *(
             Problem(
-                where=f"{overlay}: {path}",
+                where=ledger.where(path, change.symbol) or f"{overlay}: {path}",
                 what=f"`{change.symbol}` was {change.action} but no operation says so",
                 fix="add an operation for it, or mend the one beside it that changes more than it names",
+                targets=(path,),
             )
             for path, change in ledger.unexplained
         ),
@@ -121,6 +122,12 @@ class _Ledger:
         self._private = {(entry.path, entry.private) for entry in declared if entry.private}
         self._seen: set[int] = set()
         self.unexplained: list[tuple[str, Change]] = []
+
+    def where(self, path: str, symbol: str) -> str:
+        """Return where something is declared for a file, in the same class if anything is; empty where nothing is."""
+        found = [entry for entry in self._declared if entry.path == path and entry.where]
+        near = [entry for entry in found if entry.symbol.partition(".")[0] == symbol.partition(".")[0]]
+        return next((entry.where for entry in near or found), "")
 
     def is_private(self, path: str, change: Change) -> bool:
         return change.action == "added" and (path, plain(change.symbol)) in self._private
@@ -160,7 +167,8 @@ class _Ledger:
                 if "patch" in rivals:
                     what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
                     fix = "write it with one of the two"
-                yield Problem(where=f"{entry.layer or overlay}: {entry.path}", what=what, fix=fix)
+                where = entry.where or f"{entry.layer or overlay}: {entry.path}"
+                yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
 
 
 def _places(symbol: str) -> Iterator[str]:
@@ -208,9 +216,9 @@ def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: 
             kept = new.definitions.get(entry.private, [])
             if [_body(one.node) for one in kept] != [_body(one.node) for one in chosen(old, entry.symbol)]:
                 what = f"the original of `{entry.symbol}` was not kept as upstream has it"
-                yield Problem(
-                    where=f"{overlay}: {entry.path}", what=what, fix="a patch changes it too: use one of the two"
-                )
+                fix = "a patch changes it too: use one of the two"
+                where = entry.where or f"{overlay}: {entry.path}"
+                yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
 
 
 def _body(node: ast.stmt) -> str:

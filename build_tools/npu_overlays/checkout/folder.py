@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import itertools
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +89,14 @@ def refuse_present(folder: Path) -> None:
         what = "is not empty"
     else:
         return
-    raise UsageError(Problem(where=str(folder), what=what, fix="name a folder that is not there yet"))
+    fix, options = "name a folder that is not there yet", ((str(folder), str(another(folder))),)
+    raise UsageError(Problem(where=str(folder), what=what, fix=fix, options=options))
+
+
+def another(folder: Path) -> Path:
+    """Return a folder beside one that is there, which is not there yet."""
+    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(one for one in names if not one.exists())
 
 
 def digest_of(content: Content) -> str:
@@ -119,18 +128,20 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
             cannot be taken for what was made of the overlay.
     """
     overlay = content.overlay.name
-    again = f"make one with `npu-overlays checkout {overlay} DIR`"
+    new = shlex.quote(str(another(folder) if folder.exists() else folder))
+    again = f"make one with `npu-overlays checkout {overlay} {new}`"
     known = _noted(folder)
     if known.keys() - {_NEXT} != {_NAME, _DIGEST, _BASE, _HEAD}:
         what = "is no checkout of an overlay" if folder.is_dir() else "there is no such folder"
         raise UsageError(Problem(where=str(folder), what=what, fix=again))
     found = Checkout(folder=folder, overlay=known[_NAME], digest=known[_DIGEST], base=known[_BASE], head=known[_HEAD])
     if found.overlay != overlay:
-        what, fix = f"is a checkout of {found.overlay}, not of {overlay}", f"name {found.overlay}, or {again}"
-        raise UsageError(Problem(where=str(folder), what=what, fix=fix))
+        what, fix = f"is a checkout of {found.overlay}, not of {overlay}", f"{again}, or name {found.overlay}"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix, options=((overlay, found.overlay),)))
     if digest_of(content) not in {found.digest, known.get(_NEXT)}:
         what = f"{overlay} was changed since this checkout was made"
-        fix = f"{again}, and bring your changes there: git diff {found.head[:12]} gives them as a patch"
+        difference = f"git -C {shlex.quote(str(folder))} diff --binary {found.head[:12]}"
+        fix = f"{again}, and bring your changes there: `{difference} | git -C {new} apply`"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
     refuse_unsettled(folder, found.head)
     return found

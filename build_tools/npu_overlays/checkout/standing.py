@@ -11,7 +11,7 @@ from npu_overlays.errors import Problem, UsageError
 
 
 def _either(command: str) -> tuple[str, str]:
-    return f"a {command} is under way", f"finish it (git {command} --continue), or give it up (--abort)"
+    return f"a {command} is under way", f"finish it ({{git}} {command} --continue), or give it up (--abort)"
 
 
 # What git keeps while something is done there, what that is, and what is to be done about it.
@@ -21,7 +21,7 @@ _UNDER_WAY = {
     "MERGE_HEAD": _either("merge"),
     "CHERRY_PICK_HEAD": _either("cherry-pick"),
     "REVERT_HEAD": _either("revert"),
-    "BISECT_LOG": ("a bisect is under way", "end it (git bisect reset)"),
+    "BISECT_LOG": ("a bisect is under way", "end it ({git} bisect reset)"),
     "index.lock": (
         "git is at work there (index.lock)",
         "let it end; where none of its commands runs any more, delete .git/index.lock",
@@ -45,14 +45,15 @@ def refuse_unsettled(folder: Path, head: str) -> None:
 
 def _unsettled(repository: Repository, head: str) -> Iterator[Problem]:
     where = str(repository.folder)
+    git = f"git -C {shlex.quote(where)}"
     for name, (what, fix) in _UNDER_WAY.items():
         if (repository.folder / ".git" / name).exists():
-            yield Problem(where=where, what=what, fix=fix)
+            yield Problem(where=where, what=what, fix=fix.format(git=git))
     lacking = int(repository.line("rev-list", "--count", f"HEAD..{head}"))
     if lacking:
         at = repository.line("rev-parse", "--short", "HEAD")
         what = f"is at {at}, which lacks {lacking} of the overlay's commits: what they say would be taken out"
-        fix = f"git switch {BRANCH}; or where its files are as you want them: git reset --soft {head[:12]}"
+        fix = f"{git} switch {BRANCH}; or where its files are as you want them: {git} reset --soft {head[:12]}"
         yield Problem(where=where, what=what, fix=fix)
     for other in repository.holders(BRANCH):
         what = f"the branch {BRANCH}, which a refresh moves, is checked out in {other} too"

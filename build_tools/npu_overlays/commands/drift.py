@@ -88,7 +88,8 @@ def _read(parsed: argparse.Namespace) -> Options:
         what = f"`{parsed.range}` is no range"
         raise UsageError(Problem(where="--range", what=what, fix="write A..B, or ..B to begin at the pin"))
     if parsed.step < 1:
-        raise UsageError(Problem(where="--step", what=f"counts from 1, not {parsed.step}", fix="--step 10, say"))
+        what, options = f"counts from 1, not {parsed.step}", (("--step", "10"),)
+        raise UsageError(Problem(where="--step", what=what, fix="to try each tenth", options=options))
     return Options(
         selection=read_one(parsed),
         first=first,

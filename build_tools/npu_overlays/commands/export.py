@@ -86,11 +86,11 @@ def _read(parsed: argparse.Namespace) -> Options:
 def _run(options: Options, console: Console) -> int:
     (overlay,) = select(options.selection)
     out = options.out or folder(f"{overlay.name}.patches")
-    refuse_present(out)
     with about(overlay.name):
         found = subject(overlay, options.selection.choice)
         units = units_of(found.content)
-        chosen = choose(units, options.names) if options.names else units
+        chosen = choose(units, options.names, overlay=overlay.name) if options.names else units
+        refuse_present(out)
         made = _series(found, chosen, options)
         files = export(found, made, out, options.style)
     if len(chosen) < len(units):

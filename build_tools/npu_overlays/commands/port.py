@@ -102,7 +102,8 @@ def _dropped(text: str) -> tuple[str, str]:
 def _read(parsed: argparse.Namespace) -> Options:
     if (parsed.abort or parsed.show) and (parsed.accept or parsed.drop):
         what = "decide something, and nothing is decided with --abort or --show"
-        raise UsageError(Problem(where="--accept, --drop", what=what, fix="use them with --to or --continue"))
+        fix, options = "use them with --to or --continue", (("--continue", ""),)
+        raise UsageError(Problem(where="--accept, --drop", what=what, fix=fix, options=options))
     return Options(
         selection=read_one(parsed),
         to=parsed.to or "",

@@ -73,8 +73,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _read(parsed: argparse.Namespace) -> Options:
     problems = []
     if bool(parsed.overlay) == parsed.all:
-        fix = "name overlays or layers, or say --all"
-        problems.append(Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix))
+        fix, options = "name overlays or layers, or say --all", () if parsed.all else (("--all", ""),)
+        problems.append(
+            Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix, options=options)
+        )
     if not parsed.why.strip():
         problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
     if problems:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.correction import corrected
 from npu_overlays.commands.parser import parser
 from npu_overlays.console import Console
-from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.interrupts import undisguised
 from npu_overlays.progress import told_to
 from npu_overlays.reproducible import UNWRITABLE, cannot_write
@@ -31,6 +32,9 @@ def run(arguments: Sequence[str] | None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a reason in Chinese must not fail on an ASCII terminal
     collect_seldom()
     given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        parser().print_help(sys.stderr)
+        return UsageError.exit_code
     options = parser(given).parse_args(given)
     console = Console(json_output=getattr(options, "json", False))
     try:
@@ -38,9 +42,9 @@ def run(arguments: Sequence[str] | None) -> int:
             command: Command[Any] = options.command
             return command(options, console)
     except OverlayError as error:
-        return _failure(options, console, error)
+        return _failure(options, console, error, given)
     except Exception as error:  # the boundary: anything else is a full disk, or a defect of ours, said in one line
-        return _failure(options, console, _unexpected(error))
+        return _failure(options, console, _unexpected(error), given)
 
 
 def collect_seldom() -> None:
@@ -61,8 +65,8 @@ def _unexpected(error: Exception) -> OverlayError:
     return OverlayError(Problem(where="npu-overlays", what=what, fix=fix))
 
 
-def _failure(options: argparse.Namespace, console: Console, error: OverlayError) -> int:
-    console.problems(error.problems)
+def _failure(options: argparse.Namespace, console: Console, error: OverlayError, given: Sequence[str]) -> int:
+    console.problems(corrected(error.problems, given))
     if options.verbose:
         traceback.print_exc()
     command: Command[Any] = options.command

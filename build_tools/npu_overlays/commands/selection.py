@@ -17,8 +17,10 @@ from npu_overlays.paths import at_home
 def checked_root(folder: Path) -> Path:
     """Return the folder of overlays; raises `ConfigError` where there is none, or it is an overlay itself."""
     if (folder / CONFIG_FILE).is_file() and "@" in folder.name:
-        fix = f"--overlays {folder.parent}, and name {folder.name}"
-        raise ConfigError(Problem(where=str(folder), what="is an overlay, not a folder of overlays", fix=fix))
+        what, options = "is an overlay, not a folder of overlays", (("--overlays", str(folder.parent)),)
+        raise ConfigError(
+            Problem(where=str(folder), what=what, fix=f"name {folder.name} in its folder", options=options)
+        )
     if not folder.is_dir():
         what = "is a file, not a folder of overlays" if folder.exists() else "there is no such folder of overlays"
         fix = "run this where overlays/ lies, or name the folder with --overlays"

@@ -67,7 +67,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
     Raises:
         MergeError: with every operation that does not fit, and why.
     """
-    module = _read(path, content)
+    module = _read(path, content, operations[0].where)
     operations, problems = _one_for_each_symbol(operations)
     imports, conflicts = missing_imports(module, operations)
     problems += conflicts
@@ -105,14 +105,18 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
     return MergedModule(content=made, declared=tuple(declared), authorship=merged.authorship)
 
 
-def _read(path: str, content: bytes) -> Module:
-    """Return upstream's module; raises `MergeError`, which says where another Python may read it."""
+def _read(path: str, content: bytes, where: str) -> Module:
+    """Return upstream's module; raises `MergeError` at the operation that needs it, which says what may read it."""
     try:
         return Module(path, content)
     except MergeError as error:
         this = ".".join(map(str, sys.version_info[:2]))
         fix = f"this is Python {this}: build with a newer one where that reads it, or use a patch"
-        raise MergeError([replace(one, fix=one.fix or fix) for one in error.problems]) from error
+        found = [
+            Problem(where=where, what=f"upstream's {one.where} is {one.what}", fix=one.fix or fix)
+            for one in error.problems
+        ]
+        raise MergeError(found) from error
 
 
 def splices_of(site: Site) -> list[Splice]:

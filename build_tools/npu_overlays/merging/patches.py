@@ -10,10 +10,12 @@ from pathlib import Path
 
 from npu_overlays import git
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.overlay.patches import PatchFile
+from npu_overlays.overlay.patches import PatchFile, line_of
 from npu_overlays.overlay.sections import Hunk
 from npu_overlays.proc import ProcessError
 from npu_overlays.tree import PatchedTree
+
+_FAILED = re.compile(r"^error: (?:patch failed: )?(?P<path>.+?):(?P<line>\d+)?", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +84,7 @@ def _ambiguous(patch: PatchFile, hunk: Hunk, content: bytes | None) -> Iterator[
         listed = ", ".join(str(place + 1) for place in places)
         what = f"the hunk at line {hunk.line} fits in {len(places)} places of {hunk.path} (lines {listed})"
         fix = "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
-        yield Problem(where=patch.source.file, what=what, fix=fix)
+        yield Problem(where=_at(patch, hunk.path, hunk.line), what=what, fix=fix)
 
 
 def _places(hunk: Hunk, lines: list[bytes]) -> list[int]:
@@ -115,7 +117,14 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
             fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
         elif _fits_with_fuzz(content, root, options):
             fix = f"only with fuzz, passing over lines around it, it would fit: see where it belongs, and {fix}"
-        raise MergeError(Problem(where=patch.source.file, what=what, fix=fix)) from error
+        failed = _FAILED.search(error.output)
+        where = _at(patch, failed["path"], int(failed["line"] or 0)) if failed else patch.source.file
+        raise MergeError(Problem(where=where, what=what, fix=fix)) from error
+
+
+def _at(patch: PatchFile, path: str, hunk: int) -> str:
+    """Return where a patch has the hunk made at a line of a file."""
+    return f"{patch.source.file}:{line_of(patch.source.content, path, hunk=hunk)}"
 
 
 def _fits_with_fuzz(content: bytes, root: Path, options: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.model import Model
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation, Reason
-from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.patches import line_of, read_patch
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
 from npu_overlays.tree import PatchedTree
 
@@ -62,11 +62,12 @@ class Ground:
         """Paths the commit holds and the source at hand lacks."""
         return self.model.absent
 
-    def check_shipped(self, paths: Iterable[str], where: str) -> None:
-        """Refuse a change that no wheel would hold, and that its summary would tell of all the same."""
+    def check_shipped(self, paths: Iterable[str], where: str, patch: bytes = b"") -> None:
+        """Refuse a change, which a patch may make, that no wheel would hold and its summary would tell of."""
         outside = [path for path in paths if not self.content.overlay.pin.place(path)]
         if outside:
             what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
+            where = f"{where}:{line_of(patch, outside[0])}" if patch else where
             raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
 
     def read(self, path: str, where: str, what: str) -> bytes:
@@ -87,7 +88,7 @@ class Ground:
 def patch_step(ground: Ground, file: OverlayFile) -> Step:
     """Return what a patch does; raises `MergeError` with why it does not fit."""
     patch = read_patch(file)
-    ground.check_shipped(patch.paths, file.file)
+    ground.check_shipped(patch.paths, file.file, file.content)
     made = apply_patch(patch, ground.tree, absent=ground.absent)
     before = {path: ground.tree.after(path) for path in made.changed}
     patched = tuple(

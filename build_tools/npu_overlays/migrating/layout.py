@@ -77,9 +77,13 @@ def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...
     known = {name: [one for one in sets if name in (one.project, one.name)] for name in names}
     unknown = [name for name, found in known.items() if not found]
     if unknown:
+        what = "there are no such patches"
         fix = f"one of: {listing(dict.fromkeys(name for one in sets for name in (one.project, one.name)))}"
         raise UsageError(
-            [Problem(where=f"--only {name}", what="there are no such patches", fix=fix) for name in unknown]
+            [
+                Problem(where=f"--only {name}", what=what, fix=fix, options=((name, sets[0].project),))
+                for name in unknown
+            ]
         )
     return tuple(one for one in sets if not names or one.project in names or one.name in names)
 

@@ -18,7 +18,7 @@ from npu_overlays.overlay.project import LAYER_FILE, Overlay
 from npu_overlays.pin import Pin
 from npu_overlays.progress import step
 from npu_overlays.source.histories import history
-from npu_overlays.starting.layered import Layered
+from npu_overlays.starting.layered import SUFFIX, Layered
 from npu_overlays.starting.request import Request, faults
 
 _ID = re.compile(r"[0-9a-f]{40}")
@@ -75,7 +75,7 @@ def _for_one_project(sets: Sequence[PatchSet], asked: Request) -> Iterator[Probl
     given = [name for name, value in (("--repository", asked.repository), ("--package", asked.packages)) if value]
     if len(projects) > 1 and given:
         what = f"is of one project, and there are patches of {', '.join(projects)}"
-        yield Problem(where=", ".join(given), what=what, fix=f"import one at a time: --only {projects[0]}")
+        yield Problem(where=", ".join(given), what=what, fix="import one at a time", options=_only(projects[0]))
 
 
 def _request(one: PatchSet, ledger: Ledger | None, asked: Request, root: Path) -> Request:
@@ -149,6 +149,10 @@ def _is_version(text: str) -> bool:
     return True
 
 
+def _only(project: str) -> tuple[tuple[str, str], ...]:
+    return (("--only", project),)
+
+
 def _faults(one: PatchSet, request: Request) -> Iterator[Problem]:
     """Yield what is wrong with a request; what the folder's name says is told of that."""
     for problem in faults(request):
@@ -158,7 +162,8 @@ def _faults(one: PatchSet, request: Request) -> Iterator[Problem]:
 
 def _missing(one: PatchSet, request: Request) -> Iterator[Problem]:
     if not request.suffix:
-        yield Problem(where="--suffix", what="missing", fix="--suffix acme, say: the wheel is called PROJECT-acme")
+        yield Problem(where="--suffix", what="missing", fix=SUFFIX, options=(("--suffix", "acme"),))
     if request.commit and not request.repository:
-        fix = f"--repository URL --only {one.project}"
-        yield Problem(where=one.name, what="is a commit, and where git has it is not known", fix=fix)
+        what, fix = "is a commit, and where git has it is not known", "say where, for one project at a time"
+        options = (("--repository", "URL"), ("--only", one.project))
+        yield Problem(where=one.name, what=what, fix=fix, options=options)

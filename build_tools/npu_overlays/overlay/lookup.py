@@ -59,12 +59,13 @@ def find_overlay(root: Path, name: str) -> Overlay:
         return fits[0]
     known = [folder.name for folder in overlay_folders(root)]
     if fits:
+        nearest = []
         what, fix = f"stands for {len(fits)} overlays", f"one of: {', '.join(overlay.name for overlay in fits)}"
     else:
         nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
         what = f"no such overlay in {root}" + (f"; nearest: {nearest[0]}" if nearest else "")
         fix = f"one of: {', '.join(known)}" if known else "name the folder of overlays with --overlays"
-    raise ConfigError(Problem(where=name, what=what, fix=fix))
+    raise ConfigError(Problem(where=name, what=what, fix=fix, options=tuple((name, one) for one in nearest)))
 
 
 def readable(root: Path, project: str) -> list[Overlay]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -83,6 +83,31 @@ def read_patch(file: OverlayFile) -> PatchFile:
     return PatchFile(
         source=file, paths=paths, strip=strip, hunks=hunks, reason=reason, accept=read_acceptances(accepted)
     )
+
+
+def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int = 0) -> int:
+    """Return the line on which a patch changes one of some names in a file; if it does not, where it turns to that.
+
+    Args:
+        content: of the patch.
+        path: of the file.
+        names: qualified names, or statements that import them, of which the last part is looked for.
+        hunk: the line of upstream's file at which the hunk is made that is looked for instead; 0 for none.
+    """
+    lines = content.decode("utf-8", errors="replace").split("\n")
+    heads = [number for number, line in enumerate(lines) if line.startswith("diff --git ")]
+    first = next((number for number in heads if lines[number].endswith((f"/{path}", f" {path}"))), heads[0])
+    end = next((number for number in heads if number > first), len(lines))
+    words = [re.escape(re.split(r"[. ]", name)[-1]) for name in names if name]
+    changed = [number for number in range(first, end) if re.match(r"[+-](?!\+\+ |-- )", lines[number])]
+    for number in range(first, end) if hunk else ():
+        if re.match(rf"@@ -{hunk}[ ,]", lines[number]):
+            return number + 1
+    for word in words:
+        for number in changed:
+            if re.search(rf"\b{word}\b", lines[number]):
+                return number + 1
+    return first + 1
 
 
 def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:

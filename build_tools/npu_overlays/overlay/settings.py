@@ -26,12 +26,12 @@ def is_word(text: str) -> bool:
     return bool(_WORD.fullmatch(text))
 
 
-def check_words(table: Table, values: dict[str, str]) -> None:
-    """Note what cannot become part of names, or be printed."""
+def check_words(table: Table, values: dict[str, str], fix: str = "") -> None:
+    """Note what cannot become part of names, or be printed; `fix` is what to do where no configuration says them."""
     for key in ("suffix", "label"):
         if values.get(key) and not is_word(values[key]):
             what = f"`{values[key]}` is not one word of lower-case letters and digits"
-            table.problem(key, what, f'{key} = "acme", say')
+            table.problem(key, what, fix or f'{key} = "acme", say')
     if _SOURCE.fullmatch(values.get("label", "")):
         what = f"`{values['label']}` reads as a commit or a digest in the version"
         table.problem("label", what, "choose another word")

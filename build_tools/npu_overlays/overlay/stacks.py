@@ -39,12 +39,12 @@ class Stacks(Catalogue):
             return found.overlays
         names = [one.name for one in self.stacks]
         if not name:
-            what, fix = "there is no default stack", "name an overlay, or say --all"
-            raise ConfigError(Problem(where=str(self.folder), what=what, fix=fix))
+            what, fix = "there is no default stack", "name an overlay, or make all"
+            raise ConfigError(Problem(where=str(self.folder), what=what, fix=fix, options=(("--all", ""),)))
         nearest = difflib.get_close_matches(name, names, n=1)
         what = f"no such stack in {self.folder}" + (f"; nearest: {nearest[0]}" if nearest else "")
         fix = f"one of: {', '.join(names)}" if names else "name an overlay, or say --all"
-        raise ConfigError(Problem(where=name, what=what, fix=fix))
+        raise ConfigError(Problem(where=name, what=what, fix=fix, options=tuple((name, one) for one in nearest)))
 
     def of(self, overlay: str) -> list[Stack]:
         """Return the stacks that name an overlay."""

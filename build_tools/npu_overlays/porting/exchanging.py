@@ -50,7 +50,10 @@ def exchanged(
         what = "cannot be taken out by itself: something else in its file would be changed with it"
         raise UsageError(
             Problem(
-                where=f"{one.path}:{one.symbol}", what=what, fix=f"edit or delete it at {one.where}, then --continue"
+                where=one.where,
+                what=what,
+                fix="edit or delete it, then --continue",
+                targets=(f"{one.path}:{one.symbol}",),
             )
             for one in touched
         )

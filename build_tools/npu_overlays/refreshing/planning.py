@@ -74,8 +74,8 @@ class Planner:
     def _module(self, plan: Plan, path: str, wanted: bytes, operations: tuple[Operation, ...]) -> None:
         marked, now = self._marked.after(path) or b"", self._plain.after(path) or b""
         before = self._patched.after(path) or b""
+        Module(path, wanted)  # raises where it is no Python
         bare = without_notices(wanted, notice_blocks(marked, now))
-        Module(path, bare)  # raises where it is no Python
         if bare == now:
             return
         if emptying := next((one for one in operations if one.emptying), None):
@@ -109,10 +109,10 @@ class Planner:
             named = listing(f"`{one.symbol}` ({one.where}: {' '.join(one.reason.why.split())})" for one in given_up)
             what = f"no operation says what was changed, and no patch can say it beside what is there for {named}"
             fix = (
-                "put what is new into a definition, or between upstream's own lines; --as-patch makes one patch of it"
+                "put what is new into a definition, or between upstream's own lines; or make one patch of it"
                 " and of those operations, with their reasons"
             )
-            raise MergeError(Problem(where=path, what=what, fix=fix))
+            raise MergeError(Problem(where=path, what=what, fix=fix, options=(("--as-patch", ""),)))
 
     def _commented(
         self, path: str, before: bytes, operations: tuple[Operation, ...], now: bytes, wanted: bytes

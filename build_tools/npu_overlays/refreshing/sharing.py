@@ -30,7 +30,8 @@ def shared(
     own = (known.layer, known.where)
     everywhere = [one for one in operations if (one.layer, one.where) == own]
     wanted = [_called(one.wanted, known.shared) for one in group]
-    if not known.shared or (len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1):
+    alike = len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1
+    if not known.shared or (alike and _means_the_same_anywhere(wanted[0])):
         return Written(known=known, wanted=wanted[0]), []
     gone = {(one.known.path, one.symbol) for one in group if one.known}
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
@@ -46,6 +47,11 @@ def _called(one: Operation | None, name: str) -> Operation | None:
     if one is None or not name or not one.text or one.kind == "attribute":
         return one
     return dataclasses.replace(one, text=renamed(one.text, name))
+
+
+def _means_the_same_anywhere(one: Operation | None) -> bool:
+    """Return whether a definition can be shared: a relative import is another one in every target."""
+    return one is None or not any(imported.statement.startswith("from .") for imported in one.imports)
 
 
 def _substance(one: Operation | None) -> object:

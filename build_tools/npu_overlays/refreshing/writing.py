@@ -191,9 +191,8 @@ def layer_named(subject: Subject, name: str) -> Layer:
     found = next((layer for layer in chain if layer.name == (name or chain[-1].name)), None)
     if found is None:
         what = f"{subject.content.overlay.name} is not made of that layer"
-        raise UsageError(
-            Problem(where=f"--into {name}", what=what, fix=f"one of: {', '.join(one.name for one in chain)}")
-        )
+        fix, options = f"one of: {', '.join(one.name for one in chain)}", (("--into", chain[-1].name),)
+        raise UsageError(Problem(where=f"--into {name}", what=what, fix=fix, options=options))
     return found
 
 

@@ -76,12 +76,16 @@ def read_layered(names: Iterable[str], project: str, parent: Path) -> Layered:
     )
 
 
+SUFFIX = "choose a word of lower-case letters; with acme, the wheel is called PROJECT-acme"
+_WHERE, _URL = "say where git has that commit", (("--repository", "URL"),)
+
+
 def missing(request: Request, layered: Layered) -> Iterator[Problem]:
     """Yield what neither a request nor the layers say."""
     if not request.suffix and "suffix" not in layered.settings:
-        yield Problem(where="--suffix", what="missing", fix="--suffix acme, say: the wheel is called PROJECT-acme")
+        yield Problem(where="--suffix", what="missing", fix=SUFFIX, options=(("--suffix", "acme"),))
     if request.commit and not (request.repository or layered.repository):
-        yield Problem(where="--repository", what="missing: --commit is given", fix="say where git has that commit")
+        yield Problem(where="--repository", what="missing: --commit is given", fix=_WHERE, options=_URL)
 
 
 def _found(entries: list[str | Path], project: str, parent: Path, problems: list[Problem]) -> list[Found]:

@@ -84,5 +84,6 @@ def _with_packages(request: Request, layered: Layered, pin: Pin, found: Iterable
         if not packages:
             tops = sorted({path.partition("/")[0] for path in files if path.endswith(".py")})
             what = f"which of its folders are shipped does not show; it has {', '.join(tops) or 'no Python module'}"
-            raise UsageError(Problem(where=pin.project, what=what, fix="name each with --package PATH"))
+            options = (("--package", tops[0] if tops else "PATH"),)
+            raise UsageError(Problem(where=pin.project, what=what, fix="name each that is shipped", options=options))
     return replace(pin, packages=packages, imports=imports)

@@ -79,7 +79,7 @@ def faults(request: Request) -> Iterator[Problem]:
         canonicalize_name(request.name, validate=True)
     except InvalidName:
         what = f"`{request.name}` is no name of a project"
-        yield Problem(where="PROJECT", what=what, fix="write it as the package index does: attrs")
+        yield Problem(where="PROJECT", what=what, fix="write it as the package index does, attrs say")
     yield from _word_faults(request)
     yield from _pin_faults(request)
     for path, name in request.packages:
@@ -103,12 +103,9 @@ def _word_faults(request: Request) -> list[Problem]:
     """Return what is wrong with the words that become part of names, by the rules of configurations."""
     words = {"suffix": request.suffix, "label": request.label}
     table = Table(words, where="", key="", problems=[])
-    check_words(table, words)
-    wrong = [one.where[2:] for one in table.problems]
-    return [
-        Problem(where=f"--{name}", what=one.what, fix=f"--{name} acme, say")
-        for name, one in zip(wrong, table.problems, strict=True)
-    ]
+    check_words(table, words, "choose another word, acme say")
+    found = ((f"--{one.where[2:]}", one) for one in table.problems)
+    return [Problem(where=where, what=one.what, fix=one.fix, options=((where, "acme"),)) for where, one in found]
 
 
 def _pin_faults(request: Request) -> Iterator[Problem]:
@@ -125,15 +122,15 @@ def _pin_faults(request: Request) -> Iterator[Problem]:
         try:
             Version(request.release)
         except InvalidVersion:
-            fix = "write it as the package index does: 25.3.0"
-            yield Problem(where="--release", what=f"`{request.release}` is not a version", fix=fix)
+            what, options = f"`{request.release}` is not a version", (("--release", "25.3.0"),)
+            yield Problem(where="--release", what=what, fix="write it as the package index does", options=options)
     if request.commit and not request.tag and not _COMMIT.fullmatch(request.commit):
         fix = "write all 40 hex digits, lower case (git rev-parse gives them), or the name of a tag"
         what = "a full commit id" if _DIGITS.fullmatch(request.commit) else "a commit id or a name that a tag can have"
         yield Problem(where="--commit", what=f"`{request.commit}` is not {what}", fix=fix)
     if request.repository and not request.commit:
         what, fix = "missing: --repository is given", "give both, or neither for a release"
-        yield Problem(where="--commit", what=what, fix=fix)
+        yield Problem(where="--commit", what=what, fix=fix, options=(("--commit", "COMMIT"),))
     if request.repository and (fault := url_fault(request.repository)):
         yield _no_url(request, fault)
 

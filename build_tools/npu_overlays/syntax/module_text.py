@@ -108,14 +108,14 @@ def _parse(path: str, content: bytes, text: bytes) -> ast.Module:
     try:
         encoding = encoding_of(content)
         content.decode(encoding)
-        if as_declared(text, content) != content:
-            what = f"is not the same bytes when its text is written in {encoding} again"
-            raise MergeError(Problem(where=path, what=what, fix=_BY_PATCH))
-        return parsed(text)
+        if as_declared(text, content) == content:
+            return parsed(text)
+        line, what, fix = 1, f"not the same bytes when its text is written in {encoding} again", _BY_PATCH
     except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
         called = "UTF-8" if encoding == "utf-8" else encoding
         what, fix = f"not {called} ({error.reason} at byte {error.start})", _BY_PATCH
     except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        what, fix = f"not valid Python: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else ""), ""
-    raise MergeError(Problem(where=path, what=what, fix=fix))
+        line = getattr(error, "lineno", None) or 1
+        what, fix = f"not valid Python: {getattr(error, 'msg', error)}", ""
+    raise MergeError(Problem(where=f"{path}:{line}", what=what, fix=fix))

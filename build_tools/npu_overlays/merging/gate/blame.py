@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from npu_overlays.errors import Problem, listing
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.patches import line_of, read_patch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,11 @@ class Culprit:
     file: str
     lines: tuple[int, ...] = ()
     kind: str = "merge"
+
+    @property
+    def where(self) -> str:
+        """The file, and the first of the lines."""
+        return f"{self.file}:{min(self.lines)}" if self.lines else self.file
 
 
 class Blame:
@@ -68,7 +73,7 @@ class Blame:
         if where in self._files:
             return Culprit(file=where, lines=(line,), kind="file")
         if where in self._patches:
-            return Culprit(file=where, kind="patch")
+            return self._patch(where, path, names)
         operations = self._operations.get(path, [])
         own = [operation for operation in operations if operation.where == where]
         for name in names:
@@ -81,7 +86,7 @@ class Blame:
                     return Culprit(file=operation.file, lines=tuple(lines))
         for operation in own:
             return Culprit(file=operation.file, lines=(operation.line,))
-        return Culprit(file=operations[0].file if operations else f"{self.overlay}: {path}")
+        return _all_of(operations) if operations else Culprit(file=where or f"{self.overlay}: {path}")
 
     def operations_at(self, path: str, offset: int) -> list[Operation]:
         """Return the operations that wrote a byte of a patched file; none where a patch or an added file did."""
@@ -98,18 +103,39 @@ class Blame:
         return self.taker(path, names[0])
 
     def taker(self, path: str, name: str) -> Culprit:
-        """Return who took a name of upstream's away from a module."""
+        """Return who took a name of upstream's away from a module, or put in what it gives another meaning."""
         operations = self._operations.get(path, [])
-        for operation in operations:
-            if operation.name == name:
-                return Culprit(file=operation.file, lines=(operation.line,))
+        for symbol in _around(name):
+            for operation in operations:
+                if operation.name == symbol:
+                    return Culprit(file=operation.file, lines=(operation.line,))
         wheres = {stretch.where for stretch in self._authorship[path].stretches} if path in self._authorship else set()
         patches = sorted(wheres & self._patches) or [
             one.file for one in self._content.patches if path in read_patch(one).paths
         ]
         if operations and not wheres & self._patches:
-            return Culprit(file=operations[0].file)
-        return Culprit(file=patches[0] if patches else f"{self.overlay}: {path}", kind="patch")
+            return _all_of(operations)
+        if patches:
+            return self._patch(patches[0], path, [name])
+        return Culprit(file=min(filter(None, wheres), default=f"{self.overlay}: {path}"), kind="patch")
+
+    def _patch(self, file: str, path: str, names: Iterable[str]) -> Culprit:
+        """Return a patch, with the line that changes one of some names in a module, or else that of its head."""
+        content = next(one.content for one in self._content.patches if one.file == file)
+        return Culprit(file=file, lines=(line_of(content, path, names),), kind="patch")
+
+
+def _around(name: str) -> Iterator[str]:
+    """Yield a symbol, then the classes around it."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _all_of(operations: Sequence[Operation]) -> Culprit:
+    """Return the operations of the first one's file, where it is not known which of them it is."""
+    file = operations[0].file
+    return Culprit(file=file, lines=tuple(one.line for one in operations if one.file == file))
 
 
 @dataclass(kw_only=True)

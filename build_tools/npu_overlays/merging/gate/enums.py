@@ -24,17 +24,22 @@ def report_renumbered(examined: Examined, report: Report) -> None:
             old, new = _numbers(before, symbol), _numbers(after, symbol)
             moved = [name for name in old if name in new and new[name] != old[name]]
             if moved:
-                what = f"`{symbol.name}.{moved[0]}` gets another number from `auto()`, by what stands before it"
+                other, cause = _cause(before, after, symbol, moved[0])
+                what = f"`{symbol.name}.{moved[0]}` gets another number from `auto()`: {cause}"
                 fix = "put new members last, and leave a number where a member goes: give the next one its value"
-                report.add(
-                    examined.blame.taker(path, f"{symbol.name}.{_first_other(before, after, symbol)}"), what, fix
-                )
+                report.add(examined.blame.taker(path, f"{symbol.name}.{other}"), what, fix)
 
 
-def _first_other(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> str:
-    """Return the first member that came or went."""
+def _cause(before: ClassGraph, after: ClassGraph, symbol: Symbol, member: str) -> tuple[str, str]:
+    """Return the first member that came or went in front of one, and that as a clause; empty where none did."""
     old, new = ([name for name, _ in _members(graph, symbol)] for graph in (before, after))
-    return next((name for name in [*new, *old] if (name in old) != (name in new)), "")
+    for name in new[: new.index(member)]:
+        if name not in old:
+            return name, f"`{name}` comes in front of it"
+    for name in old[: old.index(member)]:
+        if name not in new:
+            return name, f"`{name}` in front of it goes"
+    return member, "what stands in front of it changes"
 
 
 def _numbers(graph: ClassGraph, symbol: Symbol) -> dict[str, object]:

@@ -26,7 +26,7 @@ from npu_overlays.merging.gate.uncovered import report_uncovered
 from npu_overlays.merging.gate.undefined import Undefined, undefined_names
 from npu_overlays.model.shipped_modules import EXTENSIONS
 from npu_overlays.overlay.compiled import PURE, wheel_tag
-from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, uses_markers
+from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, TOOL, imports_tool
 from npu_overlays.syntax.encodings import encoding_of
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
@@ -74,7 +74,7 @@ def _collision_problems(subject: Examined) -> list[Problem]:
     reserved = [subject.content.overlay.summary_package]
     found += [(named[one.place], one.what, one.fix) for one in collisions(map(place, paths), named, reserved=reserved)]
     return [
-        Problem(where=labels.get(path, f"{subject.content.overlay.name}: {path}"), what=what, fix=fix)
+        Problem(where=labels.get(path) or subject.blame.taker(path, "").where, what=what, fix=fix)
         for path, what, fix in found
     ]
 
@@ -93,8 +93,10 @@ def _report_hidden(subject: Examined, report: Report) -> None:
 
 def _report_markers(subject: Examined, report: Report) -> None:
     for module in subject.modules:
-        if MARKERS_MODULE.encode() in module.after or uses_markers(module.after):
-            culprit = Culprit(file=f"{subject.content.overlay.name}: {module.path}")
+        if MARKERS_MODULE.encode() in module.after or imports_tool(module.after):
+            offset = max(module.after.find(TOOL.encode()), 0)
+            line = module.after.count(b"\n", 0, offset) + 1
+            culprit = subject.blame.author(module.path, offset, line, [MARKERS_MODULE])
             report.add(culprit, f"the patched module imports {MARKERS_MODULE}", "leave markers to merge modules")
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from npu_overlays.errors import Problem
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.operations import ACTIONS, Action, ImportedName
-from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE, TOOL, nearest_marker
+from npu_overlays.overlay.reading.vocabulary import (
+    MARKERS,
+    MARKERS_MODULE,
+    import_of_markers,
+    means_markers,
+    meant_import,
+    nearest_marker,
+)
 from npu_overlays.syntax.definitions import bound_name
 from npu_overlays.syntax.symbols import Module
 
@@ -47,7 +54,9 @@ class ParsedFile:
     @property
     def upstream_name(self) -> str:
         """The name by which wrappers call the original."""
-        return next((name for name, marker in self.markers.items() if marker == "upstream"), "upstream")
+        return next(
+            (name for name, marker in self.markers.items() if marker == "upstream" and "." not in name), "upstream"
+        )
 
     def marker_call(self, node: ast.AST | None) -> ast.Call | None:
         """Return `node` where it is a call that asks for an operation, otherwise None."""
@@ -60,7 +69,7 @@ class ParsedFile:
         return action
 
     def _action(self, call: ast.Call) -> Action | None:
-        marker = self.markers.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        marker = self.markers.get(ast.unparse(call.func)) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
         return next((action for action in ACTIONS if action == marker), None)
 
 
@@ -70,26 +79,47 @@ def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedF
     Raises:
         MergeError: it is no Python.
     """
-    module = Module(file, content)
+    module = _module(file, content)
     nodes = [node for node in module.tree.body if isinstance(node, ImportNode)]
     return ParsedFile(
         file=file,
         layer=layer,
         module=module,
         target=target,
-        markers={bound_name(node, alias): alias.name for node in filter(_has_markers, nodes) for alias in node.names},
+        markers=_markers(filter(_has_markers, nodes)),
         imports=tuple(one for node in nodes if not _has_markers(node) for one in _mergeable(node)),
     )
+
+
+def _module(file: str, content: bytes) -> Module:
+    """Return an overlay file, parsed; raises `MergeError` with what its author can do."""
+    try:
+        return Module(file, content)
+    except MergeError as error:
+        problem = error.problems[0]
+        fix = "save it as UTF-8, and declare no other encoding" if problem.fix else meant_import(content)
+        raise MergeError(replace(problem, fix=fix)) from error
+
+
+def _markers(nodes: Iterable[ImportNode]) -> dict[str, str]:
+    """Return the markers by the names that imports give them, also where those are refused."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        for alias in node.names:
+            if alias.name == "*":
+                found |= {marker: marker for marker in MARKERS}
+            elif isinstance(node, ast.Import) or alias.name == "markers":
+                found |= {f"{alias.asname or alias.name}.{marker}": marker for marker in MARKERS}
+            else:
+                found[bound_name(node, alias)] = alias.name
+    return found
 
 
 def import_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
     """Yield what is wrong with an import of an overlay file."""
     module = _module_of(node)
     if _has_markers(node):
-        for alias in node.names:
-            if alias.name not in MARKERS:
-                fix = nearest_marker(alias.name) or f"it has {', '.join(MARKERS)}"
-                yield parsed.problem(node, f"{MARKERS_MODULE} has no `{alias.name}`", fix)
+        yield from _marker_problems(parsed, node)
         return
     if module == "__future__":
         fix = "take it out: what upstream's module has of it holds for the overlay's text too"
@@ -100,13 +130,30 @@ def import_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
             node, "a relative import means something else in every target", "write the absolute import"
         )
     for alias in node.names:
-        if not _is_mergeable(module, alias):
-            fix = f"from {MARKERS_MODULE} import NAME, …"
-            yield parsed.problem(node, f"cannot merge this import of `{alias.name}`", fix)
+        if alias.name == "*":
+            fix = "import each name that an operation uses"
+            yield parsed.problem(node, f"cannot merge `{ast.unparse(node)}`: what it brings is not known", fix)
+
+
+def _marker_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
+    """Yield what is wrong with an import that is meant to be one of the markers."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.Import) or _module_of(node) != MARKERS_MODULE or names == ["*"]:
+        meant = import_of_markers(names if set(names) <= {*MARKERS} else ())
+        yield parsed.problem(node, f"`{ast.unparse(node)}` does not import the markers", meant)
+        return
+    for name in names:
+        if name not in MARKERS:
+            fix = nearest_marker(name) or f"it has {', '.join(MARKERS)}"
+            yield parsed.problem(node, f"{MARKERS_MODULE} has no `{name}`", fix)
 
 
 def _has_markers(node: ImportNode) -> bool:
-    return _module_of(node) == MARKERS_MODULE and all(alias.name != "*" for alias in node.names)
+    """Return whether an import is one of the markers, or was meant as one."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.Import):
+        return any(map(means_markers, names))
+    return means_markers(_module_of(node), names)
 
 
 def _module_of(node: ImportNode) -> str:
@@ -114,14 +161,10 @@ def _module_of(node: ImportNode) -> str:
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
 
 
-def _is_mergeable(module: str, alias: ast.alias) -> bool:
-    return module != "__future__" and alias.name != "*" and (module or alias.name).partition(".")[0] != TOOL
-
-
 def _mergeable(node: ImportNode) -> Iterator[ImportedName]:
     module = _module_of(node)
     for alias in node.names:
-        if _is_mergeable(module, alias):
+        if module != "__future__" and alias.name != "*":
             as_name = f" as {alias.asname}" if alias.asname else ""
             statement = f"from {module} import {alias.name}{as_name}" if module else f"import {alias.name}{as_name}"
             yield ImportedName(name=bound_name(node, alias), statement=statement, line=node.lineno)
