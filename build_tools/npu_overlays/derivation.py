@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from npu_overlays import source
 from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.patched import patch_contracts
+from npu_overlays.changes.series import ineffective
 from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, MergeError, Problem, listing
 from npu_overlays.lock.carried import carried_over, standing
@@ -89,7 +90,8 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
     carried = carried_over(content, lock, upstream, before=before)
     # Of files that this source lacks, what was told before is kept.
     notes = sorted({*standing(content, lock, upstream), *(known.told if known and absent else ())})
-    notices = [*warnings(found, content.operations), *carried, *unseen(overlay.pin, tree, overlay=overlay.name)]
+    notices = [*warnings(found, content.operations), *carried, *ineffective(applied.patched)]
+    notices += unseen(overlay.pin, tree, overlay=overlay.name)
     return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
 
 

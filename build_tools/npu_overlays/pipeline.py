@@ -16,6 +16,7 @@ from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
+from npu_overlays.changes.series import ineffective
 from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
@@ -173,7 +174,7 @@ def prepare(loaded: Loaded) -> Prepared:
         licences=licence_files(overlay, tree),
         tag=wheel_tag(tree),
         record=record,
-        notices=(*notices, *unseen(overlay.pin, tree, overlay=overlay.name)),
+        notices=(*notices, *ineffective(applied.patched), *unseen(overlay.pin, tree, overlay=overlay.name)),
     )
 
 

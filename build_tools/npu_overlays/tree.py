@@ -7,8 +7,8 @@ Paths are always those of the upstream repository, POSIX style
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -125,6 +125,11 @@ class PatchedTree:
     upstream: SourceTree
     changed: Mapping[str, bytes | None] = field(default_factory=dict)
     executable: frozenset[str] = frozenset()
+
+    def changed_by(self, changed: Mapping[str, bytes | None], executable: Iterable[str]) -> PatchedTree:
+        """Return this tree with more files changed; `executable` lists new files that are executable."""
+        gone = {path for path, content in changed.items() if content is None}
+        return replace(self, changed={**self.changed, **changed}, executable=(self.executable - gone).union(executable))
 
     def before(self, path: str) -> bytes | None:
         """Return upstream's bytes of `path`, or None where upstream has no such file."""

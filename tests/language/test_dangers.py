@@ -199,6 +199,19 @@ def test_a_patch_of_python_is_compared_by_statements(tmp_path: Path) -> None:
     assert told.fix.endswith('lines `Accept: …` above its first `diff --git`: "random: why that is right"')
 
 
+def test_what_a_later_patch_takes_out_again_is_no_danger(tmp_path: Path) -> None:
+    names = b"diff --git a/pkg/%s b/pkg/%s\n--- a/pkg/%s\n+++ b/pkg/%s\n"
+    module, config = (names.replace(b"%s", name) for name in (b"train.py", b"conf.yaml"))
+    first = module + b"@@ -11,3 +11,5 @@\n def compute_reward(text):\n-    return len(text)\n+    score = len(text)\n"
+    first += b"+    print(score)\n+    return score * random.random()\n def plain(x):\n"
+    first += config + b"@@ -2,3 +2,3 @@\n   kl_ctrl:\n-    coef: 0.1\n+    coef: 0.2\n   device: cuda\n"
+    second = module + b"@@ -11,5 +11,4 @@\n def compute_reward(text):\n     score = len(text)\n-    print(score)\n"
+    second += b"     return score * random.random()\n def plain(x):\n"
+    second += config + b"@@ -2,3 +2,3 @@\n   kl_ctrl:\n-    coef: 0.2\n+    coef: 0.1\n   device: cuda\n"
+    found = _looked(tmp_path, "", {"patches/1.patch": b"Why: 1\n" + first, "patches/2.patch": b"Why: 2\n" + second})
+    assert _found(found) == ["1.patch random: random.random()"]
+
+
 def test_what_is_accepted_is_not_told_and_what_accepts_nothing_is(tmp_path: Path) -> None:
     config = """
 [[tool.overlay.edit]]

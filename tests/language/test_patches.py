@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import quopri
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,13 @@ import pytest
 
 from npu_overlays.changes.reconcile import declarations
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.patches import apply_patch
+from npu_overlays.merging.patches import apply_as_git_does, apply_patch, placed_otherwise
+from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.said import OverlayFile
 from support.environment import Environment
 
-from .overlays import HEADER, apply_files, git_diff, mistakes
+from .overlays import HEADER, apply_files, git_diff, layer, load, mistakes, write
 from .pairs import patched
 
 LINES = b"".join(b"line %d\n" % number for number in range(20))
@@ -92,8 +94,8 @@ def test_moved_lines_are_found_but_changed_ones_are_not(environment: Environment
     assert _refused(diff, other) == [
         (
             ":6: does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
-            " only with fuzz, passing over lines around it, it would fit: see where it belongs, and refresh it on the"
-            " pinned commit (npu-overlays show names it)"
+            " the hunk at line 8 of pkg/b.yaml fits only with fuzz 2, at line 8, which has `line  8` for `line 8`: see"
+            " where that belongs, and refresh it on the pinned commit (npu-overlays show names it)"
         )
     ]
 
@@ -152,6 +154,19 @@ def test_a_new_file_is_executable_where_a_patch_says_so_and_a_renamed_one_stays_
     moved = b"diff --git a/pkg/s b/pkg/t\nsimilarity index 100%\nrename from pkg/s\nrename to pkg/t\n"
     tree = replace(patched({}, {"pkg/s": b"x\n"}), executable=frozenset(["pkg/s"]))
     assert apply_patch(read_patch(_patch(moved)), tree, absent=frozenset()).executable == {"pkg/t"}
+
+
+def test_a_file_has_the_mode_of_the_patch_that_made_it_last(tmp_path: Path, environment: Environment) -> None:
+    made = b"new file mode 100755\nindex 0000000..1111111\n--- /dev/null\n+++ b/pkg/%s\n@@ -0,0 +1 @@\n+1\n"
+    first = b"".join(b"diff --git a/pkg/%s b/pkg/%s\n" % (name, name) + made % name for name in (b"s", b"t"))
+    before = {"pkg/s": b"1\n", "pkg/t": b"1\n"}
+    files: dict[str, str | bytes] = {
+        "patches/1.patch": b"Why: 1\n" + first,
+        "patches/2.patch": b"Why: 2\n" + git_diff(environment, before, {"pkg/s": b"2\n", "pkg/t": None}),
+        "patches/3.patch": b"Why: 3\n" + git_diff(environment, {}, {"pkg/t": b"3\n"}),
+    }
+    tree = apply_files(tmp_path, UPSTREAM, files).tree
+    assert [(tree.after(path), tree.is_executable(path)) for path in before] == [(b"2\n", True), (b"3\n", False)]
 
 
 HUNK = b"diff --git a/pkg/s b/pkg/s\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+C\n c\n"
@@ -264,7 +279,19 @@ def test_all_mistakes_of_a_patch_are_reported_at_once() -> None:
             "",
         ),
         ("Subject: [PATCH] is =?no?q?charset?=\n---\n", "is =?no?q?charset?=", "", ""),
+        (
+            "".join(f"From {number:040} Mon Sep 17 00:00:00 2001\nSubject: {number}\n---\n" for number in (1, 2)),
+            "1; 2",
+            "",
+            "",
+        ),
         ("Just prose.\nMore of it.\n", "Just prose.", "", ""),
+        ("Description: short\n long\n .\n more\nForwarded: no\nBug: https://u/1\n", "short", "https://u/1", ""),
+        ("Description:\n short\nForwarded:\nLast-Update: 2020-02-02\n", "short", "", ""),
+        ("Origin: backport, https://u/c\nForwarded: not-needed\n\nProse.\n", "Prose.", "https://u/c", ""),
+        ("Author: A <a@b>\nBug-Debian: https://d/1\nReviewed-by: B\nLast-Update: 2020\n\n# Prose.\n", "Prose.", "", ""),
+        ("Applied-Upstream: 1.2, https://u/c\nSubject: [PATCH] one\n\n pkg/a.py | 2 +-\n", "one", "https://u/c", ""),
+        ("---\n pkg/a.py | 2 +-\n 1 file changed, 1 insertion(+)\n\nProse.\n", "Prose.", "", ""),
         ("From 1234 Mon\nFrom: A <a@b>\nDate: today\n\n---\nProse.\n", "Prose.", "", ""),
         (
             "commit 0123456789 (HEAD)\nAuthor: A <a@b>\nDate:   today\n\n    As git show has it.\n",
@@ -278,6 +305,63 @@ def test_the_reason_stands_above_the_first_diff(header: str, why: str, forwarded
     diff = b"diff --git a/pkg/a b/pkg/a\n--- a/pkg/a\n+++ b/pkg/a\n@@ -1 +1 @@\n-a\n+Why: not me\n"
     reason = read_patch(_patch(diff, header=header)).reason
     assert (reason.why, reason.forwarded, reason.drop_when) == (why, forwarded, drop_when)
+
+
+def _mail(number: int, subject: str, diff: bytes, letter: str = "") -> bytes:
+    first = (
+        f"From {number:040} Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nSubject: [PATCH {number}/3] {subject}\n{letter}\n"
+    )
+    return first.encode() + b"Body.\n---\n pkg/a.py | 2 +-\n\n" + diff + b"-- \n2.39.5\n\n"
+
+
+def _mailbox(environment: Environment) -> bytes:
+    """Return a letter, a mail that adds a function, one that renames it, and one that was encoded."""
+    added = UPSTREAM["pkg/a.py"] + b"\n\ndef h():\n    return 3\n"
+    renamed = {"pkg/a.py": added.replace(b"def h", b"def k")}
+    other = git_diff(environment, UPSTREAM, {"pkg/gone.yaml": b"x: 'd\xc3\xa9j\xc3\xa0 vu'\n"})
+    encoded = quopri.encodestring(b"Body.\n---\n\n" + other)
+    return (
+        _mail(0, "Cover letter", b"")
+        + _mail(1, "Adds", git_diff(environment, UPSTREAM, {"pkg/a.py": added}))
+        + _mail(2, "Renames", git_diff(environment, {**UPSTREAM, "pkg/a.py": added}, renamed))
+        + b"From a@b  Tue Jan  2 03:04:05 2024\nSubject: =?utf-8?q?D=C3=A9j=C3=A0?=\n"
+        b"Content-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: quoted-printable\n\n" + encoded
+    )
+
+
+def test_each_mail_of_a_mailbox_is_a_patch_of_its_own(tmp_path: Path, environment: Environment) -> None:
+    applied = apply_files(tmp_path, UPSTREAM, {"patches/pr.patch": _mailbox(environment)})
+    assert [(one.symbol, one.reason.why, one.where.partition("/")[2]) for one in declarations(applied)] == [
+        ("k", "Adds", "patches/pr.patch#2"),
+        ("k", "Renames", "patches/pr.patch#3"),
+        ("gone.yaml", "Déjà", "patches/pr.patch#4"),
+    ]
+    assert applied.tree.after("pkg/gone.yaml") == "x: 'déjà vu'\n".encode()
+
+
+def test_several_letters_above_one_diff_are_one_patch(environment: Environment) -> None:
+    diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
+    squashed = _mail(1, "First", b"") + _mail(2, "Second", diff)
+    assert mails(squashed) == [(0, squashed)]
+    assert read_patch(_patch(squashed, header="")).reason.why == "First; Second"
+
+
+@pytest.mark.parametrize(("name", "left"), [("pr.patch", []), ("pr.patch#3", ["pr.patch#2", "pr.patch#4"])])
+def test_a_mailbox_or_one_of_its_mails_is_dropped_by_name(
+    tmp_path: Path, environment: Environment, name: str, left: list[str]
+) -> None:
+    layer(tmp_path, {"patches/pr.patch": _mailbox(environment)})
+    drop = f'[[tool.overlay.drop]]\nname = "{name}"\nwhy = "w"\n'
+    assert [one.path for one in load(tmp_path, write(tmp_path, {}, config=drop)).patches] == left
+
+
+def test_a_mail_gets_another_diff_or_is_taken_out(environment: Environment) -> None:
+    mailbox = _mailbox(environment)
+    other = _mail(2, "Renames", b"diff --git a/x b/x\n")
+    assert dict(mails(with_mail(mailbox, 3, other)))[3] == other
+    without = with_mail(mailbox, 2, b"")
+    assert mails(without) == [(number - 1, part) for number, part in mails(mailbox)[1:]]
+    assert with_mail(with_mail(without, 3, b""), 2, b"") == b""
 
 
 def test_patches_are_applied_in_name_order_and_before_merges(tmp_path: Path, environment: Environment) -> None:
@@ -390,16 +474,6 @@ def test_a_patch_that_uncovers_another_name_is_refused(
         assert not told
 
 
-def test_a_patch_that_undoes_another_is_refused(tmp_path: Path, environment: Environment) -> None:
-    changed = {"pkg/b.yaml": b"other\n"}
-    files: dict[str, str | bytes] = {
-        "patches/1.patch": HEADER.encode() + git_diff(environment, UPSTREAM, changed),
-        "patches/2.patch": HEADER.encode() + git_diff(environment, changed, {"pkg/b.yaml": LINES}),
-    }
-    with pytest.raises(MergeError, match=r"what the patch .* changes in pkg/b\.yaml is lost"):
-        apply_files(tmp_path, UPSTREAM, files)
-
-
 def test_hunks_for_files_the_source_lacks_are_left_out(environment: Environment) -> None:
     after = {"pkg/a.py": b"x = 1\n", "pkg/gone.yaml": b"x: 2\n"}
     patch = read_patch(_patch(git_diff(environment, UPSTREAM, after)))
@@ -447,6 +521,17 @@ def test_a_hunk_at_the_beginning_or_the_end_of_a_file_fits_there_only(environmen
     assert _apply(git_diff(environment, before, last, "-U1"), before) == last
     before, middle = {"pkg/x.txt": b"a\nb\n" * 3}, {"pkg/x.txt": b"a\nb\nc\nb\na\nb\n"}
     assert "fits in 2 places" in _refused(git_diff(environment, before, middle, "-U1"), before)[0]
+
+
+@pytest.mark.parametrize(("fewer", "told"), [(0, 0), (4, 0), (6, 1)])
+def test_hunks_that_gnu_patch_puts_elsewhere_than_git_are_told(fewer: int, told: int) -> None:
+    """GNU patch counts on from the place of the hunk before, and git from the stated line."""
+    twin = b"A\nb\nC\n" + b"n\n" * 5
+    tree = patched({"pkg/t": b"m\n" * 8 + b"x\ny\nz\n" + b"m\n" + twin * 3}, {})
+    first, second = (b"@@ -%d,3 +%d,3 @@\n" % (line - fewer, line - fewer) for line in (9, 21))
+    hunks = first + b" x\n-y\n+Y\n z\n" + second + b" A\n-b\n+B\n C\n"
+    patch = read_patch(_patch(b"diff --git a/pkg/t b/pkg/t\n--- a/pkg/t\n+++ b/pkg/t\n" + hunks))
+    assert len(list(placed_otherwise(patch, tree, apply_as_git_does(patch, tree)))) == told
 
 
 @pytest.mark.parametrize("option", ["mnemonicPrefix", "noprefix"])

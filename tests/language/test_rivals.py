@@ -126,15 +126,25 @@ def test_a_patch_of_a_member_that_goes_with_its_class_is_refused(tmp_path: Path,
         apply_files(tmp_path, UPSTREAM, files)
 
 
-def test_a_patch_that_overwrites_another_is_refused(tmp_path: Path, environment: Environment) -> None:
+def test_an_edit_that_overwrites_a_patch_is_refused(tmp_path: Path, environment: Environment) -> None:
     yaml = UPSTREAM["pkg/b.yaml"]
+    said = patch(environment, yaml.replace(b"a: 1", b"a: 7"), "p", yaml, "pkg/b.yaml")
+    config = CONFIG.replace('"a: 1"', '"a: 7"')
+    with pytest.raises(
+        MergeError, match=r"what the patch \(.*1.patch\) changes in pkg/b.yaml is lost: the edit \(.*\) says"
+    ):
+        reasons(tmp_path, {"patches/1.patch": said}, config=config)
+
+
+def test_a_patch_that_another_overwrites_is_not_lost_by_an_edit_beside(
+    tmp_path: Path, environment: Environment
+) -> None:
+    states = [UPSTREAM["pkg/b.yaml"].replace(b"c: 3", value) for value in (b"c: 3", b"c: 7", b"c: 8")]
     files: dict[str, str | bytes] = {
-        "patches/1.patch": patch(environment, yaml.replace(b"1", b"9"), "p", yaml, "pkg/b.yaml"),
-        "patches/2.patch": patch(environment, yaml.replace(b"1", b"8"), "q", yaml.replace(b"1", b"9"), "pkg/b.yaml"),
+        f"patches/{number}.patch": patch(environment, states[number], str(number), states[number - 1], "pkg/b.yaml")
+        for number in (1, 2)
     }
-    lost = r"patches/2.patch: what the patch \(.*1.patch\) changes in pkg/b.yaml is lost: the patch \(.*2.patch\) says"
-    with pytest.raises(MergeError, match=lost):
-        apply_files(tmp_path, UPSTREAM, files)
+    assert reasons(tmp_path, files, config=CONFIG) == {"b.yaml": ["1", "2", "first edit", "second edit"]}
 
 
 def test_an_operation_beside_a_patch_of_another_symbol_is_made(tmp_path: Path, environment: Environment) -> None:

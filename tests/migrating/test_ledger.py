@@ -164,10 +164,10 @@ def test_a_commit_that_contradicts_its_folder_is_refused(tmp_path: Path, folder:
         choice=choice_of(None, {}),
     )
     if not refused:
-        assert [one.request.commit for one in pin([of_core(folder)], ledger, request, tmp_path)] == [ID]
+        assert pin(of_core(folder), ledger, request, tmp_path).request.commit == ID
         return
     with pytest.raises(UsageError, match=f"patch_summary.yaml:5: says that lib/{folder} is for {ID}, another commit"):
-        pin([of_core(folder)], ledger, request, tmp_path)
+        pin(of_core(folder), ledger, request, tmp_path)
 
 
 def test_what_another_patch_changes_is_said(team: Team) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from language.overlays import load, write
+from language.overlays import git_diff, load, write
 from language.pairs import source_tree, text
 from npu_overlays.lock.contracts import contracts
 from npu_overlays.model import model_of
@@ -18,8 +18,9 @@ from npu_overlays.porting.landed import Commit, Landed, references
 from npu_overlays.porting.lifting import lifted
 from npu_overlays.porting.restating import Move
 from npu_overlays.porting.revision import Names, revision_of
-from npu_overlays.porting.texts import Texts, file_verdict
+from npu_overlays.porting.texts import Texts, file_verdict, patches
 from npu_overlays.porting.verdict import Verdict
+from support.environment import Environment
 
 ENGINE = """
     import os
@@ -703,6 +704,35 @@ def test_a_substitution(tmp_path: Path, after: bytes, kind: str, resolved: bool)
     there = revision_of(source_tree({"pkg/new.py": b"x = 1\n"}), Names(()))
     assert file_verdict(content.files[0], there).kind == "absorbed"
     assert [verdict.kind for _, verdict in Texts(base).edits(content.edits, there)] == ["retired"]
+
+
+@pytest.mark.parametrize(
+    ("now", "kinds", "evidence"),
+    [
+        (b"1\nb\n", ["fits", "fits", "fits"], ""),
+        (b"2\nb\n", ["absorbed", "fits", "fits"], "all of it is upstream"),
+        (
+            b"9\nb\n",
+            ["does not fit", "does not fit", "fits"],
+            "it is made for what 1.patch leaves, which does not fit: ",
+        ),
+    ],
+)
+def test_each_patch_is_tried_on_what_those_before_it_leave(
+    tmp_path: Path, environment: Environment, now: bytes, kinds: list[str], evidence: str
+) -> None:
+    before = {"pkg/a.txt": b"1\nb\n", "pkg/b.txt": b"1\n"}
+    middle = {**before, "pkg/a.txt": b"2\nb\n"}
+    files: dict[str, str | bytes] = {
+        "patches/1.patch": b"Why: 1\n" + git_diff(environment, before, middle),
+        "patches/2.patch": b"Why: 2\n" + git_diff(environment, middle, {"pkg/a.txt": b"3\nb\n"}),
+        "patches/3.patch": b"Why: 3\n" + git_diff(environment, before, {"pkg/b.txt": b"2\n"}),
+    }
+    content = load(tmp_path / "o", write(tmp_path / "o", files))
+    there = revision_of(source_tree({**before, "pkg/a.txt": now}), Names(()))
+    found = [verdict for _, verdict in patches(content.patches, there)]
+    assert [one.kind for one in found] == kinds
+    assert evidence in "".join(one.evidence for one in found)
 
 
 def substituted(tmp_path: Path, path: str, change: tuple[str, str], before: str, after: str) -> Verdict:

@@ -157,7 +157,7 @@ def pass_through(node: FunctionNode) -> str:
         given.append(f"{one.name}={one.name}" if one.kind == "kw" else f"{stars}{one.name}")
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     managers = [one for one in map(ast.unparse, node.decorator_list) if one.endswith("contextmanager")]
-    if managers:  # what is raised in the `with` block is to reach the original
+    if managers and "generator" in function_kind(node):  # what is raised in the `with` block is to reach the original
         enter = "async with" if isinstance(node, ast.AsyncFunctionDef) else "with"
         body = f"{enter} {managers[0]}(upstream)({', '.join(given)}) as value:\n        yield value"
     else:

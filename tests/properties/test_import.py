@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
 from language.pairs import source_tree
-from npu_overlays.migrating.applying import check_same, given_by_git, read_patches, take
+from npu_overlays.migrating.applying import check_same, given_by_git, take
 from npu_overlays.migrating.forming import Former, Kind
+from npu_overlays.migrating.layout import InputPatch
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.starting.offer import Offer
@@ -76,9 +77,9 @@ def test_what_git_says_of_edits_is_given_by_an_overlay(content: bytes, text: byt
             )
         )
         tree = source_tree(before)
-        read = read_patches([OverlayFile(layer="", path="x.patch", file="x.patch", content=patch)])
-        taken = take(read, tree, overlay.pin)
-        check_same(taken[-1].after, given_by_git(read, tree), "x")
+        given_patch = InputPatch(file=OverlayFile(layer="", path="x.patch", file="x.patch", content=patch))
+        taken = take([given_patch], tree, overlay.pin, only_shipped=False).taken
+        check_same(taken[-1].after, given_by_git(taken, tree), "x")
         given_now = {path: taken[-1].after.after(path) for path in after}
         assert {path: one for path, one in given_now.items() if one is not None} == {
             path: one for path, one in after.items() if one is not None

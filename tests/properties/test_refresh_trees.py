@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -53,9 +54,12 @@ LAYER: Files = {
     b"    def start(self, times=1):\n        return 1 + upstream(self, times)\n\n"
     b'    @added(why="Which.")\n    def device(self):\n        return "npu"\n',
     "tree/pkg/own.py": b'"""Ours."""\n\nNAME = "npu"\n',
-    "patches/notes.patch": b"Why: Six.\n\ndiff --git a/pkg/notes.txt b/pkg/notes.txt\n"
-    b"--- a/pkg/notes.txt\n+++ b/pkg/notes.txt\n"
-    b"@@ -3,3 +3,4 @@\n three\n four\n five\n+six\n",
+    "patches/notes.patch": b"From " + b"1" * 40 + b" Mon Sep 17 00:00:00 2001\nSubject: [PATCH 1/2] Six\n\n"
+    b"diff --git a/pkg/notes.txt b/pkg/notes.txt\n--- a/pkg/notes.txt\n+++ b/pkg/notes.txt\n"
+    b"@@ -3,3 +3,4 @@\n three\n four\n five\n+six\n-- \n2.39.5\n\n"
+    b"From " + b"2" * 40 + b" Mon Sep 17 00:00:00 2001\nSubject: [PATCH 2/2] Uno\n\n"
+    b"diff --git a/pkg/notes.txt b/pkg/notes.txt\n--- a/pkg/notes.txt\n+++ b/pkg/notes.txt\n"
+    b"@@ -1,3 +1,3 @@\n-one\n+uno\n two\n three\n",
 }
 PIN: Files = {
     "pyproject.toml": b'[build-system]\nrequires = ["npu-overlays"]\nbuild-backend = "npu_overlays.backend"\n\n'
@@ -156,6 +160,14 @@ def upstream() -> SourceTree:
     return SourceTree(entries=entries, content=UPSTREAM, source=source)
 
 
+def put(root: Path, layer: Files) -> None:
+    """Write an overlay that is made of a layer and the pin."""
+    for folder, files in (("demo", layer), ("demo@1.0", PIN)):
+        for path, content in files.items():
+            (root / folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / folder / path).write_bytes(content)
+
+
 def subject(root: Path) -> Subject:
     """Return the overlay as it lies in a folder now."""
     tree = upstream()
@@ -204,10 +216,7 @@ def same(path: str, one: bytes, other: bytes) -> bool:
 def test_a_tree_that_was_edited_twice_comes_of_the_overlay_or_is_refused(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
-        for folder, files in (("demo", LAYER), ("demo@1.0", PIN)):
-            for path, content in files.items():
-                (root / folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / folder / path).write_bytes(content)
+        put(root, LAYER)
         now, refusals = contents(given_by(root)), list[MergeError]()
         for _ in range(2):
             wanted = data.draw(edited(now))
@@ -228,3 +237,24 @@ def test_a_tree_that_was_edited_twice_comes_of_the_overlay_or_is_refused(data: s
             gone = [one for one in layers if one.content is None]
             assert len({one.layer.folder / one.path for one in layers} - shared) <= len(gone)
         assert all(one.where for error in refusals for one in error.problems)
+
+
+def mail(number: int, path: str, hunk: bytes) -> bytes:
+    names = b"diff --git a/%s b/%s\n--- a/%s\n+++ b/%s\n".replace(b"%s", path.encode())
+    return b"From %040d Mon Sep 17 00:00:00 2001\nSubject: [PATCH] %d\n\n" % (number, number) + names + hunk
+
+
+def test_an_edit_changes_the_mail_that_made_the_file_and_takes_out_one_without_effect(tmp_path: Path) -> None:
+    notes = mail(1, "pkg/notes.txt", b"@@ -1,3 +1,3 @@\n-one\n+uno\n two\n three\n")
+    settings = mail(
+        2, "pkg/settings.yaml", b"@@ -1,3 +1,3 @@\n limit: 1\n path: file://pkg\n-name: demo\n+name: shown\n"
+    )
+    sub = mail(3, "pkg/sub/c.py", b"@@ -1,3 +1,4 @@\n+# Ours.\n from pkg.b import helper\n \n \n")
+    layer = {"layer.toml": LAYER["layer.toml"].partition(b"\n[[edit]]")[0], "patches/box.patch": notes + settings + sub}
+    put(tmp_path, layer)
+    edits = {"pkg/notes.txt": UPSTREAM["pkg/notes.txt"], "pkg/settings.yaml": b"limit: 1\npath: file://pkg\nname: x\n"}
+    wanted = {**contents(given_by(tmp_path)), **edits}
+    refreshed(tmp_path, wanted)
+    assert contents(given_by(tmp_path)) == wanted
+    mailbox = (tmp_path / "demo/patches/box.patch").read_bytes()
+    assert re.sub(rb"^index .*\n", b"", mailbox, flags=re.M) == settings.replace(b"shown", b"x") + sub

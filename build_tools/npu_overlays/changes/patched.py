@@ -1,4 +1,4 @@
-"""Patched symbols: what patches did to files → a contract for every symbol they changed."""
+"""Patched symbols: what patches did to files → a contract with upstream for every symbol they changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.changes.compare import compare_file
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.contracts import Contract
+from npu_overlays.lock.contracts import Contract, Place
 from npu_overlays.lock.surroundings import content_fingerprint
 from npu_overlays.merging.results import PatchedFile
 from npu_overlays.syntax.fingerprint import fingerprint_of_all
@@ -16,12 +16,24 @@ from npu_overlays.syntax.symbols import Module
 
 
 def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
-    """Return what each patch found, by symbol."""
-    found = [entry for one in patched if one.patch for entry in _symbols(one)]
-    return list({entry.place: entry for entry in found}.values())
+    """Return what each patch changes, by symbol, and what upstream has there.
+
+    What an earlier patch added is not upstream's: of that, a patch depends on nothing there.
+    """
+    upstream: dict[str, bytes | None] = {}
+    added: set[tuple[str, str]] = set()
+    found: dict[Place, Contract] = {}
+    for one in patched:
+        if not one.patch:
+            continue
+        source = upstream.setdefault(one.path, one.before)
+        entries = [entry for entry in _symbols(one, source) if (entry.path, entry.symbol) not in added]
+        found |= {entry.place: entry for entry in entries}
+        added |= {(entry.path, entry.symbol) for entry in entries if entry.change == "added" and not entry.body}
+    return list(found.values())
 
 
-def _symbols(patched: PatchedFile) -> Iterator[Contract]:
+def _symbols(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
     difference = compare_file(patched.path, patched.before, patched.after)
     for change in difference.symbols() if difference else ():
         yield Contract(
@@ -30,12 +42,12 @@ def _symbols(patched: PatchedFile) -> Iterator[Contract]:
             operation="patch",
             patch=patched.patch,
             change=change.action,
-            body=_fingerprint(patched.path, patched.before, change),
+            body=_fingerprint(patched.path, source, change),
         )
 
 
 def _fingerprint(path: str, content: bytes | None, change: Change) -> str:
-    """Return the fingerprint of a changed symbol in one state of a file; of no symbol, that of the file."""
+    """Return the fingerprint of a changed symbol in a file, or of the file for a change of it as a whole."""
     if content is None:
         return ""
     if change.kind in ("file", "text"):

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.changes.compare import FileChange, compare_file
+from npu_overlays.changes.compare import FileChange
 from npu_overlays.changes.modules import Change, ClassChange
-from npu_overlays.changes.rivals import declared_by, lost_changes
+from npu_overlays.changes.rivals import lost_changes
+from npu_overlays.changes.series import remaining
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.results import Applied, Declared, PatchedFile
+from npu_overlays.merging.results import Applied, Declared
 from npu_overlays.syntax import fingerprint
 from npu_overlays.syntax.selectors import chosen, owner_of, plain
 from npu_overlays.syntax.symbols import Module
@@ -56,30 +57,20 @@ class ExplainedFile:
 def declarations(applied: Applied) -> tuple[Declared, ...]:
     """Return all that was declared, in the order in which it was done.
 
-    A patch or a substitution declares the symbols that differ between what it found and what it left.
+    A patch or a substitution declares the symbols that differ between the file it found and the one it left, unless a
+    later patch reverts that.
 
     Raises:
-        MergeError: where what one of them changes is not in the patched tree, because another one undoes it.
+        MergeError: where what one of them changes is not in the patched tree, because an operation or a substitution
+            undoes it.
     """
-    by_patches = [(one, change) for one in applied.patched for change in _differing(one)]
-    if problems := list(lost_changes(applied, by_patches)):
+    left = remaining(applied.patched)
+    own = [
+        (one.effect.one, one.effect.change) for one in left if one.place == one.effect.place and not one.effect.whole
+    ]
+    if problems := list(lost_changes(applied, own)):
         raise MergeError(problems)
-    by_patches += [(one, change) for one in applied.patched for change in _whole_classes(one)]
-    return (*(declared_by(one, change) for one, change in by_patches), *applied.declared)
-
-
-def _differing(one: PatchedFile) -> Iterator[Change]:
-    """Yield what a patch changes; where that is nothing, the file, so that it is said to be without effect."""
-    difference = compare_file(one.path, one.before, one.after)
-    yield from difference.symbols() if difference else [Change(action="replaced", kind="file", symbol="")]
-
-
-def _whole_classes(one: PatchedFile) -> Iterator[Change]:
-    """Yield the classes that came or went with members of theirs, which are changes of their own."""
-    difference = compare_file(one.path, one.before, one.after)
-    for entry in difference.class_changes if difference else ():
-        if entry.changes and entry.action != "updated":
-            yield Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+    return (*(one.declared for one in left), *applied.declared)
 
 
 def reconcile(
@@ -103,7 +94,7 @@ def reconcile(
             )
             for path, change in ledger.unexplained
         ),
-        *ledger.without_effect(overlay),
+        *ledger.ineffective(overlay),
         *_lost_originals(tree, declared, overlay),
     ]
     if problems:
@@ -157,7 +148,7 @@ class _Ledger:
         if name not in known and (file.path, name) in self._by_place:
             yield Change(action="replaced", kind="text", symbol=name)
 
-    def without_effect(self, overlay: str) -> Iterator[Problem]:
+    def ineffective(self, overlay: str) -> Iterator[Problem]:
         for entry in self._declared:
             if id(entry) not in self._seen:
                 name = f"`{entry.symbol}` is" if entry.symbol else "the file is"

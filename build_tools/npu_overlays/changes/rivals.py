@@ -1,4 +1,4 @@
-"""Rivals: what each patch and operation did → what of it another one has undone.
+"""Rivals: changes of patches and substitutions → those that an operation or a later substitution undoes.
 
 A summary that gives the reason of a change that is not in the wheel would be worse than none.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError, Problem
@@ -19,19 +19,18 @@ _ONE = "write it with one of the two"
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def lost_changes(applied: Applied, patched: Iterable[tuple[PatchedFile, Change]]) -> Iterator[Problem]:
-    """Yield a problem for every symbol that a patch or a substitution changes, of which nothing is left.
+def lost_changes(applied: Applied, patched: Sequence[tuple[PatchedFile, Change]]) -> Iterator[Problem]:
+    """Yield a problem for every change of a patch that an operation or a substitution undoes.
 
     Args:
         applied: what was applied, and the tree it left.
-        patched: each patch or substitution with each change it makes.
+        patched: each patch or substitution with each change it makes that stands behind the last patch.
     """
-    listed = list(patched)
-    for number, (one, change) in enumerate(listed):
+    for number, (one, change) in enumerate(patched):
         rival = _overwriting(applied.declared, one, change)
-        if not rival and change.symbol and _is_gone(one, change, applied):
-            others = [declared_by(other, same) for other, same in listed[number + 1 :]] + list(applied.declared)
-            rival = next((other for other in others if _same_place(other, one, change)), None)
+        if not rival and change.symbol and _is_lost(one, change, applied):
+            later = (_declared(other, same) for other, same in patched[number + 1 :] if not other.patch)
+            rival = next((other for other in (*later, *applied.declared) if _same_place(other, one, change)), None)
         if rival:
             yield _problem(one, change, rival)
 
@@ -51,8 +50,7 @@ def _same_place(entry: Declared, one: PatchedFile, change: Change) -> bool:
     return same and entry.path == one.path and entry.operation != "wrapped"
 
 
-def declared_by(one: PatchedFile, change: Change) -> Declared:
-    """Return what a patch or a substitution declares by one of the changes it makes."""
+def _declared(one: PatchedFile, change: Change) -> Declared:
     return Declared(
         path=one.path,
         symbol=change.symbol,
@@ -73,18 +71,28 @@ def _label(one: Declared | PatchedFile) -> str:
     return f"the {one.operation} ({one.where})" if one.where else f"the {one.operation}"
 
 
-def _is_gone(one: PatchedFile, change: Change, applied: Applied) -> bool:
+def _is_lost(one: PatchedFile, change: Change, applied: Applied) -> bool:
+    """Return whether a change is gone from the tree that was there when all patches had been applied."""
+    source, last = applied.tree.before(one.path), applied.tree.after(one.path)
+    patched = (
+        next(other.after for other in reversed(applied.patched) if other.path == one.path and other.patch)
+        if one.patch
+        else one.after
+    )
+    return _is_gone(one, change, source, last) and not _is_gone(one, change, source, patched)
+
+
+def _is_gone(one: PatchedFile, change: Change, source: bytes | None, now: bytes | None) -> bool:
     """Return whether none of the words that a patch put into a symbol is there; if it put in none, took out.
 
     Of comments and layout it is the lines: their words are everywhere.
     """
-    source, tree = applied.tree.before(one.path), applied.tree.after(one.path)
-    texts = [_words(content, one.path, change) for content in (one.before, one.after, source, tree)]
+    texts = [_words(content, one.path, change) for content in (one.before, one.after, source, now)]
     if any(text is None for text in texts):
         return False
-    before, after, upstream, now = (text or Counter() for text in texts)
+    before, after, upstream, left = (text or Counter() for text in texts)
     put_in, taken_out = after - before, before - after
-    kept = put_in & (now - upstream) if put_in else taken_out & (upstream - now)
+    kept = put_in & (left - upstream) if put_in else taken_out & (upstream - left)
     return bool(put_in or taken_out) and not kept
 
 

@@ -23,7 +23,8 @@ from npu_summary.plurals import plural
 _DESCRIPTION = """\
 Make overlays of a folder of patches, DIR/REPO/REV/NAME.patch (or DIR/patch/…):
 one for each REPO/REV, pinned to that commit, tag or release, that stands alone
-and gives exactly the tree that `git apply` gives, in the order of the names.
+and gives exactly the tree that `git apply` gives, in the order of the names, or
+of a quilt series below REPO/REV. A file with several mails is a patch for each.
 
 The patches are kept as patches, or with --as operations turned into what they
 do to each symbol: what an operation depends on is that symbol, so it holds on
@@ -32,9 +33,10 @@ Either way both forms are tried, and proven: the patches give the same bytes
 and modes, the operations the same program in each module.
 
 What cannot be taken over is refused by name, everything at once: hunks that do
-not fit or only with fuzz, that are cut off, CRLF, links, modes of upstream's
-files, files that are not shipped. A last line end that is missing is put there,
-and a hunk that fits in several places gets more context.
+not fit or only with fuzz, that are cut off, links, modes of upstream's files,
+files that are not shipped, unless --only-shipped leaves those out. A last line
+end that is missing is put there, CRLF is converted, a patch that is not git's is
+made anew, and a hunk that fits in several places gets more context.
 
 With --summary, a patch_summary.yaml written by hand is compared with what the
 patches do, by syntax: what is listed and not there, there and not listed, or
@@ -48,6 +50,7 @@ examples:
   npu-overlays import-patches ../verl_npu --summary ../verl_npu/patch_summary.yaml --dry-run
   npu-overlays import-patches ../verl_npu --label imported --why "As the plugin patched it."
   npu-overlays import-patches ../verl_npu --only verl/796871d --as operations --label imported
+  npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
   npu-overlays import-patches patches --only attrs --suffix acme --repository https://github.com/python-attrs/attrs
 """
 _EPILOG = """
@@ -71,6 +74,7 @@ class Options:
         request: what is said of the new overlays.
         root: the folder of overlays.
         why: the reason of all that has none; empty to ask.
+        only_shipped: whether hunks for files that no wheel has are left out.
         dry_run: whether to write nothing.
         json: whether the report is JSON.
     """
@@ -82,6 +86,7 @@ class Options:
     request: Request
     root: Path
     why: str
+    only_shipped: bool
     dry_run: bool
     json: bool
 
@@ -93,6 +98,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--as", dest="kind", choices=["patches", "operations"], default="patches", help="default: patches"
     )
     parser.add_argument("--only", action="append", default=[], metavar="REPO[/REV]", help="leave out all others")
+    parser.add_argument(
+        "--only-shipped", action="store_true", help="leave out hunks for files that no wheel has, and list them"
+    )
     parser.add_argument("--why", default="", metavar="TEXT", help="the reason of all that gives none itself")
     parser.add_argument("--suffix", default="", metavar="WORD", help="the wheels are called PROJECT-WORD")
     parser.add_argument("--label", default="", metavar="WORD", help="tells them from other overlays on that pin")
@@ -135,6 +143,7 @@ def _read(parsed: argparse.Namespace) -> Options:
         request=request,
         root=root,
         why=" ".join(parsed.why.split()),
+        only_shipped=parsed.only_shipped,
         dry_run=parsed.dry_run,
         json=parsed.json,
     )
@@ -149,6 +158,7 @@ def _run(options: Options, console: Console) -> int:
             kind=options.kind,
             request=options.request,
             root=options.root,
+            only_shipped=options.only_shipped,
             explain=lambda new: reasons(new, options.why, ask=not options.json),
             dry_run=options.dry_run,
         )
@@ -162,7 +172,8 @@ def _run(options: Options, console: Console) -> int:
 
 def _report(console: Console, outcome: Outcome, options: Options) -> None:
     for path in outcome.passed_over:
-        console.notice(f"{path}: is no *.patch, and was passed over")
+        what = "is in no series" if path.suffix in (".patch", ".diff") else "is no *.patch"
+        console.notice(f"{path}: {what}, and was passed over")
     for one in outcome.migrated:
         _report_one(console, one, options)
     if outcome.comparison:
@@ -170,7 +181,7 @@ def _report(console: Console, outcome: Outcome, options: Options) -> None:
 
 
 def _report_one(console: Console, one: Migrated, options: Options) -> None:
-    for notice in notices(one):
+    for notice in notices(one, options.kind):
         console.notice(f"{one.patches.name}: {notice}")
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"

@@ -71,7 +71,9 @@ def pieces(content: Content, applied: Applied) -> Iterator[Piece]:
             yield _of_operation(one, codes.get(reader_of(one)), modules)
     for file in content.files:
         yield _of_file(file, codes.get(f"file {file.path}"))
-    yield from (_of_patched(one, *modules.of_file(one)) for one in applied.patched)
+    for patched in applied.patched:
+        files = [other for other in applied.patched if other.path == patched.path]
+        yield _of_patched(patched, (files[0].before, files[-1].after), modules)
 
 
 class _Modules:
@@ -89,20 +91,15 @@ class _Modules:
 
     def before(self, path: str) -> Module | None:
         """Return a module without the overlay's operations."""
-        return self._module(self._before[path])
+        return self.parsed(path, self._before[path])
 
     def after(self, path: str) -> Module | None:
         """Return a module as it is shipped."""
-        return self._module(self._after(path))
+        return self.parsed(path, self._after(path))
 
-    def of_file(self, one: PatchedFile) -> tuple[Module | None, Module | None]:
-        """Return a module as it was before a patch or substitution, and after it."""
-        before, after = (content if one.path.endswith(".py") else None for content in (one.before, one.after))
-        return self._module(before), self._module(after)
-
-    def _module(self, content: bytes | None) -> Module | None:
-        """Return a module; None where there is none, or this Python cannot parse it."""
-        return None if content is None else self._parsed.module(content)
+    def parsed(self, path: str, content: bytes | None) -> Module | None:
+        """Return a file as a module; None where there is none, or none that this Python can parse."""
+        return self._parsed.module(content) if content is not None and path.endswith(".py") else None
 
     def imports(self, path: str) -> Imports:
         """Return what a shipped module imports."""
@@ -173,9 +170,20 @@ def _of_file(file: OverlayFile, code: Code | None) -> Piece:
     )
 
 
-def _of_patched(one: PatchedFile, before: Module | None, after: Module | None) -> Piece:
+def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modules: _Modules) -> Piece:
+    """Return what a patch or a substitution changes, without what later ones revert.
+
+    Args:
+        one: what it did to a file.
+        ends: that file before the first of them and after the last.
+        modules: parses them.
+    """
     python = one.path.endswith(".py")
-    added, removed = difference(_body(before), _body(after)) if python else ((), ())
+    before, after, first, last = (modules.parsed(one.path, content) for content in (one.before, one.after, *ends))
+    done, net = difference(_body(before), _body(after)), difference(_body(first), _body(last))
+    added, removed = (tuple(filter(left.__contains__, own)) for own, left in zip(done, net, strict=True))
+    lines = _lines(one.path, one.before or b"", one.after or b"") if not python else ()
+    left_lines = frozenset(_lines(one.path, ends[0] or b"", ends[1] or b"")) if lines else frozenset()
     return Piece(
         layer=one.layer,
         said=(one.where if one.patch else one.layer, one.reason.why),
@@ -188,8 +196,8 @@ def _of_patched(one: PatchedFile, before: Module | None, after: Module | None) -
         path=one.path,
         added=added,
         removed=removed,
-        lines=() if python else _lines(one.path, one.before or b"", one.after or b""),
-        imports=imports_of(after.tree) if python and after else {},
+        lines=tuple(line for line in lines if line in left_lines),
+        imports=imports_of(after.tree) if after else {},
     )
 
 

@@ -75,16 +75,10 @@ def apply_part(
 class _Walk:
     """The tree so far, and the steps that made it."""
 
-    upstream: SourceTree
+    tree: PatchedTree
     notices: bool
-    changed: dict[str, bytes | None] = field(default_factory=dict)
-    executable: set[str] = field(default_factory=set)
     authorship: dict[str, Authorship] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
-
-    @property
-    def tree(self) -> PatchedTree:
-        return PatchedTree(upstream=self.upstream, changed=dict(self.changed), executable=frozenset(self.executable))
 
     def make(self, steps: Iterable[Callable[[Ground], Step]], content: Content, model: Model) -> Iterator[Problem]:
         """Take steps one after the other; yield what does not fit."""
@@ -96,8 +90,7 @@ class _Walk:
 
     def take(self, step: Step) -> None:
         self.steps.append(step)
-        self.changed |= step.changed
-        self.executable |= step.executable
+        self.tree = self.tree.changed_by(step.changed, step.executable)
         for path, authorship in step.authorship.items():
             earlier = self.authorship.get(path)
             self.authorship[path] = authorship.behind(earlier) if earlier else authorship
@@ -105,10 +98,10 @@ class _Walk:
 
 def _walk(content: Content, upstream: SourceTree, before: Model, *, notices: bool) -> _Walk:
     """Return what every step made; raises `MergeError` with what does not fit in any of them."""
-    walked = _Walk(upstream=upstream, notices=notices)
+    walked = _Walk(tree=PatchedTree(upstream=upstream), notices=notices)
     problems = [*walked.make(_of_files(content), content, before)]
     # Files that are added change nothing of what upstream's modules mean.
-    changed = any(path in upstream and path.endswith(".py") for path in walked.changed)
+    changed = any(path in upstream and path.endswith(".py") for path in walked.tree.changed)
     model = patched_model(content.overlay.pin, walked.tree, before) if changed else before
     problems += walked.make(_of_operations(content), content, model)
     if problems:

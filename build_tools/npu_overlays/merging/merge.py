@@ -67,7 +67,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
     Raises:
         MergeError: with every operation that does not fit, and why.
     """
-    module = _read(path, content, operations[0].where)
+    module = _read(path, content, next((one.where for one in operations), path))
     operations, problems = _one_for_each_symbol(operations)
     imports, conflicts = missing_imports(module, operations)
     problems += conflicts

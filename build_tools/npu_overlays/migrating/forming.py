@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Literal
 from npu_overlays.acquisition import upstream_metadata
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
+from npu_overlays.changes.series import ineffective
 from npu_overlays.errors import MergeError, OverlayError, Problem, listing
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
@@ -19,11 +21,12 @@ from npu_overlays.migrating.applying import Taken, explained
 from npu_overlays.migrating.stating import Stated, grounds_of
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.mails import letter
 from npu_overlays.overlay.operations import ACTIONS, Grounds
-from npu_overlays.overlay.sections import sections
+from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
-from npu_overlays.refreshing.patching import patch_between, with_section
+from npu_overlays.refreshing.patching import patch_between
 from npu_overlays.refreshing.plan import Plan
 from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.proving import unlike
@@ -32,6 +35,8 @@ from npu_overlays.starting.writing import Begun
 from npu_overlays.tree import PatchedTree
 
 Kind = Literal["patches", "operations"]
+# What other programs write between a letter and the names of a file.
+_NO_LETTER = re.compile(rb"^(?:Index: .*|=+|diff .*)\n", re.MULTILINE)
 Why = Callable[[str, str], str]
 
 
@@ -51,10 +56,12 @@ class Proven:
     Args:
         otherwise: modules that are the same program, with other comments, blank lines or places of imports.
         unsound: what a build refuses in that tree.
+        notices: what a build says of it besides.
     """
 
     otherwise: tuple[str, ...]
-    unsound: tuple[Problem, ...]
+    unsound: tuple[Problem, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 class Former:
@@ -112,13 +119,15 @@ class Former:
                 raise MergeError([Problem(where=path, what="would come out otherwise", fix=fix) for path in wrong])
             touched = sorted({*tree.changed, *(one.path for one in self.edited)})
             otherwise = tuple(path for path in touched if tree.after(path) != self._wanted.after(path))
-            return Proven(otherwise=otherwise, unsound=_unsound(content, self._new))
+            return _tried(content, self._new, otherwise)
 
     @property
     def edited(self) -> tuple[Edited, ...]:
         """The files that the patches change, as they leave them."""
-        wanted = self._wanted
-        changed = (path for path in sorted(wanted.changed) if wanted.after(path) != wanted.before(path))
+        wanted, shipped = self._wanted, self._new.overlay.pin.place
+        changed = (
+            path for path in sorted(wanted.changed) if shipped(path) and wanted.after(path) != wanted.before(path)
+        )
         return tuple(
             Edited(path=path, content=wanted.after(path), executable=wanted.is_executable(path)) for path in changed
         )
@@ -137,9 +146,16 @@ class Former:
     def _patches(self, why: Why) -> Iterator[Written]:
         for one in self._taken:
             file = one.file if grounds_of(one).reason.why else explained(one.file, why("patch", one.file.path))
-            for path in sorted(one.ambiguous):
-                file = replace(file, content=_widened(replace(one, file=file), path))
-            yield Written(path=f"patches/{file.path}", content=file.content)
+            content = self._remade(one, file) if one.remade else file.content
+            if content:
+                yield Written(path=f"patches/{file.path}", content=content)
+
+    def _remade(self, one: Taken, file: OverlayFile) -> bytes:
+        """Return a patch in git's form that changes shipped files in the same way; empty where it changes none."""
+        shipped = [path for path in one.paths if self._new.overlay.pin.place(path)]
+        after = {path: (one.after.after(path), one.after.is_executable(path)) for path in shipped}
+        above = _NO_LETTER.sub(b"", letter(file.content)).rstrip(b"\n")
+        return above + b"\n\n" + patch_between(one.before, after) if after else b""
 
     def _operations(self, why: Why) -> Iterator[Written]:
         subject = self._subject()
@@ -172,18 +188,11 @@ def write(folder: Path, files: Iterable[Written], new: Begun) -> Content:
     return written_out(load_content(overlay, version), new.tree)
 
 
-def _unsound(content: Content, new: Begun) -> tuple[Problem, ...]:
+def _tried(content: Content, new: Begun, otherwise: tuple[str, ...]) -> Proven:
+    """Return a form as proven, with what a build refuses of the tree that an overlay gives, or says of it."""
     try:
         applied = apply_overlay(content, new.tree)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
     except OverlayError as error:
-        return error.problems
-    return ()
-
-
-def _widened(one: Taken, path: str) -> bytes:
-    """Return a patch of which the part about a path has as much context as makes it fit in one place only."""
-    parts = [set(section.paths(one.patch.strip)) for section in sections(one.file.content)]
-    names = {name.decode() for part in parts if path.encode() in part for name in part if name}
-    diffs = (patch_between(one.before, name, one.after.after(name)) for name in sorted(names))
-    return with_section(one.file, path, b"".join(diffs)) or one.file.content
+        return Proven(otherwise=otherwise, unsound=error.problems)
+    return Proven(otherwise=otherwise, notices=tuple(ineffective(applied.patched)))

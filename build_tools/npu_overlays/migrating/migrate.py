@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from npu_overlays.errors import OverlayError, Problem, UsageError
-from npu_overlays.migrating.applying import Taken, check_same, given_by_git, read_patches, take
+from npu_overlays.errors import MergeError, OverlayError, Problem, UsageError
+from npu_overlays.migrating.applying import AppliedSeries, check_readable, check_same, given_by_git, named_paths, take
 from npu_overlays.migrating.comparing import Comparison, Done, compare
 from npu_overlays.migrating.forming import Former, Kind, Proven, Written, write
-from npu_overlays.migrating.layout import Layout, PatchSet, chosen, read_layout
-from npu_overlays.migrating.ledger import Ledger, read_ledger
-from npu_overlays.migrating.pinning import Pinned, pin
-from npu_overlays.overlay.patches import PatchFile
+from npu_overlays.migrating.layout import PatchSet, chosen, read_layout
+from npu_overlays.migrating.ledger import read_ledger
+from npu_overlays.migrating.pinning import Pinned, check_for_one_project, pin
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import joined
 from npu_overlays.progress import about, step
@@ -40,6 +39,7 @@ class Asked:
         kind: the form in which the patches are kept.
         request: what the user says of the new overlays.
         root: the folder of overlays.
+        only_shipped: whether hunks for files that no wheel has are left out.
         explain: returns the reasons of all that has none, given what is done, and to what.
         dry_run: whether to write nothing.
     """
@@ -50,6 +50,7 @@ class Asked:
     kind: Kind
     request: Request
     root: Path
+    only_shipped: bool
     explain: Explain
     dry_run: bool
 
@@ -64,7 +65,7 @@ class Migrated:
         files: those of its files that the patches became.
         proven: what was seen of either form, or why it cannot be had.
         counts: how many there are of each thing that the form as operations says.
-        widened: the patches that were given more context, as a hunk of theirs fits in several places.
+        applied: the patches as they were applied, and the paths that were left out.
     """
 
     patches: PatchSet
@@ -72,7 +73,7 @@ class Migrated:
     files: tuple[Written, ...]
     proven: Mapping[Kind, Proven | OverlayError]
     counts: Mapping[str, int]
-    widened: tuple[str, ...]
+    applied: AppliedSeries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +91,25 @@ def migrate(asked: Asked) -> Outcome:
     Raises:
         OverlayError: with everything that is wrong with any of them; nothing is written then.
     """
-    layout, ledger, read, pinned = _read(asked)
+    layout = read_layout(asked.folder)
+    found = _Findings([UsageError(layout.problems)] if layout.problems else [])
+    sets = found.one(lambda: chosen(layout.sets, asked.only)) or ()
+    ledger = found.one(lambda: read_ledger(asked.summary) if asked.summary else None)
+    found.one(lambda: check_for_one_project(sets, asked.request))
+    # A summary that cannot be read may say which commits are meant.
+    known = sets if ledger or not asked.summary else ()
+    pinned = found.each(known, lambda one: _read_too(one, lambda: pin(one, ledger, asked.request, asked.root)))
     with ExitStack() as stack:
         parent = Path(stack.enter_context(tempfile.TemporaryDirectory())) if asked.dry_run else asked.request.parent
-        news = _all(pinned, lambda one: _begun(stack, one, parent, asked.request.parent))
-        _refuse_twins([new.overlay.folder for _, new in news], asked.request.elsewhere)
-        works = _all(list(zip(news, read, strict=True)), lambda one: _tried(*one, asked.kind))
+        news = found.each(
+            pinned, lambda one: _read_too(one.patches, lambda: _begun(stack, one, parent, asked.request.parent))
+        )
+        found.one(lambda: _refuse_twins([new.overlay.folder for _, new in news], asked.request.elsewhere))
+        works = found.each(news, lambda new: _tried(new, asked))
+        found.check()
         reasons = asked.explain([_label(work, *one) for work in works for one in work.former.unexplained(asked.kind)])
-        migrated = _all(works, lambda work: _written(work, asked.kind, reasons))
+        migrated = found.each(works, lambda work: _written(work, asked.kind, reasons))
+        found.check()
     comparison = compare(ledger, [_done(work) for work in works], whole=not asked.only) if ledger else None
     return Outcome(migrated=tuple(migrated), passed_over=layout.passed_over, comparison=comparison)
 
@@ -108,54 +120,53 @@ class _Work:
 
     patches: PatchSet
     new: Begun
-    taken: tuple[Taken, ...]
+    applied: AppliedSeries
     former: Former
     proven: Mapping[Kind, Proven | OverlayError]
 
 
-def _all(items: Iterable[ItemT], work: Callable[[ItemT], T]) -> list[T]:
-    """Return what work gave for each item; raises `OverlayError` with the problems of all."""
-    done: list[T] = []
-    errors: list[OverlayError] = []
-    for item in items:
-        try:
-            done.append(work(item))
-        except OverlayError as error:
-            errors.append(error)
-    if errors:
-        raise joined(errors)
-    return done
+@dataclass
+class _Findings:
+    """Collects errors, so that one does not hide the others."""
+
+    errors: list[OverlayError]
+
+    def each(self, items: Iterable[ItemT], work: Callable[[ItemT], T]) -> list[T]:
+        """Return the results of work on each item that it does not fail on."""
+        done: list[T] = []
+        for item in items:
+            try:
+                done.append(work(item))
+            except OverlayError as error:
+                self.errors.append(error)
+        return done
+
+    def one(self, work: Callable[[], T]) -> T | None:
+        """Return the result of work; None where it fails."""
+        return next(iter(self.each([None], lambda _: work())), None)
+
+    def check(self) -> None:
+        """Raise `OverlayError` with the problems of all errors."""
+        if self.errors:
+            raise joined(self.errors)
 
 
-def _read(asked: Asked) -> tuple[Layout, Ledger | None, list[list[PatchFile]], tuple[Pinned, ...]]:
-    """Return all that can be known without upstream; raises `OverlayError` with everything that is wrong there."""
-    layout = read_layout(asked.folder)
-    sets = chosen(layout.sets, asked.only)
-    errors: list[OverlayError] = []
-    ledger: Ledger | None = None
-    read: list[list[PatchFile]] = []
-    pinned: tuple[Pinned, ...] = ()
+def _read_too(one: PatchSet, work: Callable[[], T]) -> T:
+    """Return what work gave; where it fails, raise the mistakes that show in the patches alone with its error."""
     try:
-        ledger = read_ledger(asked.summary) if asked.summary else None
+        return work()
     except OverlayError as error:
-        errors.append(error)
-    try:
-        read = _all(sets, lambda one: read_patches(one.patches))
-    except OverlayError as error:
-        errors.append(error)
-    if not (asked.summary and ledger is None):  # it says which commits are meant
         try:
-            pinned = pin(sets, ledger, asked.request, asked.root)
-        except OverlayError as error:
-            errors.append(error)
-    if errors:
-        raise joined(errors)
-    return layout, ledger, read, pinned
+            check_readable(one.patches)
+        except MergeError as more:
+            raise joined([error, more]) from error
+        raise
 
 
 def _begun(stack: ExitStack, one: Pinned, parent: Path, final: Path) -> _New:
+    request = replace(one.request, parent=parent, named=named_paths(one.patches.patches))
     with about(one.patches.name):
-        new = stack.enter_context(begun(replace(one.request, parent=parent), one.layered))
+        new = stack.enter_context(begun(request, one.layered))
     if problems := list(presence(final / new.overlay.folder.name, one.request.elsewhere)) if parent != final else []:
         raise UsageError(problems)
     return one.patches, replace(new, overlay=replace(new.overlay, folder=final / new.overlay.folder.name))
@@ -170,21 +181,24 @@ def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
         raise UsageError([Problem(where=folder.name, what=what, fix=fix) for folder in twins])
 
 
-def _tried(new: _New, read: Sequence[PatchFile], kind: Kind) -> _Work:
+def _tried(new: _New, asked: Asked) -> _Work:
     """Apply patches, and try both forms; raises `OverlayError` where the form that is asked for cannot be had."""
     patches, begun_ = new
     with about(patches.name):
         step("applying the patches")
-        taken = take(read, begun_.tree, begun_.overlay.pin)
+        applied = take(patches.patches, begun_.tree, begun_.overlay.pin, only_shipped=asked.only_shipped)
+        if not applied.taken:
+            what = "changes nothing that is shipped"
+            raise MergeError(Problem(where=str(patches.folder), what=what, fix="leave it out with --only"))
         step("comparing with what git makes of it")
-        check_same(taken[-1].after, given_by_git(read, begun_.tree), str(patches.folder))
-        former = Former(begun_, taken)
+        check_same(applied.taken[-1].after, given_by_git(applied.taken, begun_.tree), str(patches.folder))
+        former = Former(begun_, applied.taken)
         kinds: tuple[Kind, ...] = ("patches", "operations")
         proven = {one: _proven(former, one) for one in kinds}
-    outcome = proven[kind]
+    outcome = proven[asked.kind]
     if isinstance(outcome, OverlayError):
         raise outcome
-    return _Work(patches=patches, new=begun_, taken=taken, former=former, proven=proven)
+    return _Work(patches=patches, new=begun_, applied=applied, former=former, proven=proven)
 
 
 def _proven(former: Former, kind: Kind) -> Proven | OverlayError:
@@ -210,9 +224,9 @@ def _written(work: _Work, kind: Kind, reasons: Mapping[tuple[str, str], str]) ->
         files=files,
         proven=work.proven,
         counts=work.former.counts() if usable else {},
-        widened=tuple(one.file.path for one in work.taken if one.ambiguous),
+        applied=work.applied,
     )
 
 
 def _done(work: _Work) -> Done:
-    return Done(patches=work.patches, changes={one.file.path: tuple(one.changes()) for one in work.taken})
+    return Done(patches=work.patches, changes={one.file.path: tuple(one.changes()) for one in work.applied.taken})

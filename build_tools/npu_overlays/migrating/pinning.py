@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,43 +39,38 @@ class Pinned:
         return Layered(entries=() if beside.is_file() else None)
 
 
-def pin(sets: Sequence[PatchSet], ledger: Ledger | None, asked: Request, root: Path) -> tuple[Pinned, ...]:
-    """Return what the overlay of each set is to be.
+def pin(one: PatchSet, ledger: Ledger | None, asked: Request, root: Path) -> Pinned:
+    """Return what the overlay of a set is to be.
 
     What the user does not say is taken from the overlays of the same project in `root`: where its repository is, what
     of it is shipped, and what the wheel is called.
 
     Args:
-        sets: the patches.
+        one: the patches.
         ledger: a summary, which names the commits of their folders.
         asked: what the user says of all of them.
         root: the folder of overlays, where there is one.
 
     Raises:
-        OverlayError: with everything that is missing or wrong.
+        UsageError: with everything that is missing or wrong.
     """
-    problems = list(_for_one_project(sets, asked))
-    found: list[Pinned] = []
-    for one in sets:
-        try:
-            request = _request(one, ledger, asked, root)
-        except OverlayError as error:
-            problems += error.problems
-        else:
-            mistakes = list(_missing(one, request)) or list(_faults(one, request))
-            problems += [problem for problem in mistakes if problem not in problems]
-            found.append(Pinned(patches=one, request=request))
-    if problems:
+    try:
+        request = _request(one, ledger, asked, root)
+    except OverlayError as error:
+        raise UsageError(error.problems) from error
+    if problems := list(_missing(one, request)) or list(_faults(one, request)):
         raise UsageError(problems)
-    return tuple(found)
+    return Pinned(patches=one, request=request)
 
 
-def _for_one_project(sets: Sequence[PatchSet], asked: Request) -> Iterator[Problem]:
+def check_for_one_project(sets: Iterable[PatchSet], asked: Request) -> None:
+    """Refuse what is of one project, where there are patches of several; raises `UsageError`."""
     projects = sorted({one.project for one in sets})
     given = [name for name, value in (("--repository", asked.repository), ("--package", asked.packages)) if value]
     if len(projects) > 1 and given:
         what = f"is of one project, and there are patches of {', '.join(projects)}"
-        yield Problem(where=", ".join(given), what=what, fix="import one at a time", options=_only(projects[0]))
+        problem = Problem(where=", ".join(given), what=what, fix="import one at a time", options=_only(projects[0]))
+        raise UsageError(problem)
 
 
 def _request(one: PatchSet, ledger: Ledger | None, asked: Request, root: Path) -> Request:

@@ -18,12 +18,22 @@ def unsound(one: Migrated, kind: Kind) -> tuple[Problem, ...]:
     return proven.problems if isinstance(proven, OverlayError) else proven.unsound
 
 
-def notices(one: Migrated) -> Iterator[str]:
-    """Yield what was mended in a set of patches."""
-    for file in one.patches.mended:
-        yield f"{Path(file).name} ended in the middle of a line, and was given its end"
-    for name in one.widened:
+def notices(one: Migrated, kind: Kind) -> Iterator[str]:
+    """Yield what was mended in a set of patches, what was left out, and which patches have no effect."""
+    yield from (f"{name} {how}" for name, how in one.patches.mended)
+    for name in _widened(one):
         yield f"{name} has hunks that fit in several places, and was given more context"
+    for file in one.applied.empty:
+        yield f"{Path(file).name} is empty, and was passed over"
+    for patch in dict.fromkeys(left.patch for left in one.applied.left_out):
+        paths = [f"{left.path} ({left.hunks})" for left in one.applied.left_out if left.patch == patch]
+        yield f"{patch}: left out, with the number of hunks, what no wheel has: {', '.join(paths)}"
+    proven = one.proven[kind]
+    yield from () if isinstance(proven, OverlayError) else proven.notices
+
+
+def _widened(one: Migrated) -> list[str]:
+    return [taken.file.path for taken in one.applied.taken if taken.ambiguous]
 
 
 def as_json(outcome: Outcome, kind: Kind, summary: Path | None, *, written: bool) -> dict[str, object]:
@@ -63,8 +73,10 @@ def _migrated_as_json(one: Migrated, kind: Kind) -> dict[str, object]:
         "files": [file.path for file in one.files],
         "operations": dict(one.counts),
         "forms": {each: _form_as_json(one.proven[each]) for each in KINDS},
-        "mended": [Path(file).name for file in one.patches.mended],
-        "widened": list(one.widened),
+        "mended": list(dict(one.patches.mended)),
+        "widened": _widened(one),
+        "left_out": [vars(left) for left in one.applied.left_out],
+        "empty": [Path(file).name for file in one.applied.empty],
         "problems": _problems_as_json(unsound(one, kind)),
     }
 
@@ -73,7 +85,12 @@ def _form_as_json(proven: Proven | OverlayError) -> dict[str, object]:
     if isinstance(proven, OverlayError):
         return {"same": False, "problems": _problems_as_json(proven.problems)}
     problems = _problems_as_json(proven.unsound)
-    return {"same": True, "otherwise": list(proven.otherwise), "problems": problems}
+    return {
+        "same": True,
+        "otherwise": list(proven.otherwise),
+        "problems": problems,
+        "notices": list(proven.notices),
+    }
 
 
 def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:

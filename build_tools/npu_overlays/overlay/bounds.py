@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from npu_overlays.overlay.mails import letter
+
 SINCE_UNTIL = ("since", "until")
 
 
@@ -60,9 +62,9 @@ _HEADER = re.compile(rb"^(Since|Until):[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re
 
 
 def patch_bounds(content: bytes) -> Bounds:
-    """Return what the lines above a patch's first ``diff --git`` say: ``Since: 0.6.0``, ``Until: 0.7.0``."""
-    header = re.split(rb"^diff --git ", content, maxsplit=1, flags=re.MULTILINE)[0]
-    return Bounds(**{name.decode().lower(): text.decode("utf-8", "replace") for name, text in _HEADER.findall(header)})
+    """Return what the lines above a patch's diff say: ``Since: 0.6.0``, ``Until: 0.7.0``."""
+    stated = _HEADER.findall(letter(content))
+    return Bounds(**{name.decode().lower(): text.decode("utf-8", "replace") for name, text in stated})
 
 
 def _version_of(text: str) -> Version | None:

@@ -89,8 +89,8 @@ def load_content(overlay: Overlay, version: str) -> Content:
         overlay=overlay,
         layers=tuple(layer.name for layer in overlay.layers),
         operations=tuple(_with_anchors(dropping.kept(said.operations, _names))),
-        files=tuple(dropping.kept(said.files, lambda file: (file.path,))),
-        patches=tuple(dropping.kept(said.patches, lambda file: (file.path,))),
+        files=tuple(dropping.kept(said.files, lambda file: file.names)),
+        patches=tuple(dropping.kept(said.patches, lambda file: file.names)),
         edits=tuple(dropping.kept(said.edits, lambda edit: (edit.path,))),
         dropped=tuple(Dropped(layer=layer.name, drop=drop) for layer, drop in dropping.drops if dropping.hold(drop)),
         assigned=tuple(
@@ -143,7 +143,7 @@ class _Dropping:
         return self.applies(drop.bounds)
 
     def drops_file(self, file: OverlayFile) -> bool:
-        return self._drops(file.layer, (file.path,))
+        return self._drops(file.layer, file.names)
 
     def _drops(self, layer: str, names: tuple[str, ...]) -> bool:
         hits = [

@@ -12,18 +12,29 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.conditions import fault
+from npu_overlays.overlay.mails import letter, letters
 from npu_overlays.overlay.operations import Reason, unwritable
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Hunk, Section, sections
 from npu_overlays.paths import unsafe
 
-_HEADER = re.compile(rb"^diff --git ", re.MULTILINE)
-_FIELD = re.compile(r"^(Why|Description|Forwarded|Drop-when):\s*(.+)$", re.IGNORECASE | re.MULTILINE)
-_ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
-# What mails, and `git show`, write above what a person wrote.
-_NO_PROSE = re.compile(
-    r"From[ :]|Date:|---|(?i:Since|Until|Accept):|commit [0-9a-f]{7,}|Author(Date)?:|Commit(Date)?:|Merge:"
+# A field goes on in lines that begin with white space.
+_FIELD = re.compile(
+    r"^(Why|Description|Subject|Forwarded|Applied-Upstream|Origin|Bug|Drop-when):[ \t]*(.*(?:\n[ \t]+\S.*)*)",
+    re.IGNORECASE | re.MULTILINE,
 )
+# What else those say that mails and distributions write, and `git show`.
+_OTHER_FIELD = re.compile(
+    r"^(?:From|Date|Author|AuthorDate|Commit|CommitDate|Merge|Origin|Bug|Bug-[\w-]+|Forwarded|Applied-Upstream"
+    r"|Last-Updated?|[\w-]+-by|To|Cc|Message-I[Dd]|In-Reply-To|References|MIME-Version|Content-[\w-]+|X-[\w-]+"
+    r"|Index|Since|Until|Accept):.*(?:\n[ \t]+\S.*)*",
+    re.MULTILINE,
+)
+_NO_PROSE = re.compile(r"From |---|===|diff |commit [0-9a-f]{7,}(?: \(.*\))?$|.* \| +(?:\d+|Bin)\b|\d+ files? changed")
+_ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+# What a distribution says of forwarding that is no address.
+_NO_ADDRESS = re.compile(r"(?:no|yes|not[- ]needed|n/a)\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s,>]+")
 _LINKS = {
     what: re.compile(rb"^(?:new file mode|new mode|old mode|deleted file mode) %b|^index \S+ %b$" % (mode, mode), re.M)
     for what, mode in (("symbolic link", b"120000"), ("submodule", b"160000"))
@@ -58,31 +69,48 @@ class PatchFile:
 
 def read_patch(file: OverlayFile) -> PatchFile:
     """Check a patch file and return what it touches; raises `MergeError` with every mistake."""
-    start = _HEADER.search(file.content)
-    if start is None:
+    if not re.search(rb"^diff --git ", file.content, re.MULTILINE):
         coloured = b"\x1b[" in file.content
         what = "is coloured" if coloured else "holds no `diff --git`"
         fix = "make it with git diff --no-color" if coloured else "export it with git diff, or delete it"
         raise MergeError(Problem(where=file.file, what=what, fix=fix))
+    patch, mistakes = parsed_patch(file)
+    if not patch.reason.why:
+        mistakes.append(("gives no reason", "write a line `Why: …` above the first `diff --git`"))
+    if mistakes := [*mistakes, *reason_mistakes(patch.reason)]:
+        raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
+    return patch
+
+
+def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[tuple[str, str]]]:
+    """Return a patch of any program, and its mistakes, each with what to do.
+
+    Args:
+        file: the patch.
+        strip: how many folders its names have in front; None where they show it.
+    """
     listed = sections(file.content)
-    strips = {section.strip() for section in listed}
-    strip = 0 if strips == {0} else 1
+    strips: set[int | None] = {section.strip() for section in listed} if strip is None else {strip}
+    counted = next(iter(strips)) if len(strips) == 1 else None
+    strip = 1 if counted is None else counted
     paths = _paths(listed, strip)
-    header = file.content[: start.start()].decode("utf-8", errors="replace")
-    reason, accepted = stated_reason(file.content, file.bounds), _ACCEPT.findall(header)
+    accepted = _ACCEPT.findall(letter(file.content).decode("utf-8", errors="replace"))
     mistakes = [
         *_content_mistakes(file.content),
         *_hunk_mistakes(listed, strip),
         *_name_mistakes(strips, paths),
-        *_reason_mistakes(reason),
         *faults(accepted),
     ]
-    if mistakes:
-        raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
     hunks = tuple(hunk for section in listed for hunk in section.expected(strip))
-    return PatchFile(
-        source=file, paths=paths, strip=strip, hunks=hunks, reason=reason, accept=read_acceptances(accepted)
+    patch = PatchFile(
+        source=file,
+        paths=paths,
+        strip=strip,
+        hunks=hunks,
+        reason=stated_reason(file.content, file.bounds),
+        accept=() if mistakes else read_acceptances(accepted),
     )
+    return patch, mistakes
 
 
 def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int = 0) -> int:
@@ -137,16 +165,15 @@ def _hunk_mistakes(listed: list[Section], strip: int) -> Iterator[tuple[str, str
 
 
 def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    if strips not in ({0}, {1}):
+    if len(strips) != 1 or None in strips:
         yield "names its files neither as a/PATH and b/PATH nor both as PATH", _AS_GIT_DOES
     for path in paths:
         if unsafe(path):
             yield f"touches `{path}`, which is not a plain path inside the repository", "leave that file out"
 
 
-def _reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
-    if not reason.why:
-        yield "gives no reason", "write a line `Why: …` above the first `diff --git`"
+def reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the texts of a reason, and what to do."""
     for text in (reason.why, reason.forwarded, reason.drop_when):
         if found := unwritable(text):
             yield f"holds {found} in its reason", "write plain text"
@@ -157,16 +184,41 @@ def _reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
 
 
 def stated_reason(content: bytes, bounds: Bounds) -> Reason:
-    """Return the reason in a patch's header: named fields, else the subject, else the first line of prose."""
-    header = _HEADER.split(content, maxsplit=1)[0].decode("utf-8", errors="replace")
-    fields = {name.lower(): text.strip() for name, text in _FIELD.findall(header)}
-    # A long subject goes on in lines that begin with white space.
-    subject = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+(?:\n[ \t].+)*)", header, re.MULTILINE)
-    prose = [line.strip() for line in header.splitlines() if line.strip() and not _NO_PROSE.match(line)]
-    title = _decoded(subject.group(1)) if subject else ""
-    why = fields.get("why") or fields.get("description") or title or "".join(prose[:1])
-    drop_when = fields.get("drop-when") or bounds.drop_when
-    return Reason(why=" ".join(why.split()), forwarded=fields.get("forwarded", ""), drop_when=drop_when)
+    """Return the reason above a patch's diff: named fields, else the subjects, else the first line of prose.
+
+    Of several addresses the first counts, in the order of forwarding, upstream's change, where it came from, the bug.
+    """
+    header = letter(content).decode("utf-8", errors="replace")
+    fields = _fields(header)
+    short = {name: text.partition("\n")[0] for name, text in fields.items()}
+    why = fields.get("why") or short.get("description") or "; ".join(_subjects(content)) or _prose(header)
+    forwarded = short.get("forwarded", "")
+    if not forwarded or _NO_ADDRESS.match(forwarded):
+        known = (_ADDRESS.search(fields.get(name, "")) for name in ("forwarded", "applied-upstream", "origin", "bug"))
+        forwarded = next((found.group() for found in known if found), "")
+    drop_when = short.get("drop-when") or bounds.drop_when
+    return Reason(why=" ".join(why.split()), forwarded=forwarded, drop_when=drop_when)
+
+
+def _fields(header: str) -> dict[str, str]:
+    """Return the fields of a header; of one that is there twice the first."""
+    fields: dict[str, str] = {}
+    for name, text in _FIELD.findall(header):
+        fields.setdefault(name.lower(), text.strip())
+    return fields
+
+
+def _subjects(content: bytes) -> dict[str, None]:
+    """Return the subjects of the mails above a diff, each once."""
+    headers = (one.decode("utf-8", errors="replace") for one in letters(content))
+    found = (_decoded(re.sub(r"^\[[^\]]*\]\s*", "", _fields(one).get("subject", ""))) for one in headers)
+    return dict.fromkeys(" ".join(one.split()) for one in found if one)
+
+
+def _prose(header: str) -> str:
+    """Return the first line of a header that a person wrote."""
+    lines = (line.strip(" \t\r#") for line in _OTHER_FIELD.sub("", header).splitlines())
+    return next((line for line in lines if line and not _NO_PROSE.match(line)), "")
 
 
 def _decoded(subject: str) -> str:

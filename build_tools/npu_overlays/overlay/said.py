@@ -9,6 +9,7 @@ from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
 from npu_overlays.overlay.inputs import is_ignored, is_left_over
+from npu_overlays.overlay.mails import mails
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Assigned, Drop, FileSettings, Layer, TextEdit
@@ -22,12 +23,13 @@ class OverlayFile:
 
     Args:
         layer: name of the layer it lies in.
-        path: for `tree` the repository path it stands for, otherwise its name.
+        path: for `tree` the repository path it stands for, otherwise its name, with ``#2`` for the second mail in it.
         file: where it lies, below the layer's name, for messages.
         content: its bytes.
         executable: whether it is executable.
         bounds: to which versions of upstream it applies.
         accept: of an added file, the dangers in it that its layer lets stand.
+        mail: of a patch, which of the mails in its file it is; 0 for the only one.
     """
 
     layer: str
@@ -37,6 +39,17 @@ class OverlayFile:
     executable: bool = False
     bounds: Bounds = ALWAYS
     accept: tuple[Acceptance, ...] = ()
+    mail: int = 0
+
+    @property
+    def holder(self) -> str:
+        """`file` without the number of a mail: the file that holds it."""
+        return self.file.removesuffix(f"#{self.mail}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which a `drop` finds it: its path, and that of the mailbox that holds it."""
+        return tuple(dict.fromkeys((self.path, self.path.removesuffix(f"#{self.mail}"))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,15 +158,25 @@ def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[Overlay
         elif kind == "patches" and path.suffix != ".patch":
             problems.append(Problem(where=label, what="patches/ holds *.patch files", fix="rename or delete it"))
         else:
-            executable = bool(path.stat().st_mode & 0o100)
-            content = path.read_bytes()
-            bounds = patch_bounds(content) if kind == "patches" else ALWAYS
-            if faults := [Problem(where=label, what=what, fix=fix) for _, what, fix in bounds.faults()]:
-                problems += faults
-                bounds = ALWAYS
-            yield OverlayFile(
-                layer=layer.name, path=relative, file=label, content=content, executable=executable, bounds=bounds
+            file = OverlayFile(
+                layer=layer.name,
+                path=relative,
+                file=label,
+                content=path.read_bytes(),
+                executable=bool(path.stat().st_mode & 0o100),
             )
+            yield from _patches(file, problems) if kind == "patches" else [file]
+
+
+def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile]:
+    """Yield the patches in a file, with the versions of upstream that each is for."""
+    for number, content in mails(file.content):
+        mail = f"#{number}" if number else ""
+        bounds = patch_bounds(content)
+        if faults := [Problem(where=file.file + mail, what=what, fix=fix) for _, what, fix in bounds.faults()]:
+            problems += faults
+            bounds = ALWAYS
+        yield replace(file, path=file.path + mail, file=file.file + mail, content=content, bounds=bounds, mail=number)
 
 
 def _split(files: Iterable[OverlayFile]) -> tuple[list[OverlayFile], list[OverlayFile]]:

@@ -1,4 +1,4 @@
-"""Sections: a git patch's bytes → what it says of each file, and in what form it names that."""
+"""Sections: a patch's bytes → what it says of each file, and in what form it names that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from itertools import permutations, zip_longest
 
 _HUNK = re.compile(rb"@@ -(?P<line>\d+)(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
 _NAME = re.compile(rb"(?:--- |\+\+\+ |rename (?:from|to) |copy (?:from|to) )(?P<name>.+)")
+# What other programs write behind a name that no tab ends.
+_TIME = re.compile(rb" +(?:\d{4}-\d\d-\d\d |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )\S.*$")
+_SIDES = 2
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 # What git writes in front of the two names: by itself, with diff.mnemonicPrefix, and with --no-index.
@@ -23,20 +26,36 @@ class Hunk:
         path: the repository path of the file as it was.
         line: the 1-based line it was made at.
         before: the lines it must find, with their ends.
-        trailing: whether unchanged lines follow the last changed one; if not, it belongs at the end of the file.
+        after: the lines it puts there.
+        context: how many unchanged lines stand above the first changed one, and below the last.
     """
 
     path: str
     line: int
     before: tuple[bytes, ...]
-    trailing: bool
+    after: tuple[bytes, ...]
+    context: tuple[int, int]
+
+    @property
+    def trailing(self) -> bool:
+        """Whether unchanged lines follow the last changed one; if not, it belongs at the end of the file."""
+        return self.context[1] > 0
 
 
 @dataclass(kw_only=True)
 class Section:
-    """What a patch says of one file: its header, the names below it, the hunks; as it is written."""
+    """What a patch says of one file: its header, the names below it, the hunks; as it is written.
+
+    Args:
+        header: what stands behind ``diff --git``; empty in a patch that git has not made.
+        lines: it, from its header on.
+        sides: the names behind ``---`` and ``+++``.
+        moved: the names of a file that is renamed or copied.
+        hunks: its hunks.
+    """
 
     header: bytes
+    lines: list[bytes] = field(default_factory=list)
     sides: list[bytes] = field(default_factory=list)
     moved: list[bytes] = field(default_factory=list)
     hunks: list[_Body] = field(default_factory=list)
@@ -48,23 +67,54 @@ class Section:
                 return 0
             moves = (b" ".join(map(_with_prefix, self.moved, pair)) for pair in permutations(_PREFIXES, 2))
             return 1 if self.header in moves else None
+        if not self.header:
+            return self._strip_of_sides()
         old, new = self._halves()
         if old == new:
             return 0
         pair = (old[:2], new[:2])
         return 1 if old[2:] == new[2:] and pair in permutations(_PREFIXES, 2) else None
 
+    def _strip_of_sides(self) -> int | None:
+        old, new = (name.partition(b"/") for name in map(_without_time, self.sides))
+        if old == new:
+            return 0
+        return 1 if old[2] == new[2] else None
+
     def paths(self, strip: int) -> Iterator[bytes]:
         """Yield every path the section names."""
-        if not self.moved:
-            yield self._halves()[0][2 * strip :]
-        yield from map(_without_quotes, self.moved)
-        yield from (self._path(side, strip) for side in self.sides)
+        if self.header and not self.moved:
+            halves = {_stripped(half, strip) for half in self._halves()}
+            yield from halves if len(halves) == 1 else ()
+        # Git writes these without a prefix.
+        yield from (_stripped(_without_quotes(name), max(strip - 1, 0)) for name in self.moved)
+        yield from (_path(side, strip) for side in self.sides)
 
     def expected(self, strip: int) -> Iterator[Hunk]:
         """Yield the hunks, with the path of the file as it was."""
         for hunk in self.hunks:
-            yield Hunk(path=self._old(strip), line=hunk.line, before=tuple(hunk.before), trailing=hunk.trailing)
+            yield Hunk(
+                path=self._old(strip),
+                line=hunk.line,
+                before=tuple(hunk.before),
+                after=tuple(hunk.after),
+                context=hunk.context,
+            )
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether names of its file can still follow."""
+        return len(self.sides) < _SIDES and not self.hunks
+
+    @property
+    def makes_file(self) -> bool:
+        """Whether it may make a new file: no hunk of it has to find lines."""
+        return not any(hunk.before for hunk in self.hunks) and not self.moved
+
+    @property
+    def text(self) -> bytes:
+        """The lines of the section, with those up to the next one."""
+        return b"".join(line + b"\n" for line in self.lines)
 
     def faults(self, strip: int) -> Iterator[str]:
         """Yield what is wrong with hunks: they have fewer lines than their heads count, or more."""
@@ -74,16 +124,15 @@ class Section:
 
     def _old(self, strip: int) -> str:
         """Return the path of the file as it was."""
-        return self._path(self.sides[0], strip).decode("utf-8", errors="replace") if self.sides else ""
+        known = [path for path in (_path(side, strip) for side in self.sides) if path]
+        # Of a copy that was saved beside it, and it, git and GNU patch take the one with the shorter name.
+        named = known[:1] if self.header else sorted(known, key=len)[:1]
+        return b"".join(named).decode("utf-8", errors="replace")
 
     def _halves(self) -> tuple[bytes, bytes]:
         """Return the two names of a header that names one path twice."""
         half = len(self.header) // 2
         return _without_quotes(self.header[:half]), _without_quotes(self.header[half + 1 :])
-
-    def _path(self, side: bytes, strip: int) -> bytes:
-        name = _without_quotes(side.partition(b"\t")[0])
-        return b"" if name == b"/dev/null" else name[2 * strip :]
 
 
 @dataclass(kw_only=True)
@@ -93,7 +142,9 @@ class _Body:
     line: int
     left: list[int]
     before: list[bytes] = field(default_factory=list)
-    trailing: bool = False
+    after: list[bytes] = field(default_factory=list)
+    context: tuple[int, int] = (0, 0)
+    changes: bool = False
     last: bytes = b""
     ended: bool = False
     surplus: bool = False
@@ -121,37 +172,73 @@ class _Body:
         """Take in one line: context, taken out, put in, or the remark that the last one has no line end."""
         self.last, last = line[:1] or b" ", self.last
         if self.last == b"\\":
-            if last in b" -":
-                self.before[-1] = self.before[-1].removesuffix(b"\n")
+            for mark, lines in ((b"-", self.before), (b"+", self.after)):
+                if last in (b" ", mark):
+                    lines[-1] = lines[-1].removesuffix(b"\n")
             return
         self.left = [self.left[0] - (self.last in b" -"), self.left[1] - (self.last in b" +")]
-        self.trailing = self.last == b" "
+        above, below = self.context
+        self.changes = self.changes or self.last != b" "
+        self.context = (above + (not self.changes), below + 1 if self.last == b" " else 0)
         if self.last in b" -":
             self.before.append(line[1:] + b"\n")
+        if self.last in b" +":
+            self.after.append(line[1:] + b"\n")
 
 
 def sections(content: bytes) -> list[Section]:
     """Return what a patch says, file by file; what stands in its hunks is text."""
+    return parts(content)[1]
+
+
+def parts(content: bytes) -> tuple[bytes, list[Section]]:
+    """Return the text above a patch's first section, and the sections."""
+    above: list[bytes] = []
     found: list[Section] = []
     # What stands behind the last line end is no line.
     lines = content.removesuffix(b"\n").split(b"\n")
     for line, following in zip_longest(lines, lines[1:], fillvalue=b""):
         body = found[-1].hunks[-1] if found and found[-1].hunks else None
         if body and body.offer(line, following):
+            found[-1].lines.append(line)
             continue
         if line.startswith(b"diff --git "):
             found.append(Section(header=line.removeprefix(b"diff --git ").rstrip(b"\r")))
+        elif _begins_plainly(line, following) and not (found and found[-1].takes_names and found[-1].header):
+            found.append(Section(header=b""))
         elif found and (hunk := _HUNK.match(line)):
             left = [int(hunk.group(name) or 1) for name in ("old", "new")]
             found[-1].hunks.append(_Body(line=int(hunk.group("line")), left=left))
-        elif found and (match := _NAME.fullmatch(line.rstrip(b"\r"))):
+        if found and found[-1].takes_names and (match := _NAME.fullmatch(line.rstrip(b"\r"))):
             (found[-1].sides if line[:1] in b"-+" else found[-1].moved).append(match.group("name"))
-    return found
+        (found[-1].lines if found else above).append(line)
+    return b"".join(line + b"\n" for line in above), found
+
+
+def _begins_plainly(line: bytes, following: bytes) -> bool:
+    """Return whether a line begins a section that another program than git has written."""
+    return line.startswith(b"--- ") and following.startswith(b"+++ ")
 
 
 def _with_prefix(name: bytes, prefix: bytes) -> bytes:
     """Return a path as a header writes it behind a prefix, inside the quotes where it has some."""
     return b'"' + prefix + name[1:] if name.startswith(b'"') else prefix + name
+
+
+def _path(side: bytes, strip: int) -> bytes:
+    """Return the path that a name behind ``---`` or ``+++`` means; nothing where there is no file."""
+    name = _without_time(side)
+    return b"" if name == b"/dev/null" else _stripped(name, strip)
+
+
+def _without_time(side: bytes) -> bytes:
+    name, tab, _ = side.partition(b"\t")
+    return _without_quotes(name if tab else _TIME.sub(b"", name))
+
+
+def _stripped(name: bytes, strip: int) -> bytes:
+    """Return a path without some folders in front, or without all if it has fewer."""
+    return name.split(b"/", strip)[-1]
 
 
 def _without_quotes(name: bytes) -> bytes:

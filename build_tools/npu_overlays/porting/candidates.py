@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from npu_overlays.merging.upstream.parts import parts
 from npu_overlays.porting.fitting import Modules
-from npu_overlays.porting.likeness import ENOUGH, Shape, likeness, shape
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.likeness import ENOUGH, Shape, likeness, shape
 from npu_overlays.syntax.selectors import chosen, leaf_of, owner_of, plain, selector, symbols
 from npu_overlays.syntax.symbols import Module
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.overlay.mails import with_mail
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
@@ -66,7 +67,11 @@ def own_files(own: Own, overlay: Overlay, now: SourceTree) -> tuple[dict[str, by
     if changed != settings:
         files[CONFIG_FILE] = changed.encode()
     # Settings of an added file go before it: a setting for a file that is not there is a mistake.
-    files |= {_path(one.file): None for one in own.gone if isinstance(one, OverlayFile)}
+    # Taking out a mail changes the numbers of those behind it.
+    for left in sorted((one for one in own.gone if isinstance(one, OverlayFile)), key=lambda one: -one.mail):
+        path = _path(left.holder)
+        mailbox = files.get(path) or (layer.folder / path).read_bytes()
+        files[path] = with_mail(mailbox, left.mail, b"") or None
     return files, problems
 
 

@@ -13,7 +13,7 @@ from npu_overlays.porting.classify import Classifier
 from npu_overlays.porting.history import Blobs, History
 from npu_overlays.porting.landed import Commit, Landed
 from npu_overlays.porting.revision import Names, Revision
-from npu_overlays.porting.texts import Texts, file_verdict, patch_verdict
+from npu_overlays.porting.texts import Texts, file_verdict, patches
 from npu_overlays.porting.verdict import Kind, Verdict
 from npu_overlays.reads import ChangedRead
 
@@ -79,8 +79,7 @@ def rows(content: Content, classifier: Classifier, now: Revision, landed: Landed
     found = [_operation(one, classifier.verdict(one, now, landed)) for one in classifier.operations]
     for edit, verdict in texts.edits(content.edits, now):
         found.append(Row(said=edit, action="edit", name=edit.path, where=edit.where, verdict=verdict))
-    for file in content.patches:
-        verdict = patch_verdict(file, now)
+    for file, verdict in patches(content.patches, now):
         found.append(Row(said=file, action="patch", name=file.path, where=file.file, verdict=verdict))
     for file in content.files:
         verdict = file_verdict(file, now)

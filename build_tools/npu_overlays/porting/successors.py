@@ -12,9 +12,9 @@ from npu_overlays.merging.upstream.parts import parts
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.candidates import Candidates
 from npu_overlays.porting.fitting import Fitting, Modules
-from npu_overlays.porting.likeness import ENOUGH
 from npu_overlays.porting.revision import Revision
 from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.likeness import ENOUGH
 from npu_overlays.syntax.logical import layout_of
 from npu_overlays.syntax.selectors import chosen, leaf_of, symbols
 from npu_overlays.syntax.symbols import Module

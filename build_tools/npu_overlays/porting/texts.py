@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.errors import OverlayError
 from npu_overlays.lock.surroundings import surroundings
@@ -125,18 +125,28 @@ def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
     return next((lead for lead in leads if now.count(lead + find) == 1), b"")
 
 
-def patch_verdict(file: OverlayFile, now: Revision) -> Verdict:
-    """Return what became of a patch."""
-    patch = read_patch(file)
-    gone = [path for path in patch.paths if path not in now]
-    try:
-        apply_patch(patch, PatchedTree(upstream=tree_of(now, patch.paths)), absent=frozenset())
-    except OverlayError as error:
-        said = "; ".join(problem.what for problem in error.problems)
-        if said == "is already upstream":
-            return Verdict(kind="absorbed", proposal="drop", evidence="taken back, it applies: all of it is upstream")
-        return Verdict(kind="retired" if gone else "does not fit", evidence=said)
-    return Verdict(kind="fits", applies=True)
+def patches(files: Sequence[OverlayFile], now: Revision) -> Iterator[tuple[OverlayFile, Verdict]]:
+    """Yield the verdict on each patch, tried on the tree that those before it leave."""
+    read = [read_patch(file) for file in files]
+    state = PatchedTree(upstream=tree_of(now, {path for patch in read for path in patch.paths}))
+    unfit: dict[str, str] = {}
+    for file, patch in zip(files, read, strict=True):
+        gone = [path for path in patch.paths if state.after(path) is None]
+        try:
+            made = apply_patch(patch, state, absent=frozenset())
+        except OverlayError as error:
+            said = "; ".join(problem.what for problem in error.problems)
+            if said == "is already upstream":
+                evidence = "taken back, it applies: all of it is upstream"
+                yield file, Verdict(kind="absorbed", proposal="drop", evidence=evidence)
+                continue
+            if before := next((unfit[path] for path in patch.paths if path in unfit), ""):
+                said = f"it is made for what {before} leaves, which does not fit: {said}"
+            unfit |= dict.fromkeys(patch.paths, file.path)
+            yield file, Verdict(kind="retired" if gone else "does not fit", evidence=said)
+        else:
+            state = state.changed_by(made.changed, made.executable)
+            yield file, Verdict(kind="fits", applies=True)
 
 
 def file_verdict(file: OverlayFile, now: Revision) -> Verdict:

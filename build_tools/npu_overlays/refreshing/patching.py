@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from npu_overlays import git
@@ -21,17 +22,22 @@ _HEADER = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _OPTIONS = ("--no-renames", "--full-index", "--binary", "--no-color")
 
 
-def patch_between(tree: PatchedTree, path: str, after: bytes | None) -> bytes:
-    """Return the patch that makes a file of a tree what it is to be, with context that makes it fit in one place only.
+def patch_between(tree: PatchedTree, after: Mapping[str, tuple[bytes | None, bool]]) -> bytes:
+    """Return the patch that gives files of a tree new content, with enough context to fit in one place only.
+
+    Args:
+        tree: the tree.
+        after: by path the content, None for no file, and whether it is executable.
 
     Raises:
         MergeError: there is no such patch.
     """
     error: MergeError | None = None
+    before = {path: (tree.after(path), tree.is_executable(path)) for path in after}
     for lines in _CONTEXT:
-        diff = _diff(path, tree.after(path), after, lines)
+        diff = _diff(before, after, lines)
         try:
-            file = OverlayFile(layer="", path="x.patch", file=path, content=b"Why: x\n\n" + diff)
+            file = OverlayFile(layer="", path="x.patch", file=", ".join(after), content=b"Why: x\n\n" + diff)
             apply_patch(read_patch(file), tree, absent=frozenset())
         except MergeError as problem:
             error = problem
@@ -41,19 +47,24 @@ def patch_between(tree: PatchedTree, path: str, after: bytes | None) -> bytes:
     raise error
 
 
-def _diff(path: str, before: bytes | None, after: bytes | None, lines: int) -> bytes:
+def _diff(
+    before: Mapping[str, tuple[bytes | None, bool]], after: Mapping[str, tuple[bytes | None, bool]], lines: int
+) -> bytes:
     with tempfile.TemporaryDirectory(prefix="npu-overlays-diff-") as folder:
         root = Path(folder)
         git.alone("init", "--quiet", "--template=", cwd=root)
-        trees = [_tree(root, path, content) for content in (before, after)]
+        trees = [_tree(root, files) for files in (before, after)]
         return git.alone("diff-tree", "-p", f"-U{lines}", *_OPTIONS, *trees, cwd=root)
 
 
-def _tree(root: Path, path: str, content: bytes | None) -> str:
+def _tree(root: Path, files: Mapping[str, tuple[bytes | None, bool]]) -> str:
     git.alone("read-tree", "--empty", cwd=root)
-    if content is not None:
-        blob = git.alone("hash-object", "-w", "--stdin", cwd=root, stdin=content).decode().strip()
-        git.alone("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", cwd=root)
+    entries: list[bytes] = []
+    for path, (content, executable) in files.items():
+        if content is not None:
+            blob = git.alone("hash-object", "-w", "--stdin", cwd=root, stdin=content).strip()
+            entries.append(b"%s %s\t%s\0" % (b"100755" if executable else b"100644", blob, path.encode()))
+    git.alone("update-index", "-z", "--index-info", cwd=root, stdin=b"".join(entries))
     return git.alone("write-tree", cwd=root).decode().strip()
 
 

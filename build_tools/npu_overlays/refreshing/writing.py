@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
+from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
 from npu_overlays.overlay.said import OverlayFile
@@ -51,7 +52,8 @@ class Writer:
         moved = moved_from(plan.files)
         for file in plan.files:
             self._added(file, moved.get(file.wanted.path))
-        for patch in plan.patches:
+        # Taking out a mail changes the numbers of those behind it.
+        for patch in sorted(plan.patches, key=lambda one: -one.known.mail if one.known else 0):
             self._patch(patch, patched)
         self._known_edits(plan.edits)
         for edit in plan.edits:
@@ -127,16 +129,18 @@ class Writer:
         if patch.known is None:
             names = frozenset(path.name for path in (self._into.folder / "patches").glob("*.patch"))
             names |= {key[1].removeprefix("patches/") for key in self._files.changed}
-            diff = patch_between(patched, patch.path, patch.after)
+            diff = _patch_between(patched, patch)
             said = handed_on(self._explain("patch", patch.path), patch.instead)
             self._files.write(self._into, f"patches/{free_name(names, patch.path)}", new_patch(said, diff))
             return
-        layer, path = self._layer(patch.known.file)
-        known = dataclasses.replace(patch.known, content=self._files.read(layer, path) or patch.known.content)
+        layer, path = self._layer(patch.known.holder)
+        mailbox = self._files.read(layer, path) or patch.known.content
+        own = dict(mails(mailbox))[patch.known.mail]
         earlier = self._before(patch)
         same = earlier.after(patch.path) == patch.after
-        diff = b"" if same else patch_between(earlier, patch.path, patch.after)
-        self._files.write(layer, path, with_section(known, patch.path, diff))
+        diff = b"" if same else _patch_between(earlier, patch)
+        changed = with_section(dataclasses.replace(patch.known, content=own), patch.path, diff)
+        self._files.write(layer, path, with_mail(mailbox, patch.known.mail, changed or b"") or None)
 
     def _before(self, patch: PatchChange) -> PatchedTree:
         """Return upstream with the patches that are applied before a known one."""
@@ -183,6 +187,10 @@ class Writer:
         name = layer.settings[0]
         content = self._files.read(layer, name) or b""
         self._files.write(layer, name, change(name, content.decode()).encode())
+
+
+def _patch_between(tree: PatchedTree, patch: PatchChange) -> bytes:
+    return patch_between(tree, {patch.path: (patch.after, tree.is_executable(patch.path))})
 
 
 def layer_named(subject: Subject, name: str) -> Layer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from npu_overlays import source
@@ -39,7 +39,7 @@ def start_of(request: Request, layered: Layered) -> Start:
         return replace(start, pin=_of_commit(request, layered))
     if request.release or request.archive or layered.base is None:
         return _of_release(request, layered, start)
-    return replace(start, pin=_with_packages(request, layered, layered.base.pin, (), ()))
+    return replace(start, pin=_with_packages(request, layered, layered.base.pin, {}, ()))
 
 
 def _of_release(request: Request, layered: Layered, start: Start) -> Start:
@@ -50,7 +50,8 @@ def _of_release(request: Request, layered: Layered, start: Start) -> Start:
     pin = replace(start.pin, archives=(release.archive,))
     found, not_built = of_source(files, request.project), start.not_built
     if name.endswith(".whl"):
-        found = [path for path in of_wheel(files) if not _is_named(path, not_built)]
+        found = of_wheel(files, request.named)
+        found = {path: name for path, name in found.items() if not _is_named(path, not_built)}
         compiled = [path for path in files if BINARY.search(path)] if name.endswith("-any.whl") else []
         # Upstream says that it is for any platform, and has these in it for some of them.
         not_built = (*not_built, *(path for path in sorted(compiled) if not _is_named(path, not_built)))
@@ -75,15 +76,24 @@ def _of_commit(request: Request, layered: Layered) -> Pin:
     return _with_packages(request, layered, pin, of_source(tree.content, request.project), tree.entries)
 
 
-def _with_packages(request: Request, layered: Layered, pin: Pin, found: Iterable[str], files: Iterable[str]) -> Pin:
-    """Return a pin with what it ships: as it was asked for, else nothing where the layers say it, else as found."""
-    imports = tuple((path, home_of(path, name)) for path, name in request.packages if name)
-    packages = tuple(path for path, _ in request.packages)
-    if not packages and "packages" not in layered.settings:
-        packages = tuple(found)
-        if not packages:
+def _with_packages(request: Request, layered: Layered, pin: Pin, found: Mapping[str, str], files: Iterable[str]) -> Pin:
+    """Return a pin with what it ships: as it was asked for, else nothing where the layers say it, else as found.
+
+    Args:
+        request: what was asked for.
+        layered: what the layers say.
+        pin: the pin.
+        found: paths, and the name by which each is imported where the path does not show it.
+        files: all paths, for messages.
+    """
+    asked = request.packages
+    if not asked and "packages" not in layered.settings:
+        asked = tuple(found.items())
+        if not asked:
             tops = sorted({path.partition("/")[0] for path in files if path.endswith(".py")})
             what = f"which of its folders are shipped does not show; it has {', '.join(tops) or 'no Python module'}"
             options = (("--package", tops[0] if tops else "PATH"),)
-            raise UsageError(Problem(where=pin.project, what=what, fix="name each that is shipped", options=options))
-    return replace(pin, packages=packages, imports=imports)
+            fix = "name each that is shipped, as src/NAME where it lies in src/"
+            raise UsageError(Problem(where=pin.project, what=what, fix=fix, options=options))
+    imports = tuple((path, home_of(path, name)) for path, name in asked if name)
+    return replace(pin, packages=tuple(path for path, _ in asked), imports=imports)

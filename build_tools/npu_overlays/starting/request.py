@@ -40,6 +40,7 @@ class Request:
         layers: layers, or an overlay on whose pin and layers to start.
         packages: what is shipped, and as what each is imported where its path does not say so; empty to find out.
         not_built: what of upstream is not built or left out.
+        named: paths in the repository that will be changed, which show where packages of a release lie there.
         parent: the folder to write into.
         folder: the folder to write; None for one in `parent` that is called after what is pinned.
         choice: where upstream is to come from.
@@ -56,6 +57,7 @@ class Request:
     layers: tuple[str, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
     not_built: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     parent: Path
     folder: Path | None = None
     choice: Choice

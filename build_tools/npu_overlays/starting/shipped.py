@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from packaging.utils import canonicalize_name
 
@@ -24,15 +25,26 @@ _FILES_OF = re.compile(
 _TOP_LEVEL = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
 
 
-def of_wheel(paths: Iterable[str]) -> list[str]:
-    """Return every folder that a wheel installs, and every file beside these, given its files without its metadata.
+def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
+    """Return every folder that a wheel installs and every file beside these, where they lie in the repository.
 
-    Headers are not among them: they cannot be shipped under another distribution's name.
+    Headers are not among them: they cannot be shipped under another distribution's name. The paths are as `below`
+    gives them.
+
+    Args:
+        files: the files of the wheel without its metadata.
+        named: paths in the repository; those that name a file of the wheel tell where it lies there.
     """
-    files = list(paths)
     outside = {path for path in files if path.startswith(f"{SCHEMES}/")}
-    kinds = {"/".join(path.split("/")[:2]) for path in outside}
-    return sorted(_units(path for path in files if path not in outside) | kinds - {HEADERS})
+    kinds = {"/".join(path.split("/")[:2]) for path in outside} - {HEADERS}
+    units = sorted(_units(path for path in files if path not in outside))
+    known = [unit if unit in files else f"{unit}/" for unit in units]
+    roots: Counter[str] = Counter()
+    for path in named:
+        for start in (f"/{path}".find(f"/{unit}") for unit in known):
+            if start >= 0 and path[start:] in files:
+                roots[path[:start]] += 1
+    return {**below(roots.most_common(1)[0][0] if roots else "", units), **dict.fromkeys(sorted(kinds), "")}
 
 
 def asking(modules: Iterable[tuple[str, bytes]], project: str) -> list[str]:
@@ -44,8 +56,8 @@ def asking(modules: Iterable[tuple[str, bytes]], project: str) -> list[str]:
     return [path for path, names in named if any(canonicalize_name(name) == project for name in names)]
 
 
-def of_source(files: Mapping[str, bytes], project: str) -> list[str]:
-    """Return what a source tree installs, as far as its layout tells; empty where that is not clear.
+def of_source(files: Mapping[str, bytes], project: str) -> dict[str, str]:
+    """Return what a source tree installs, as far as its layout tells, as `below` gives it; empty where it does not.
 
     What setuptools lists in an sdist counts; else all of ``src/``; else the package or module called like the
     project, or the only package there is.
@@ -55,26 +67,33 @@ def of_source(files: Mapping[str, bytes], project: str) -> list[str]:
         project: upstream's distribution name.
     """
     if listed := [path for path in files if _TOP_LEVEL.fullmatch(path)]:
+        beside = listed[0].rpartition("/")[0].rpartition("/")[0]
         names = files[listed[0]].decode("utf-8", "replace").split()
-        return sorted({unit for name in names for unit in _places_of(files, name)})
+        return {path: name for one in names for path, name in _places_of(files, one, beside).items()}
     modules = [path for path in files if path.endswith(".py")]
     if units := _units(path for path in modules if path.startswith(_SOURCE_ROOT)):
-        return sorted(units)
+        return below("", sorted(units))
     units = _units(modules)
     if like := {unit for unit in units if _plain(unit.removesuffix(".py")) == _plain(project)}:
-        return sorted(like)
+        return below("", sorted(like))
     folders = [unit for unit in units if unit not in modules and not _BESIDE.fullmatch(unit.partition("/")[0])]
-    return folders if len(folders) == 1 else []
+    return below("", folders if len(folders) == 1 else [])
 
 
-def _places_of(files: Mapping[str, bytes], name: str) -> set[str]:
-    """Return what a source tree has of a name that can be imported."""
-    for start in (_SOURCE_ROOT, ""):
-        if f"{start}{name}.py" in files:
-            return {f"{start}{name}.py"}
-        if units := _units(path for path in files if path.startswith(f"{start}{name}/")):
-            return units
-    return set()
+def below(root: str, units: Iterable[str]) -> dict[str, str]:
+    """Return units under their repository paths, each with its import name; empty where the path shows it."""
+    shown = root in ("", _SOURCE_ROOT)
+    return {f"{root}{unit}": "" if shown else unit.removesuffix(".py").replace("/", ".") for unit in units}
+
+
+def _places_of(files: Mapping[str, bytes], name: str, beside: str) -> dict[str, str]:
+    """Return what a source tree has of a name that can be imported: in ``src/``, beside what lists it, or on top."""
+    for root in dict.fromkeys((_SOURCE_ROOT, f"{beside}/" if beside else "", "")):
+        if f"{root}{name}.py" in files:
+            return below(root, [f"{name}.py"])
+        if units := _units(path.removeprefix(root) for path in files if path.startswith(f"{root}{name}/")):
+            return below(root, sorted(units))
+    return {}
 
 
 def _units(paths: Iterable[str]) -> set[str]:

@@ -1,0 +1,302 @@
+"""Series: patches and substitutions in their order → the changes that remain at the end, and who made each.
+
+Each patch is compared with the tree that it was applied to. A change that a later patch reverts does not remain. A
+change that a later patch renames or moves keeps the reasons of the patches that made it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from npu_overlays.changes.compare import compare_file
+from npu_overlays.changes.modules import Change
+from npu_overlays.errors import MergeError
+from npu_overlays.merging.results import Declared, PatchedFile
+from npu_overlays.syntax.definitions import Definition
+from npu_overlays.syntax.likeness import ENOUGH, Shape, likeness, shape
+from npu_overlays.syntax.symbols import Module
+
+# Kinds of changes that are about a file, and named after it.
+_OF_FILES = ("file", "text")
+_Content = bytes | None
+
+
+class Place(NamedTuple):
+    """A symbol of a file; for a change of the file as a whole, its name or an empty text."""
+
+    path: str
+    symbol: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """What one patch or substitution did at one place.
+
+    Args:
+        number: its position in the series.
+        one: the patch or substitution, with the file before and after it.
+        change: what it did.
+        whole: whether that is a class that was added or deleted with members, which have effects of their own.
+    """
+
+    number: int
+    one: PatchedFile
+    change: Change
+    whole: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where it did that."""
+        return Place(self.one.path, self.change.symbol)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining:
+    """An effect that has a part in how a place differs from upstream at the end.
+
+    Args:
+        place: that place; another one than the effect's where a later patch renamed or moved it.
+        effect: the effect.
+    """
+
+    place: Place
+    effect: Effect
+
+    @property
+    def declared(self) -> Declared:
+        """The declaration that it makes."""
+        one = self.effect.one
+        path, symbol = self.place
+        return Declared(
+            path=path, symbol=symbol, operation=one.operation, reason=one.reason, layer=one.layer, where=one.where
+        )
+
+
+def remaining(patched: Sequence[PatchedFile]) -> list[Remaining]:
+    """Return the effects that remain, in the order of the series."""
+    return _Series(patched).remaining()
+
+
+def ineffective(patched: Sequence[PatchedFile]) -> Iterator[str]:
+    """Yield a notice for each patch without an effect that remains."""
+    patches = dict.fromkeys(one.where for one in patched if one.patch)
+    left = {one.effect.one.where for one in remaining(patched)} if len(patches) > 1 else patches
+    for where in patches:
+        if where not in left:
+            yield f"{where}: has no effect in the end: other patches and it cancel out"
+
+
+class _Series:
+    """The effects at each place, without those that later ones revert."""
+
+    def __init__(self, patched: Sequence[PatchedFile]) -> None:
+        self._texts = _Texts()
+        self._compared: dict[tuple[str, _Content, _Content], Mapping[str, tuple[Change, bool]]] = {}
+        self._files: dict[str, list[PatchedFile]] = {}
+        self._effects: dict[Place, tuple[Effect, ...]] = {}
+        self._reverted: dict[str, dict[int, Effect]] = {}
+        for one in patched:
+            self._files.setdefault(one.path, []).append(one)
+        for _, group in groupby(enumerate(patched), lambda numbered: numbered[1].where):
+            self._append([effect for number, one in group for effect in self._effects_of(number, one)])
+
+    def remaining(self) -> list[Remaining]:
+        """Return the effects that remain, in the order of the series."""
+        found = [Remaining(place=place, effect=one) for place in self._effects for one in self._remaining_at(place)]
+        explained = {one.place for one in found}
+        for path in self._files:
+            if any(Place(path, symbol) not in explained for symbol in self._differences(path)):
+                found += [Remaining(place=Place(path, ""), effect=one) for one in self._unnamed(path)]
+        return sorted(found, key=lambda one: one.effect.number)
+
+    def _effects_of(self, number: int, one: PatchedFile) -> Iterator[Effect]:
+        """Yield the effects of a patch on a file; where it has none, that it replaces the file."""
+        found = self._changes(one.path, one.before, one.after)
+        for change, whole in found.values():
+            yield Effect(number=number, one=one, change=change, whole=whole)
+        if not found:
+            yield Effect(number=number, one=one, change=Change(action="replaced", kind="file", symbol=""))
+
+    def _append(self, effects: Sequence[Effect]) -> None:
+        """Put the effects of one patch on all of its files behind the earlier ones at their places."""
+        gone = [one for one in effects if one.change.action == "deleted" and self._effects.get(one.place)]
+        moved = {one.place: self._moved_to(one, gone) for one in effects if gone and one.change.action == "added"}
+        for one in effects:
+            earlier = {each.number: each for each in (*moved.get(one.place, ()), *self._effects.get(one.place, ()))}
+            together = [*earlier.values(), one]
+            self._effects[one.place] = self._without_reverted(together)
+            reverted = self._reverted.setdefault(one.place.path, {})
+            reverted |= {each.number: each for each in together if each not in self._effects[one.place]}
+
+    def _moved_to(self, new: Effect, gone: Sequence[Effect]) -> tuple[Effect, ...]:
+        """Return the earlier effects at the place that a patch renames or moves to a new one; none if it does not.
+
+        Those that the patch reverts at the same time are left out.
+        """
+        now = self._texts.shape(new.one.after, new.place)
+        scored = [
+            (likeness(now, self._texts.shape(old.one.before, old.place)), old.place.symbol == new.place.symbol, old)
+            for old in gone
+            if old.change.kind == new.change.kind
+        ]
+        likest = max(scored, key=lambda one: one[:2], default=None)
+        if not likest or likest[0] < ENOUGH:
+            return ()
+        earlier = self._effects[likest[2].place]
+        reverted = (number for number, one in enumerate(earlier) if self._texts.is_back_renamed(one, new))
+        return earlier[: next(reverted, None)]
+
+    def _without_reverted(self, effects: Sequence[Effect]) -> tuple[Effect, ...]:
+        """Return effects at a place without those that the last one reverts, and then without that one."""
+        *earlier, last = effects
+        for number, one in enumerate(earlier):
+            if one.place != last.place or not last.one.patch:
+                continue
+            if self._is_back(one, last):
+                return tuple(effects[:number])
+            if _is_inverse(self._texts.edits(one), self._texts.edits(last)):
+                return (*effects[:number], *effects[number + 1 : -1])
+        return tuple(effects)
+
+    def _is_back(self, first: Effect, last: Effect) -> bool:
+        """Return whether a place is after one effect what it was before another."""
+        if first.change.kind in _OF_FILES or last.change.kind in _OF_FILES:
+            return first.one.before == last.one.after
+        return last.change.symbol not in self._changes(last.one.path, first.one.before, last.one.after)
+
+    def _remaining_at(self, place: Place) -> tuple[Effect, ...]:
+        """Return the effects that remain at a place."""
+        effects = self._effects[place]
+        if any(not one.one.patch for one in effects):
+            return effects
+        if difference := self._differences(place.path).get(place.symbol):
+            return effects[-1:] if difference[0].action == "deleted" else effects
+        of_file = (one for one in effects if one.change.kind in _OF_FILES and not _is_opaque(one))
+        return tuple(one for one in of_file if self._has_lines(one))
+
+    def _has_lines(self, effect: Effect) -> bool:
+        """Return whether lines that a patch added to a file remain; if it added none, whether lines are gone."""
+        files = self._files[effect.one.path]
+        texts = (effect.one.before, effect.one.after, files[0].before, files[-1].after)
+        before, after, upstream, now = (Counter((text or b"").splitlines()) for text in texts)
+        added, deleted = after - before, before - after
+        return bool(added & (now - upstream) if added else deleted & (upstream - now))
+
+    def _unnamed(self, path: str) -> list[Effect]:
+        """Return the effects on a file that have a part in a difference that no effect names.
+
+        An order that two patches change together is one. Those effects are the ones that found or left a text that
+        cannot be parsed, and the ones that were reverted; if there are none, all.
+        """
+        here = [one for place, effects in self._effects.items() if place.path == path for one in effects]
+        opaque = {one.number: one for one in here if _is_opaque(one)}
+        return list((opaque | self._reverted[path]).values()) or list({one.number: one for one in here}.values())
+
+    def _differences(self, path: str) -> Mapping[str, tuple[Change, bool]]:
+        """Return how a file differs from upstream's at the end."""
+        files = self._files[path]
+        return self._changes(path, files[0].before, files[-1].after)
+
+    def _changes(self, path: str, before: _Content, after: _Content) -> Mapping[str, tuple[Change, bool]]:
+        """Return the changes between two contents of a file by symbol, and whether each is a whole class.
+
+        A name with one definition more and another one less, as a statement that changed has, counts as replaced.
+        """
+        key = (path, before, after)
+        if key not in self._compared:
+            difference = compare_file(path, before, after)
+            found: dict[str, tuple[Change, bool]] = {}
+            for change in difference.symbols() if difference else ():
+                known = found.get(change.symbol)
+                mixed = known and known[0].action != change.action
+                found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
+            for entry in difference.class_changes if difference else ():
+                if entry.changes and entry.action != "updated":
+                    whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+                    found[entry.name] = (whole, True)
+            self._compared[key] = found
+        return self._compared[key]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Edit:
+    """Lines that were exchanged, and the lines above and below."""
+
+    beside: tuple[str, str]
+    removed: Sequence[str]
+    added: Sequence[str]
+
+    def reverts(self, other: _Edit) -> bool:
+        """Return whether this exchanges the lines back that another edit put there."""
+        same_place = any(one == same for one, same in zip(self.beside, other.beside, strict=True))
+        return same_place and (self.removed, self.added) == (other.added, other.removed)
+
+
+class _Texts:
+    """The text of places in contents of files; each content is parsed once."""
+
+    def __init__(self) -> None:
+        self._modules: dict[tuple[str, bytes], Module | None] = {}
+        self._shapes: dict[tuple[_Content, Place], Shape] = {}
+
+    def edits(self, effect: Effect) -> list[_Edit]:
+        """Return how an effect changes the text of its place, or of the file if that has no definition."""
+        old, new = (self._text(content, effect.place) for content in (effect.one.before, effect.one.after))
+        around = ["", *old, ""]
+        opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        return [
+            _Edit(beside=(around[start], around[end + 1]), removed=old[start:end], added=new[first:behind])
+            for tag, start, end, first, behind in opcodes
+            if tag != "equal"
+        ]
+
+    def is_back_renamed(self, first: Effect, last: Effect) -> bool:
+        """Return whether a place has after one effect, but for its name, the text of another before an effect there."""
+        old, new = (one.place.symbol.rpartition(".")[2] for one in (first, last))
+        named = re.compile(rf"(?<!\w){re.escape(new)}(?!\w)")
+        after = self._text(last.one.after, last.place)
+        return self._text(first.one.before, first.place) == [named.sub(lambda _: old, line) for line in after]
+
+    def shape(self, content: _Content, place: Place) -> Shape:
+        """Return the shape of a definition, or of the file if the place has none."""
+        key = (content, place)
+        if key not in self._shapes:
+            module, known = self._definitions(content, place)
+            lines = Counter((line, "") for line in self._text(content, place))
+            self._shapes[key] = shape(module, known[-1]) if module and known else lines
+        return self._shapes[key]
+
+    def _text(self, content: _Content, place: Place) -> list[str]:
+        module, known = self._definitions(content, place)
+        if module and known:
+            return "\n".join(module.text(one.node) for one in known).splitlines()
+        return (content or b"").decode(errors="replace").splitlines()
+
+    def _definitions(self, content: _Content, place: Place) -> tuple[Module | None, list[Definition]]:
+        """Return a module and the definitions at a place of it; None for what is no module, or cannot be parsed."""
+        if content is None or not place.path.endswith(".py"):
+            return None, []
+        key = (place.path, content)
+        if key not in self._modules:
+            try:
+                self._modules[key] = Module(place.path, content)
+            except MergeError:
+                self._modules[key] = None
+        module = self._modules[key]
+        return module, module.definitions.get(place.symbol, []) if module else []
+
+
+def _is_inverse(first: Sequence[_Edit], last: Sequence[_Edit]) -> bool:
+    pairs = zip(last, first, strict=False)
+    return bool(first) and len(first) == len(last) and all(one.reverts(other) for one, other in pairs)
+
+
+def _is_opaque(effect: Effect) -> bool:
+    """Return whether a text of a module before or after an effect cannot be parsed, so that it names no symbols."""
+    return effect.change.kind == "file" and effect.change.action == "replaced" and effect.one.path.endswith(".py")
