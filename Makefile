@@ -50,7 +50,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1 /p' Makefile | while read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
@@ -106,6 +106,9 @@ parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers 
 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
+
+schemas: $(VENV)/installed-test  ## read what the emulated NPU is made of from the wheels of torch_npu that stacks name, the newest, and VERSIONS="2.15.0"
+	$(RUN)/python lab/npu_schemas.py $(VERSIONS)
 
 golden: $(VENV)/installed-test  ## compare what every pin gives and what the tool answers with lab/golden/corpus; GOLDEN=--write writes it
 	PYTHONPATH=lab $(RUN)/python -m golden $(GOLDEN)

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from environments import Installations, Torch, Unavailable, torch_environment
+from npu_schemas import stack_versions
 
 _LAB = Path(__file__).resolve().parent.parent / "lab"
 _SCRIPT = Path(__file__).with_name("model_steps.py")
@@ -87,7 +88,8 @@ def _installed(installations: Installations, torch: Torch, overlay: str, told: C
 def costs(pythons: Environments, told: Callable[[str], None]) -> list[Cost]:
     """Return what every family of models costs on the emulated NPU."""
     told("counting operators")
-    patched, upstream = (_operators(python) for python in (pythons.patched, pythons.upstream))
+    version = stack_versions(pythons.overlay)[-1]
+    patched, upstream = (_operators(python, version) for python in (pythons.patched, pythons.upstream))
     return [
         Cost(
             family=family,
@@ -99,9 +101,10 @@ def costs(pythons: Environments, told: Callable[[str], None]) -> list[Cost]:
     ]
 
 
-def _operators(python: Path) -> dict[str, dict[str, float]]:
+def _operators(python: Path, torch_npu: str) -> dict[str, dict[str, float]]:
     command = [str(python), str(_SCRIPT), "operators"]
-    done = subprocess.run(command, env=_variables(), capture_output=True, check=True)
+    variables = {**_variables(), "EMULATED_TORCH_NPU": torch_npu}
+    done = subprocess.run(command, env=variables, capture_output=True, check=True)
     found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
     return found
 

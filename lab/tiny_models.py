@@ -18,6 +18,7 @@ import torch
 
 VOCABULARY = 67
 HIDDEN = 32
+AUTOCAST = "autocast"
 _SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": HIDDEN,
@@ -66,7 +67,8 @@ _DEEPSTACK: dict[str, Any] = {
     "out_hidden_size": HIDDEN,
     "num_position_embeddings": 16,
 }
-_LINEAR = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
+# Upstream's router, as it is before 5, fails where autocast makes its logits narrower than its input.
+_NO_AUTOCAST = () if find_spec("transformers.integrations.moe") else ("qwen3_vl_moe_text",)
 # Three images' worth of patches, of different sizes: (frames, height, width).
 _GRID = ((1, 4, 4), (1, 2, 6), (2, 4, 2))
 
@@ -77,7 +79,7 @@ class Case:
 
     Args:
         family: which builder makes the model.
-        dtype: of parameters and activations.
+        dtype: of parameters and activations; ``autocast`` has parameters in fp32, and bf16 where autocast says so.
         activation: of its MLPs.
         batch: number of sequences; ``packed`` ones are joined into one.
         layout: ``plain``, ``padded`` (on the left), or ``packed``.
@@ -97,6 +99,12 @@ class Case:
         parts = (self.family, self.dtype, self.activation, f"b{self.batch}", self.layout, f"s{self.seed}")
         return "-".join(parts)
 
+    @property
+    def parameters(self) -> torch.dtype:
+        """The dtype of parameters and input."""
+        parameters: torch.dtype = torch.float32 if self.dtype == AUTOCAST else getattr(torch, self.dtype)
+        return parameters
+
 
 Results = dict[str, torch.Tensor]
 
@@ -107,10 +115,12 @@ def cases() -> Iterator[Case]:
         for batch, layout in ((1, "plain"), (3, "padded"), (1, "packed")):
             yield Case(family, batch=batch, layout=layout, seed=batch)
         for dtype in ("bfloat16", "float16"):
-            # Linear attention multiplies roundings, on either device by chance more: a seed with few of them.
-            yield Case(family, dtype=dtype, seed=6 if family in _LINEAR else 4)
+            # Linear attention multiplies roundings, on either device by chance more: of other seeds one of ten by 1.4.
+            yield Case(family, dtype=dtype, seed=4)
+        if family not in _NO_AUTOCAST:
+            yield Case(family, dtype=AUTOCAST, seed=7)
         yield Case(family, activation="gelu", seed=5)
-    for family, dtype in itertools.product(VISION, ("float32", "bfloat16")):
+    for family, dtype in itertools.product(VISION, ("float32", "bfloat16", AUTOCAST)):
         yield Case(family, dtype=dtype, seed=6)
 
 
@@ -128,7 +138,8 @@ def run(case: Case, device: str, *, exactly: bool = False) -> Results:
         exactly: whether to compute in fp32 with the case's (rounded) parameters.
     """
     model, inputs = ready(case, device, exactly=exactly)
-    output = step(model, inputs, case.seed)
+    with torch.autocast(device, dtype=torch.bfloat16, enabled=case.dtype == AUTOCAST and not exactly):
+        output = step(model, inputs, case.seed)
     gradients = {f"grad {name}": parameter.grad for name, parameter in model.named_parameters()}
     found = {"output": output.detach(), **{name: grad for name, grad in gradients.items() if grad is not None}}
     return {name: tensor.cpu() for name, tensor in found.items()}
@@ -141,7 +152,12 @@ def ready(case: Case, device: str, *, exactly: bool = False) -> tuple[torch.nn.M
     for parameter in model.parameters():
         # Norm weights of one and biases of zero would hide mistakes.
         torch.nn.init.normal_(parameter, mean=0.4 if parameter.dim() == 1 else 0.0, std=0.25)
-    model = model.to(getattr(torch, case.dtype)).train()
+    for number, module in enumerate(model.modules()):
+        # No two norms have the same, and none what its class has where nothing is said.
+        for name in ("variance_epsilon", "eps"):
+            if hasattr(module, name):
+                setattr(module, name, 0.003 + 0.0007 * number)
+    model = model.to(case.parameters).train()
     if exactly:
         model, inputs = model.float(), _widened(inputs)
     return model.to(device), _moved(inputs, device)
@@ -262,7 +278,7 @@ def _qwen2_5_vl_vision(case: Case) -> tuple[torch.nn.Module, dict[str, Any]]:
 
 
 def _typed(inputs: dict[str, Any], case: Case) -> dict[str, Any]:
-    return {**inputs, "hidden_states": inputs["hidden_states"].to(getattr(torch, case.dtype))}
+    return {**inputs, "hidden_states": inputs["hidden_states"].to(case.parameters)}
 
 
 Builder = Callable[[Case], tuple[torch.nn.Module, dict[str, Any]]]

@@ -45,17 +45,25 @@ class Installation:
     Args:
         python: an interpreter of an environment with all that they depend on.
         packages: folders for PYTHONPATH; of a module that several hold, the first is used.
+        torch_npu: the version whose operators the emulated NPU has.
     """
 
     python: Path
     packages: Sequence[Path]
+    torch_npu: str
 
     def run(self, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run the environment's Python over the packages, with nothing of the tests' own variables."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_", "PYTHON"))}
         return subprocess.run(
             [str(self.python), *map(str, arguments)],
-            env={**kept, "HF_HUB_OFFLINE": "1", **variables, "PYTHONPATH": os.pathsep.join(map(str, self.packages))},
+            env={
+                **kept,
+                "HF_HUB_OFFLINE": "1",
+                "EMULATED_TORCH_NPU": self.torch_npu,
+                **variables,
+                "PYTHONPATH": os.pathsep.join(map(str, self.packages)),
+            },
             capture_output=True,
             text=True,
             check=False,

@@ -16,6 +16,7 @@ import pytest
 from environments import Installations, Torch, Unavailable, cache_folder, torch_environment, unpack_upstream
 from environments.installing import install, place
 from environments.once import once
+from npu_schemas import stack_versions
 
 # The cases of `tests/overlays/verl` that are for every stack, by the names there.
 PROCESSES = ("training at length", "cpu", "npu", "drivers", "drivers on a cluster", "engines", "audits", "sharded")
@@ -101,6 +102,11 @@ class Stack:
     def marks(self) -> list[pytest.MarkDecorator]:
         """What tests of this stack are marked with."""
         return [pytest.mark.thorough] * self.thorough + [pytest.mark.upstream] * self.git_only
+
+    @property
+    def torch_npu(self) -> str:
+        """The newest torch_npu that published stacks name beside the transformers."""
+        return stack_versions(self.transformers)[-1]
 
     def environment(self) -> Torch:
         """Return an environment with all this stack needs but its own wheels; raises `Unavailable`."""

@@ -12,6 +12,9 @@ from emulation.checks import COMPRESSED_MASK, require, same_float_dtype
 NAME = "npu_fusion_attention"
 _MASKED = torch.finfo(torch.float32).min
 _FULL, _ALL, _TOP_LEFT, _DOWN_RIGHT, _BAND = 0, 1, 2, 3, 4
+# Where documents say 1M and 1K without saying which, the smaller; and of several numbers the smallest.
+MAX_LENGTH = 1_000_000
+MAX_SEQUENCES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,7 @@ class Options:
     mask: torch.Tensor | None
     ends_q: list[int] | None
     ends_k: list[int] | None
+    sink: torch.Tensor | None = None
 
 
 def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, options: Options) -> torch.Tensor:
@@ -63,12 +67,17 @@ def _batch(
     key, value = (states.repeat_interleave(repeats, 1).float() for states in (key, value))
     logits = query.float() @ key.transpose(-1, -2) * options.scale
     hidden = _hidden(query.shape[2], key.shape[2], options)
-    if hidden is not None:
-        # Elsewhere such rows come out as zero only in a mode of their own; nothing here may rely on it.
-        empty = bool(hidden.all(-1).any())
-        require(not empty or not joined, NAME, "TND forbids queries that see no key")
+    empty = None if hidden is None else hidden.all(-1, keepdim=True)
+    if hidden is not None and empty is not None:
+        require(not joined or not bool(empty.any()), NAME, "TND forbids queries that see no key")
         logits = logits.masked_fill(hidden, _MASKED)
-    weights = logits.softmax(-1)
+    if options.sink is not None:
+        sink = options.sink.view(1, -1, 1, 1).expand(*logits.shape[:3], 1)
+        logits = torch.cat((logits, sink), -1)
+    weights = logits.softmax(-1)[..., : key.shape[2]]
+    if empty is not None:
+        # Where the mode tells that there are such queries they come out as zero; of given masks nothing is said.
+        weights = weights.masked_fill(empty, torch.nan if options.mode in (_FULL, _ALL) else 0.0)
     if options.keep_prob < 1:
         weights = weights * torch.bernoulli(torch.full_like(weights, options.keep_prob)) / options.keep_prob
     return (weights @ value).to(query.dtype)
@@ -99,11 +108,19 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, options:
     require(options.heads <= 256, NAME, "at most 256 heads")
     require(options.heads % key.shape[heads] == 0, NAME, "key heads must divide query heads")
     require(query.shape[-1] == key.shape[-1] >= value.shape[-1], NAME, "head dimensions do not fit")
-    require(query.shape[-1] <= 768, NAME, "the head dimension must be at most 768")
+    require(0 < query.shape[-1] <= 768, NAME, "the head dimension must be at most 768")
+    length = {"BSND": 1, "BNSD": 2, "TND": 0}[options.layout]
+    lengths = (query.shape[length], key.shape[length])
+    require(min(lengths) > 0 and max(lengths) <= MAX_LENGTH, NAME, f"1 to {MAX_LENGTH} tokens, not {lengths}")
+    require(_is_sink(options.sink, options.heads), NAME, "sink must be fp32, one number for each head")
     require(0 < options.keep_prob <= 1, NAME, "keep_prob must be in (0, 1]")
     require(options.mode in range(_BAND + 1), NAME, f"sparse_mode {options.mode} is not emulated")
     _check_mask(options)
     _check_lengths(query, key, options)
+
+
+def _is_sink(sink: torch.Tensor | None, heads: int) -> bool:
+    return sink is None or (sink.dtype == torch.float32 and sink.shape == (heads,))
 
 
 def _check_mask(options: Options) -> None:
@@ -124,4 +141,6 @@ def _check_lengths(query: torch.Tensor, key: torch.Tensor, options: Options) -> 
     for ends, states in ((options.ends_q, query), (options.ends_k, key)):
         assert ends is not None  # checked above
         require(sorted(ends) == ends and ends[-1] == states.shape[0], NAME, f"lengths {ends} must ascend to the total")
-    require(len(options.ends_q or ()) == len(options.ends_k or ()), NAME, "as many query as key sequences")
+    sequences = len(options.ends_q or ())
+    require(sequences == len(options.ends_k or ()), NAME, "as many query as key sequences")
+    require(sequences <= MAX_SEQUENCES, NAME, f"at most {MAX_SEQUENCES} sequences, not {sequences}")

@@ -13,8 +13,11 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-LOWER = ("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "scaled_dot_product_attention")
-FP32 = ("softmax.int", "log_softmax.int", "nll_loss", "cross_entropy_loss", "pow.Tensor_Scalar", "rsqrt", "exp", "log")
+LOWER = ("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "scaled_dot_product_attention", "conv1d", "conv3d")
+FP32 = (
+    *("softmax.int", "log_softmax.int", "layer_norm", "nll_loss", "cross_entropy_loss"),
+    *("pow.Tensor_Scalar", "rsqrt", "exp", "log"),
+)
 _KEY = "AutocastPrivateUse1"
 # Registrations end with the object that made them.
 _library = torch.library.Library("aten", "IMPL")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+MAX_DIMS = 8
+MAX_TARGETS = 200_000
+MAX_PAIRS = 2**24 - 1
 MAX_LIST = 128
 MAX_GROUPS = 1024
 MAX_INNER = 65535
@@ -28,6 +31,11 @@ def is_transposed(matrix: torch.Tensor) -> bool:
     """Return whether the last two dimensions are a transposed view of contiguous memory."""
     rows, columns = matrix.shape[-2:]
     return matrix.stride(-2) == 1 and matrix.stride(-1) == rows and (rows > 1 or columns > 1) and rows * columns > 1
+
+
+def inner_axis(matrix: torch.Tensor) -> int:
+    """Return the size of the last dimension as it lies in memory."""
+    return matrix.shape[-2] if is_transposed(matrix) else matrix.shape[-1]
 
 
 def group_ends(operator: str, group_list: torch.Tensor | None, list_type: int, groups: int, total: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import os
 import sys
 import types
 from typing import Any
@@ -13,24 +14,33 @@ from emulation import streams
 from emulation.autocast import register_autocast
 from emulation.collectives import register_collectives
 from emulation.device import register_device
-from emulation.operators import register_operators, schemas
+from emulation.operators import register_operators
+from npu_schemas import recorded
 
-DEFAULT_VERSION = "2.7.1"
+# Which version is emulated; of an overlay that of its stack, which `npu_schemas.stack_versions` names.
+VARIABLE = "EMULATED_TORCH_NPU"
+# That of the stack that is the default.
+DEFAULT_VERSION = "2.10.0.post4"
 
 
-def install(version: str = DEFAULT_VERSION) -> None:
-    """Give this process an emulated NPU driven by an emulated torch_npu of `version` (once, before transformers)."""
+def install() -> None:
+    """Give this process an emulated NPU driven by an emulated torch_npu (once, before transformers).
+
+    EMULATED_TORCH_NPU names its version, one of those in `schemas.json`.
+    """
     if "torch_npu" in sys.modules:
         return
+    version = os.environ.get(VARIABLE, DEFAULT_VERSION)
+    facts = recorded()[version]
     register_device(_torch_npu_module())
-    register_operators(version)
+    register_operators(facts)
     register_autocast()
     register_collectives()
     module = types.ModuleType("torch_npu")
     module.__spec__ = importlib.machinery.ModuleSpec("torch_npu", loader=None)
     module.__dict__["__version__"] = version
     # The real module offers the dispatcher's operators under their own names.
-    module.__dict__.update({name: getattr(torch.ops.npu, name) for name in schemas(version)})
+    module.__dict__.update({name: getattr(torch.ops.npu, name) for name in facts.operators})
     module.__dict__["npu"] = torch.npu
     sys.modules["torch_npu"] = module
 

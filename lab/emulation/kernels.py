@@ -1,22 +1,26 @@
 """Kernels: the NPU's fused operators in plain PyTorch on CPU, forward and backward.
 
 Forward functions take and return CPU tensors. They compute in fp32 and round
-once, as the real kernels are documented to, and check the real kernels'
-limits first. Backward functions are what the real library registers with
-autograd; operators without one have none here either.
+once, as the real kernels are documented to. First they check the limits that
+any version of torch_npu documents: what passes here is documented everywhere.
+Backward functions are what the real library registers with autograd;
+operators without one have none here either.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch.nn import functional
 
-from emulation.checks import FLOATS, is_transposed, require, same_float_dtype
+from emulation.checks import FLOATS, MAX_DIMS, MAX_PAIRS, MAX_TARGETS, is_transposed, require, same_float_dtype
 
 
 def rms_norm(x: torch.Tensor, gamma: torch.Tensor, epsilon: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
     require(x.dtype in FLOATS, "npu_rms_norm", f"{x.dtype} is not supported")
-    require(gamma.dtype in (x.dtype, torch.float32), "npu_rms_norm", f"gamma of {gamma.dtype} with x of {x.dtype}")
+    require(gamma.dtype == x.dtype, "npu_rms_norm", f"gamma of {gamma.dtype} with x of {x.dtype}")
+    require(2 <= x.dim() <= MAX_DIMS, "npu_rms_norm", f"x must have 2 to {MAX_DIMS} dimensions, not {x.dim()}")
     require(x.shape[x.dim() - gamma.dim() :] == gamma.shape, "npu_rms_norm", "gamma must match x's last dimensions")
     dims = tuple(range(x.dim() - gamma.dim(), x.dim()))
     rstd = torch.rsqrt(x.float().pow(2).mean(dims, keepdim=True) + epsilon)
@@ -38,6 +42,7 @@ def rms_norm_backward(
 def swiglu(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     require(x.dtype in FLOATS, "npu_swiglu", f"{x.dtype} is not supported")
     require(x.is_contiguous(), "npu_swiglu", "the input must be contiguous")
+    require(1 <= x.dim() <= MAX_DIMS, "npu_swiglu", f"the input must have 1 to {MAX_DIMS} dimensions")
     require(x.shape[dim] % 2 == 0, "npu_swiglu", f"dimension {dim} must be even, not {x.shape[dim]}")
     gate, up = x.float().chunk(2, dim)
     return (functional.silu(gate) * up).to(x.dtype)
@@ -62,6 +67,7 @@ def cross_entropy_loss(
     name = "npu_cross_entropy_loss"
     require(x.dtype in FLOATS, name, f"{x.dtype} is not supported")
     require(x.dim() == 2 and target.shape == x.shape[:1], name, "one row of logits for each target")
+    require(0 < x.shape[0] <= MAX_TARGETS, name, f"at least one target and at most {MAX_TARGETS}")
     require(target.dtype == torch.int64, name, f"targets must be int64, not {target.dtype}")
     require(weight is None and reduction == "none", name, "only a loss for each row, without weights, is emulated")
     require(not any(rest) and not any(more.values()), name, "neither smoothing nor a z-loss is emulated")
@@ -79,42 +85,52 @@ def cross_entropy_loss_backward(
     return (d_x * counted).to(log_probs.dtype)
 
 
-def rotary_mul(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str = "half") -> torch.Tensor:
-    _check_rotary(x, cos, sin, mode)
+def rotary_mul(
+    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str = "half", *, multiple: int = 2
+) -> torch.Tensor:
+    """Return x rotated; the size of its heads is a multiple of `multiple`."""
+    _check_rotary(x, cos, sin, mode, multiple)
     # The tables are cast to the dtype of the input, then everything is fp32.
     cos, sin = cos.to(x.dtype).float(), sin.to(x.dtype).float()
-    return (x.float() * cos + _rotated(x.float()) * sin).to(x.dtype)
+    return (x.float() * cos + _rotated(x.float(), mode) * sin).to(x.dtype)
 
 
-def rotary_mul_backward(gradient: torch.Tensor, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+def rotary_mul_backward(
+    gradient: torch.Tensor, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str
+) -> torch.Tensor:
     cos, sin = cos.to(x.dtype).float(), sin.to(x.dtype).float()
-    weighted = gradient.float() * sin
-    first, second = weighted.chunk(2, -1)
-    return (gradient.float() * cos + torch.cat((second, -first), -1)).to(x.dtype)
+    # Turned by a quarter twice, everything has the other sign: one back is one on with that.
+    return (gradient.float() * cos - _rotated(gradient.float() * sin, mode)).to(x.dtype)
 
 
-def _rotated(x: torch.Tensor) -> torch.Tensor:
-    first, second = x.chunk(2, -1)
-    return torch.cat((-second, first), -1)
+def _rotated(x: torch.Tensor, mode: str) -> torch.Tensor:
+    if mode == "half":
+        first, second = x.chunk(2, -1)
+        return torch.cat((-second, first), -1)
+    return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
 
 
-def _check_rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str) -> None:
+def _check_rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str, multiple: int) -> None:
     name = "npu_rotary_mul"
-    require(mode == "half", name, "only rotary_mode='half' is emulated")
+    require(mode in ("half", "interleave"), name, f"rotary_mode must be half or interleave, not {mode}")
     require(x.dim() == cos.dim() == sin.dim() == 4, name, "x, r1 and r2 must have 4 dimensions")
     require(x.dtype in FLOATS and cos.dtype in FLOATS, name, f"{x.dtype} with {cos.dtype} is not supported")
     require(cos.shape == sin.shape, name, "r1 and r2 must have one shape")
     size, table = list(x.shape), list(cos.shape)
     batch, one, two, dim = size
-    require(dim % 2 == 0 and dim < 896, name, f"the head dimension must be even and below 896, not {dim}")
+    rule = f"the head dimension must be a multiple of {multiple} and below 896, not {dim}"
+    require(dim % multiple == 0 and dim < 896, name, rule)
     by_layout = {
-        "BNSD": ([[1, 1, two, dim], [batch, 1, two, dim], size], one),
-        "BSND": ([[1, one, 1, dim], [batch, one, 1, dim], size], two),
-        "SBND": ([[batch, 1, 1, dim], [batch, one, 1, dim], size], two),
+        "BNSD": ([[1, 1, two, dim], [batch, 1, two, dim], size], batch, one),
+        "BSND": ([[1, one, 1, dim], [batch, one, 1, dim], size], batch, two),
+        "SBND": ([[batch, 1, 1, dim], [batch, one, 1, dim], size], one, two),
     }
-    fitting = [heads for shapes, heads in by_layout.values() if table in shapes]
+    # Interleaved, every sequence has the same table.
+    allowed = 3 if mode == "half" else 1
+    fitting = [sizes for shapes, *sizes in by_layout.values() if table in shapes[:allowed]]
     require(bool(fitting), name, f"r1 of shape {table} does not broadcast to x of shape {size}")
-    require(batch < 1000 and min(fitting) < 1000, name, "batch and heads must be below 1000")
+    largest = min(max(sizes) if mode == "half" else math.prod(sizes) for sizes in fitting)
+    require(largest < 1000, name, "batch and heads must be below 1000 (interleaved: their product)")
 
 
 def moe_token_permute(
@@ -125,12 +141,14 @@ def moe_token_permute(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     name = "npu_moe_token_permute"
     require(not padded_mode, name, "padded_mode is not supported")
-    require(indices.dtype in (torch.int32, torch.int64), name, f"indices of {indices.dtype} are not supported")
-    require(indices.dim() == 1 or indices.shape[1] <= 512, name, "at most 512 experts per token")
+    require(tokens.dtype == torch.bfloat16, name, f"tokens must be bf16, not {tokens.dtype}")
+    require(indices.dtype == torch.int64, name, f"indices must be int64, not {indices.dtype}")
+    require(tokens.dim() == indices.dim() == 2, name, "tokens and indices must have 2 dimensions")
+    require(indices.shape[1] <= 512, name, "at most 512 experts per token")
+    require(indices.numel() < MAX_PAIRS, name, f"there must be fewer than {MAX_PAIRS} indices")
     require(num_out_tokens in (None, 0, indices.numel()), name, "dropping tokens is not emulated")
-    top_k = 1 if indices.dim() == 1 else indices.shape[1]
     order = indices.flatten().argsort(stable=True)
-    return tokens[order // top_k], order.argsort().to(torch.int32)
+    return tokens[order // indices.shape[1]], order.argsort().to(torch.int32)
 
 
 def moe_token_permute_backward(gradient: torch.Tensor, positions: torch.Tensor, top_k: int) -> torch.Tensor:
@@ -147,7 +165,10 @@ def moe_token_unpermute(
 ) -> torch.Tensor:
     name = "npu_moe_token_unpermute"
     require(not padded_mode and restore_shape is None, name, "padded_mode is not supported")
+    require(permuted.dtype == torch.bfloat16, name, f"permuted_tokens must be bf16, not {permuted.dtype}")
+    require(permuted.dim() == 2, name, "permuted_tokens must have 2 dimensions")
     require(positions.dtype == torch.int32, name, "sorted_indices must be int32")
+    require(probs is None or probs.shape[1] <= 512, name, "at most 512 experts per token")
     per_pair = permuted.float()[positions.long()]
     if probs is None:
         return per_pair.to(permuted.dtype)
@@ -172,6 +193,7 @@ def split_rows(x: torch.Tensor, weights: list[torch.Tensor], ends: list[int]) ->
     name = "npu_grouped_matmul"
     matrices = list(weights[0]) if len(weights) == 1 and weights[0].dim() == 3 else weights
     same_float_dtype(name, x, *matrices)
+    require(x.dtype != torch.float32 or len(weights) == 1, name, "in fp32 weight must be one tensor")
     require(x.dim() == 2 and not is_transposed(x), name, "x must be 2-D and not transposed when rows are split")
     require(len({is_transposed(matrix) for matrix in matrices}) == 1, name, "weights must be transposed alike")
     require(len({matrix.shape for matrix in matrices}) == 1, name, "weights must have one shape")

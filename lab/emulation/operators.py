@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,36 +11,42 @@ from torch.autograd.function import once_differentiable
 from torch.utils._pytree import tree_map
 
 from emulation import attention, kernels
-from emulation.checks import MAX_INNER, MAX_LIST, group_ends, require
+from emulation.checks import MAX_INNER, MAX_LIST, group_ends, inner_axis, require
 from emulation.log import note_operator
 from emulation.memory import to_cpu, to_npu
+from npu_schemas import Facts
 
-SCHEMAS = Path(__file__).with_name("schemas.json")
 _SPLIT_ROWS, _SPLIT_REDUCTION = 0, 2
 # query, key, value, head_num, input_layout
 _REQUIRED = 5
 _libraries: list[torch.library.Library] = []
 
 
-def schemas(version: str) -> dict[str, dict[str, Any]]:
-    """Return, per operator, its `schema` and whether it has a `backward`, as read from that version's wheel."""
-    return json.loads(SCHEMAS.read_text(encoding="utf-8"))[version]
-
-
-def register_operators(version: str) -> None:
+def register_operators(facts: Facts) -> None:
     """Define the operators of one torch_npu version, with kernels for those that are emulated."""
     library = torch.library.Library("npu", "DEF")  # kept alive below
     _libraries.append(library)
-    known = schemas(version)
-    for fact in known.values():
-        library.define(fact["schema"])
-    emulated: dict[str, Callable[..., Any]] = {**_KERNELS, "npu_grouped_matmul": _grouped_matmul_of(version)}
+    for operator in facts.operators.values():
+        library.define(operator.schema)
+    # 2.5.1rc1 knows one mode, for multiples of 64.
+    multiple = 2 if "rotary_mode" in _arguments("npu_rotary_mul") else 64
+    emulated: dict[str, Callable[..., Any]] = {
+        **_KERNELS,
+        "npu_grouped_matmul": partial(_grouped_matmul, facts.splits_reduction),
+        "npu_rotary_mul": partial(kernels.rotary_mul, multiple=multiple),
+    }
     for name, kernel in emulated.items():
-        if name not in known:
+        if name not in facts.operators:
             continue
         library.impl(name, _on_memory(name, kernel), "PrivateUse1")
-        if known[name]["backward"]:
+        if facts.operators[name].backward:
             library.impl(name, _AUTOGRAD[name], "AutogradPrivateUse1")
+
+
+def _arguments(name: str) -> dict[str, Any]:
+    """Return an operator's arguments in their order, each with its default or None."""
+    arguments = getattr(torch.ops.npu, name).default._schema.arguments
+    return {argument.name: argument.default_value for argument in arguments}
 
 
 def _on_memory(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,19 +67,17 @@ def _on_memory(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _grouped_matmul_of(version: str) -> Callable[..., Any]:
-    splits_reduction = tuple(int(part) for part in version.split(".")[:3]) >= (2, 7, 1)
-
-    def grouped_matmul(x: list[torch.Tensor], weight: list[torch.Tensor], **options: Any) -> list[torch.Tensor]:
-        name = "npu_grouped_matmul"
-        group_type = options.get("group_type", -1 if version.startswith("2.5") else None)
-        require(group_type is not None, name, "Requires manual passing group_type, current is None.")
-        require(options.get("split_item", 0) in (2, 3), name, "only one output (split_item 2 or 3) is emulated")
-        require(len(x) == 1 and len(weight) <= MAX_LIST, name, f"one x and at most {MAX_LIST} weights are emulated")
-        require(all(max(tensor.shape[-2:]) <= MAX_INNER for tensor in (*x, *weight)), name, "a dimension is too long")
-        return [_grouped(x[0], weight, int(group_type or 0), splits_reduction, options)]
-
-    return grouped_matmul
+def _grouped_matmul(
+    splits_reduction: bool, x: list[torch.Tensor], weight: list[torch.Tensor], **options: Any
+) -> list[torch.Tensor]:
+    name = "npu_grouped_matmul"
+    group_type = options.get("group_type", _arguments(name).get("group_type"))
+    require(group_type is not None, name, "Requires manual passing group_type, current is None.")
+    require(options.get("split_item", 0) in (2, 3), name, "only one output (split_item 2 or 3) is emulated")
+    require(options.get("bias") is None, name, "bias is not emulated")
+    require(len(x) == 1 and len(weight) <= MAX_LIST, name, f"one x and at most {MAX_LIST} weights are emulated")
+    require(max(map(inner_axis, (*x, *weight))) <= MAX_INNER, name, f"an inner axis is longer than {MAX_INNER}")
+    return [_grouped(x[0], weight, int(group_type), splits_reduction, options)]
 
 
 def _grouped(
@@ -101,7 +104,7 @@ def _grouped(
 
 
 def _options(query: torch.Tensor, head_num: int, input_layout: str, options: dict[str, Any]) -> attention.Options:
-    for name in ("pse", "padding_mask", "prefix", "sink", "dropout_mask"):
+    for name in ("pse", "padding_mask", "prefix", "dropout_mask"):
         require(options.get(name) is None, attention.NAME, f"{name} is not emulated")
     mask = options.get("atten_mask")
     require(mask is None or mask.device == query.device, attention.NAME, "atten_mask must be on the device")
@@ -114,6 +117,7 @@ def _options(query: torch.Tensor, head_num: int, input_layout: str, options: dic
         after=options.get("next_tockens", 2147483647),
         mode=options.get("sparse_mode", 0),
         mask=mask,
+        sink=options.get("sink"),
         ends_q=options.get("actual_seq_qlen"),
         ends_k=options.get("actual_seq_kvlen"),
     )
@@ -121,8 +125,7 @@ def _options(query: torch.Tensor, head_num: int, input_layout: str, options: dic
 
 def _by_name(name: str, required: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the optional arguments by name; the dispatcher hands them over by position, up to the last one given."""
-    names = [argument.name for argument in getattr(torch.ops.npu, name).default._schema.arguments]
-    return {**dict(zip(names[required:], args, strict=False)), **kwargs}
+    return {**dict(zip([*_arguments(name)][required:], args, strict=False)), **kwargs}
 
 
 def _fusion_attention(
@@ -145,7 +148,6 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "npu_cross_entropy_loss": kernels.cross_entropy_loss,
     "npu_rms_norm": kernels.rms_norm,
     "npu_swiglu": kernels.swiglu,
-    "npu_rotary_mul": kernels.rotary_mul,
     "npu_moe_token_permute": kernels.moe_token_permute,
     "npu_moe_token_unpermute": kernels.moe_token_unpermute,
     "npu_fusion_attention": _fusion_attention,
@@ -208,16 +210,18 @@ class _CrossEntropy(torch.autograd.Function):
 
 class _RotaryMul(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *mode: str) -> torch.Tensor:
         require(not cos.requires_grad and not sin.requires_grad, "npu_rotary_mul", "table gradients are not emulated")
         ctx.save_for_backward(x, cos, sin)
-        return _below_autograd("npu_rotary_mul", x, cos, sin, mode)
+        ctx.mode = mode
+        return _below_autograd("npu_rotary_mul", x, cos, sin, *mode)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-        d_x = _device_backward("npu_rotary_mul", kernels.rotary_mul_backward, gradient, *ctx.saved_tensors)
-        return d_x, None, None, None
+        mode = ctx.mode[0] if ctx.mode else "half"
+        d_x = _device_backward("npu_rotary_mul", kernels.rotary_mul_backward, gradient, *ctx.saved_tensors, mode)
+        return (d_x, None, None, *(None for _ in ctx.mode))
 
 
 class _Permute(torch.autograd.Function):
@@ -259,12 +263,14 @@ class _FusionAttention(torch.autograd.Function):
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
+        sink: torch.Tensor | None,
         heads: int,
         layout: str,
         given: dict[str, Any],
     ) -> tuple[Any, ...]:
-        outputs = _below_autograd("npu_fusion_attention", query, key, value, heads, layout, **given)
-        ctx.save_for_backward(query, key, value)
+        sinks = {} if sink is None else {"sink": sink}
+        outputs = _below_autograd("npu_fusion_attention", query, key, value, heads, layout, **given, **sinks)
+        ctx.save_for_backward(query, key, value, sink)
         ctx.heads, ctx.layout, ctx.given = heads, layout, given
         ctx.mark_non_differentiable(*outputs[1:4])
         return tuple(outputs)
@@ -274,13 +280,14 @@ class _FusionAttention(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor, *_: Any) -> tuple[Any, ...]:
         given = tree_map(lambda value: to_cpu(value) if isinstance(value, torch.Tensor) else value, ctx.given)
 
-        def backward(
-            gradient: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
-        ) -> tuple[torch.Tensor, ...]:
+        def backward(gradient: torch.Tensor, *saved: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+            leaves = [None if state is None else state.detach().requires_grad_() for state in saved]
+            query, key, value, sink = leaves
+            options = _options(query, ctx.heads, ctx.layout, {**given, "sink": sink})
             with torch.enable_grad():
-                query, key, value = (state.detach().requires_grad_() for state in (query, key, value))
-                output = attention.attend(query, key, value, _options(query, ctx.heads, ctx.layout, given))
-            return torch.autograd.grad(output, (query, key, value), gradient)
+                output = attention.attend(query, key, value, options)
+            found = iter(torch.autograd.grad(output, [leaf for leaf in leaves if leaf is not None], gradient))
+            return tuple(None if leaf is None else next(found) for leaf in leaves)
 
         gradients = _device_backward("npu_fusion_attention", backward, gradient, *ctx.saved_tensors)
         return (*gradients, None, None, None)
@@ -296,7 +303,8 @@ def _fusion_attention_autograd(
     **kwargs: Any,
 ) -> Any:
     given = _by_name(attention.NAME, _REQUIRED, args, kwargs)
-    return _FusionAttention.apply(query, key, value, head_num, input_layout, given)
+    sink = given.pop("sink", None)
+    return _FusionAttention.apply(query, key, value, sink, head_num, input_layout, given)
 
 
 def _cross_entropy_autograd(x: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -314,7 +322,7 @@ _AUTOGRAD: dict[str, Callable[..., Any]] = {
     "npu_cross_entropy_loss": _cross_entropy_autograd,
     "npu_rms_norm": lambda x, gamma, epsilon=1e-6: _RmsNorm.apply(x, gamma, epsilon),
     "npu_swiglu": lambda x, dim=-1: _Swiglu.apply(x, dim),
-    "npu_rotary_mul": lambda x, r1, r2, mode="half", *_: _RotaryMul.apply(x, r1, r2, mode),
+    "npu_rotary_mul": _RotaryMul.apply,
     "npu_moe_token_permute": _Permute.apply,
     "npu_moe_token_unpermute": _unpermute_autograd,
     "npu_fusion_attention": _fusion_attention_autograd,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from environments import ROOT, Installations, torch_environment
 from mutations.table import Mutation, Target, read_table
+from npu_schemas import stack_versions
 
 _COPIED = ("lab", "overlays", "pyproject.toml", "stacks", "tests")
 _CAUGHT = 1  # pytest: tests failed
@@ -115,7 +116,7 @@ def _installed(target: Target, scratch: Path) -> Bench:
         command=(str(torch.python), "-m", "pytest", "-q", "-x", "-c", str(cases / "pytest.ini"), *tests),
         variables={
             "PYTHONDONTWRITEBYTECODE": "1",
-            **({"EMULATED_TORCH_NPU": target.torch_npu} if target.torch_npu else {}),
+            "EMULATED_TORCH_NPU": target.torch_npu or stack_versions(target.overlay)[-1],
         },
     )
 

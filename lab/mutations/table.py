@@ -42,7 +42,7 @@ class Target:
         tests: files of tests, and what else pytest is told.
         mutations: what to try.
         overlay: the overlay in whose installed wheel the file lies; empty for a file of this repository.
-        torch_npu: the version that is emulated; empty for the tests' own.
+        torch_npu: the version that is emulated; empty for the newest that stacks name beside the overlay.
         shared: the file of this repository that the changed text comes from, where it has another name: there it stands
             once for each range of versions, and in the wheel's file once.
     """

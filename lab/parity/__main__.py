@@ -19,7 +19,7 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.overlay.lookup import find_overlay, readable
 from npu_overlays.reproducible import write_atomically
 from parity.figures import Pin
-from parity.measuring import EMULATED, Told, measure
+from parity.measuring import Told, measure
 from parity.page import pages
 from parity.report import Incomplete
 
@@ -46,7 +46,7 @@ def main() -> int:
     if problems:
         return max(problems.values())
     torch = TORCH.partition("==")[2].partition("+")[0]
-    for name, text in pages(found, torch=torch, torch_npu=EMULATED).items():
+    for name, text in pages(found, torch=torch).items():
         write_atomically(ROOT / "docs" / name, text.encode())
     return 0
 

@@ -31,7 +31,8 @@ class Parity:
     Args:
         cases: of the model, each bit for bit upstream's on CPU, outputs and gradients.
         full: the largest relative error in fp32 of any output or gradient on the emulated NPU.
-        halves: of each dtype of half precision, that of outputs or gradients of which the ratio is the larger.
+        halves: of each dtype of half precision, and of autocast to one, that of outputs or gradients, whichever has
+            the larger ratio.
     """
 
     cases: int
@@ -63,11 +64,13 @@ class Pin:
     Args:
         overlay: its name.
         version: upstream's.
+        torch_npu: the version that was emulated.
         parity: of each model.
         operators: of each model.
     """
 
     overlay: str
     version: str
+    torch_npu: str
     parity: Mapping[str, Parity]
     operators: Mapping[str, Operators]

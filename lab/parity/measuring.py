@@ -12,11 +12,10 @@ import models
 from environments import ROOT, Installations, torch_environment
 from npu_overlays.lock.lockfile import upstream_version
 from npu_overlays.overlay.lookup import find_overlay
+from npu_schemas import stack_versions
 from parity.figures import Operators, Parity, Pin
 from parity.report import Incomplete, parities
 
-# The torch_npu that is emulated: the one the cases take where nothing else is said.
-EMULATED = "2.7.1"
 _CASES = ROOT / "tests" / "overlays" / "transformers" / "cases"
 
 Told = Callable[[str], None]
@@ -44,7 +43,7 @@ def measure(name: str, work: Path, told: Told) -> Pin:
     told(f"{name}: counting operators")
     operators = {cost.family: _operators(cost) for cost in models.costs(pythons, lambda _: None)}
     version = upstream_version(find_overlay(ROOT / "overlays", name))
-    return Pin(overlay=name, version=version, parity=parity, operators=operators)
+    return Pin(overlay=name, version=version, torch_npu=stack_versions(name)[-1], parity=parity, operators=operators)
 
 
 def _parity(pythons: models.Environments, folder: Path) -> dict[str, Parity]:
@@ -53,7 +52,7 @@ def _parity(pythons: models.Environments, folder: Path) -> dict[str, Parity]:
     reference, report = folder / "upstream.pt", folder / "report.xml"
     _run(pythons.upstream, ROOT / "lab" / "tiny_models.py", reference)
     pytest = ("-m", "pytest", "-q", "-c", _CASES / "pytest.ini", "-o", "junit_family=xunit1", f"--junitxml={report}")
-    variables = {"UPSTREAM_REFERENCE": str(reference), "EMULATED_TORCH_NPU": EMULATED}
+    variables = {"UPSTREAM_REFERENCE": str(reference), "EMULATED_TORCH_NPU": stack_versions(pythons.overlay)[-1]}
     # A case that fails is in the report, by its name.
     _run(pythons.patched, *pytest, _CASES / "test_models.py", allowed=(0, 1), **variables)
     return parities(report)

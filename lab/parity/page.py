@@ -17,11 +17,13 @@ English | [简体中文](parity.zh-CN.md)
 Of each pin of transformers, `make parity` builds the wheel, installs it beside torch {torch}, and runs a tiny random
 model of every family that the overlay changes, forward and backward, on the CPU and on an emulated NPU. On the CPU runs
 upstream's code of the same pin, too, unpatched. The cases are those of the tests: of language models one sequence,
-three padded ones, packed ones of odd lengths, and GELU in place of SiLU, in fp32, and two sequences in bf16 and fp16;
-of vision towers three images of different sizes, in fp32 and bf16.
+three padded ones, packed ones of odd lengths, and GELU in place of SiLU, in fp32, and two sequences in bf16, in fp16,
+and under autocast to bf16 with parameters in fp32; of vision towers three images of different sizes, in fp32, bf16 and
+under autocast. Each norm has an epsilon of its own. The torch_npu is the newest that a stack names beside the pin, and
+the newest of all where none does.
 
-| transformers | overlay | models | cases | on the CPU |
-|---|---|---|---|---|
+| transformers | overlay | emulated torch_npu | models | cases | on the CPU |
+|---|---|---|---|---|---|
 {cases}
 
 "Bit for bit" upstream's is every output and every gradient of every case: where one is not, no page is written.
@@ -46,6 +48,10 @@ fp16:
 
 {float16}
 
+bf16 by autocast, with parameters in fp32; Qwen3-VL-MoE has none before transformers 5, where upstream's router fails:
+
+{autocast}
+
 ## Operators of one layer
 
 What a model of two layers launches on the emulated NPU in fp32, forward and backward, halved: with upstream's code →
@@ -61,9 +67,9 @@ How often the host waits for the device in the whole model, upstream's code → 
 
 ## What this does not say
 
-The emulated NPU computes with PyTorch on the CPU. It takes operators as torch_npu {torch_npu} declares them, refuses
-what they are known to refuse, and counts what is launched. How a real NPU rounds, what it refuses besides, and how long
-anything takes there, only a real NPU tells.
+The emulated NPU computes with PyTorch on the CPU. It takes operators as the wheel of torch_npu declares them, refuses
+what any version documents as outside their limits, and counts what is launched. How a real NPU rounds, what it refuses
+besides, and how long anything takes there, only a real NPU tells.
 """
 _CHINESE = """\
 # 模型与上游相差多少
@@ -75,10 +81,12 @@ _CHINESE = """\
 `make parity` 对 transformers 的每个 pin 构建 wheel，装在 torch {torch} 旁，
 为 overlay 改动的每个模型族取一个参数随机的微型模型，在 CPU 和模拟的 NPU 上运行前向与反向；
 同一 pin 未打补丁的上游代码也在 CPU 上运行。用例就是测试的用例：语言模型在 fp32 下有单条序列、三条带填充的序列、
-长度为奇数的打包序列，以及用 GELU 代替 SiLU，在 bf16 和 fp16 下为两条序列；视觉塔为三幅大小不同的图像，fp32 和 bf16。
+长度为奇数的打包序列，以及用 GELU 代替 SiLU，在 bf16、fp16 以及参数为 fp32 的 bf16 autocast 下为
+两条序列；视觉塔为三幅大小不同的图像，fp32、bf16 和 autocast。每个归一化层的 epsilon 各不相同。
+torch_npu 取各 stack 为该 pin 所列版本中最新的一个，没有 stack 时取所有版本中最新的。
 
-| transformers | overlay | 模型 | 用例 | 在 CPU 上 |
-|---|---|---|---|---|
+| transformers | overlay | 模拟的 torch_npu | 模型 | 用例 | 在 CPU 上 |
+|---|---|---|---|---|---|
 {cases}
 
 “逐位相同”指每个用例的每个输出和每个梯度都与上游逐位相同；若有一个不同，就不会写出本页。
@@ -102,6 +110,10 @@ fp16：
 
 {float16}
 
+参数为 fp32、由 autocast 转为 bf16；transformers 5 之前 Qwen3-VL-MoE 的上游路由在此失败：
+
+{autocast}
+
 ## 每层的算子
 
 两层模型在模拟的 NPU 上以 fp32 前向与反向启动的算子数，除以二：上游代码 → wheel，
@@ -116,8 +128,8 @@ fp16：
 
 ## 本页没有说明的
 
-模拟的 NPU 在 CPU 上用 PyTorch 计算。算子按 torch_npu {torch_npu} 的声明，
-已知真实算子会拒绝的它也拒绝，并统计启动的算子。
+模拟的 NPU 在 CPU 上用 PyTorch 计算。算子按 torch_npu wheel 中的声明，
+超出任一版本文档限制的它都拒绝，并统计启动的算子。
 真实 NPU 如何舍入、还会拒绝什么、各步耗时多少，只有真实 NPU 才知道。
 """
 _SAME = {"parity.md": "bit for bit", "parity.zh-CN.md": "逐位相同"}
@@ -125,17 +137,16 @@ _MODEL = {"parity.md": "model", "parity.zh-CN.md": "模型"}
 _NONE = ""
 
 
-def pages(pins: Iterable[Pin], *, torch: str, torch_npu: str) -> Mapping[str, str]:
+def pages(pins: Iterable[Pin], *, torch: str) -> Mapping[str, str]:
     """Return both pages by their names.
 
     Args:
         pins: what was measured, from the oldest version to the newest.
         torch: the version that computed.
-        torch_npu: the version that was emulated.
     """
     listed = list(pins)
     return {
-        name: text.format(torch=torch, torch_npu=torch_npu, cases=_cases(listed, _SAME[name]), **_tables(listed, name))
+        name: text.format(torch=torch, cases=_cases(listed, _SAME[name]), **_tables(listed, name))
         for name, text in (("parity.md", _ENGLISH), ("parity.zh-CN.md", _CHINESE))
     }
 
@@ -143,7 +154,8 @@ def pages(pins: Iterable[Pin], *, torch: str, torch_npu: str) -> Mapping[str, st
 def _cases(pins: Iterable[Pin], same: str) -> str:
     counted = ((pin, len(pin.parity), sum(one.cases for one in pin.parity.values())) for pin in pins)
     return "\n".join(
-        _row((pin.version, f"`{pin.overlay}`", f"{models}", f"{cases}", same)) for pin, models, cases in counted
+        _row((pin.version, f"`{pin.overlay}`", pin.torch_npu, f"{models}", f"{cases}", same))
+        for pin, models, cases in counted
     )
 
 
@@ -153,6 +165,7 @@ def _tables(pins: Sequence[Pin], page: str) -> dict[str, str]:
         "full": lambda pin, model: f"{pin.parity[model].full:.1e}",
         "bfloat16": lambda pin, model: _half(pin.parity[model].halves.get("bfloat16")),
         "float16": lambda pin, model: _half(pin.parity[model].halves.get("float16")),
+        "autocast": lambda pin, model: _half(pin.parity[model].halves.get("autocast")),
         "operators": _operators,
         "waits": lambda pin, model: " → ".join(map(str, pin.operators[model].waits)),
     }

@@ -98,7 +98,10 @@ class Bench:
         (folder / "installed" / _STAND_IN[0]).write_text(_STAND_IN[1], "utf-8")
         extra = installations.packages(torch_environment(), "of-our-cases", _REQUIREMENTS)
         folders = [folder / "installed"], [upstream, stack.upstream(installations, environment)]
-        patched, reference = (Installation(python=environment.python, packages=[*one, extra]) for one in folders)
+        patched, reference = (
+            Installation(python=environment.python, packages=[*one, extra], torch_npu=stack.torch_npu)
+            for one in folders
+        )
         return patched, reference
 
 

@@ -6,7 +6,7 @@ import re
 
 from parity.figures import Half, Operators, Parity, Pin
 
-_HALVES = ("bfloat16", "float16")
+_HALVES = ("bfloat16", "float16", "autocast")
 
 Table = dict[str, dict[str, str]]
 
@@ -14,18 +14,19 @@ Table = dict[str, dict[str, str]]
 def read_page(text: str) -> list[Pin]:
     """Return the figures of a page, rounded as it gives them."""
     first, *others = (_rows(block) for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE))
-    full, bfloat16, float16, operators, waits = map(_by_version, others)
+    full, *halves, operators, waits = map(_by_version, others)
     return [
         Pin(
             overlay=overlay.strip("`"),
             version=version,
+            torch_npu=torch_npu,
             parity={
                 model: Parity(
                     cases=int(cases) if not number else 0,
                     full=float(error),
                     halves={
                         dtype: _half(table[version][model])
-                        for dtype, table in zip(_HALVES, (bfloat16, float16), strict=True)
+                        for dtype, table in zip(_HALVES, halves, strict=True)
                         if model in table[version]
                     },
                 )
@@ -36,7 +37,7 @@ def read_page(text: str) -> list[Pin]:
                 for model, cell in operators[version].items()
             },
         )
-        for version, overlay, _, cases, _ in first[1:]
+        for version, overlay, torch_npu, _, cases, _ in first[1:]
     ]
 
 

@@ -1,8 +1,7 @@
 """RMSNorm in one NPU operator, for every model that defines its own copy of it."""
 
 import torch
-from transformers.integrations.npu_kernels import can_use_rms_norm, npu_rms_norm
-from transformers.integrations.npu_norms import can_use_offset_rms_norm, npu_offset_rms_norm
+from transformers.integrations.npu_kernels import can_use_rms_norm, npu_offset_rms_norm, npu_rms_norm
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -60,7 +59,7 @@ def forward(self, hidden_states):
     since="4.57",
 )
 def offset_forward(self, x):
-    if can_use_offset_rms_norm(x, self.weight):
+    if can_use_rms_norm(x, self.weight):
         return npu_offset_rms_norm(x, self.weight, self.eps)
     return upstream(self, x)
 
@@ -74,7 +73,7 @@ def offset_forward(self, x):
     since="5",
 )
 def offset_forward(self, x):
-    if can_use_offset_rms_norm(x, self.weight):
+    if can_use_rms_norm(x, self.weight):
         return npu_offset_rms_norm(x, self.weight, self.eps)
     return upstream(self, x)
 

@@ -6,21 +6,32 @@ import ast
 import json
 import re
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from .wheel_schemas import OPERATORS, UPSTREAMS, read_wheel
+from npu_schemas import (
+    ASKED,
+    OPERATORS,
+    STACKS,
+    UPSTREAMS,
+    Operator,
+    download,
+    named_versions,
+    read_wheel,
+    recorded,
+    stack_versions,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
-SCHEMAS: dict[str, dict[str, Any]] = json.loads((ROOT / "lab/emulation/schemas.json").read_text("utf-8"))
+FACTS = recorded()
 OVERLAYS = ROOT / "overlays"
 # Called only where the loaded torch_npu has them with a backward.
 OPTIONAL = ("npu_moe_token_permute", "npu_moe_token_unpermute")
+# Given only where the loaded torch_npu takes them, and a product of groups only where it takes the first of these.
+ASKED_ARGUMENTS = ("group_type", "sink")
 
 
 @dataclass(frozen=True)
@@ -88,31 +99,49 @@ def _misfit(call: Call, schema: Schema) -> str:
     if call.positional > len(schema.positional):
         return f"{call.positional} arguments by position, the operator takes {len(schema.positional)}"
     given = {*schema.positional[: call.positional], *call.names}
-    unknown = sorted(set(call.names) - set(schema.names))
+    unknown = sorted({*call.names} - {*schema.names, *ASKED_ARGUMENTS})
     missing = sorted(set(schema.required) - given)
     twice = sorted(set(call.names) & set(schema.positional[: call.positional]))
     reasons = [("unknown", unknown), ("missing", missing), ("given twice", twice)]
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in reasons if names)
 
 
-def _misfits(known: dict[str, Any]) -> dict[str, str]:
+def _misfits(known: Mapping[str, Operator]) -> dict[str, str]:
     """Return every call that does not fit the operators of one torch_npu, and why."""
     found = {}
     for call in _calls():
         if call.operator in known:
-            found[f"{call.where} {call.operator}"] = _misfit(call, _parsed(known[call.operator]["schema"]))
+            schema = _parsed(known[call.operator].schema)
+            if "group_type" not in call.names or "group_type" in schema.names:
+                found[f"{call.where} {call.operator}"] = _misfit(call, schema)
         elif call.operator not in OPTIONAL:
             found[f"{call.where} {call.operator}"] = "there is no such operator"
     return {call: misfit for call, misfit in found.items() if misfit}
 
 
 def test_the_overlays_call_the_operators_the_contract_is_about() -> None:
-    assert {call.operator for call in _calls()} == {*OPERATORS} - {*UPSTREAMS}
+    assert {call.operator for call in _calls()} == {*OPERATORS} - {*UPSTREAMS, *ASKED}
 
 
-@pytest.mark.parametrize("version", SCHEMAS)
+@pytest.mark.parametrize("version", FACTS)
 def test_every_call_fits_the_recorded_schemas(version: str) -> None:
-    assert _misfits(SCHEMAS[version]) == {}
+    assert _misfits(FACTS[version].operators) == {}
+
+
+def test_every_torch_npu_that_a_stack_names_is_recorded() -> None:
+    assert named_versions() <= FACTS.keys()
+
+
+def test_an_overlay_runs_beside_the_torch_npu_of_its_stacks() -> None:
+    stacks = [json.loads(file.read_text("utf-8")) for file in STACKS.glob("*.json")]
+    (default,) = (stack for stack in stacks if stack.get("default"))
+    named = [one["version"] for one in default["components"] if one["name"] == "torch_npu"]
+    text = (ROOT / "lab/emulation/install.py").read_text("utf-8")
+    assert re.findall(r'DEFAULT_VERSION = "(.*)"', text) == named
+    assert stack_versions("transformers@5.10.4") == named
+    assert stack_versions("transformers@8365f70") == ["2.5.1rc1", "2.5.1", "2.7.1"]
+    # No stack names it.
+    assert stack_versions("transformers@5.5.4") == [[*FACTS][-1]]
 
 
 def test_a_drifted_operator_is_found_by_name() -> None:
@@ -125,36 +154,28 @@ def test_a_drifted_operator_is_found_by_name() -> None:
 
 
 def test_operators_without_a_backward_are_those_the_code_gives_one_or_asks_about() -> None:
-    without = {name for known in SCHEMAS.values() for name, fact in known.items() if not fact["backward"]}
-    assert without == {"npu_grouped_matmul", *OPTIONAL}
+    operators = [item for known in FACTS.values() for item in known.operators.items()]
+    without = {name for name, operator in operators if not operator.backward}
+    assert without == {"npu_grouped_matmul", *OPTIONAL, *ASKED}
 
 
 # What is recorded does not change, and neither do those wheels.
 @pytest.mark.slow
 @pytest.mark.index
 @pytest.mark.thorough
-@pytest.mark.parametrize("version", SCHEMAS)
+@pytest.mark.parametrize("version", FACTS)
 def test_the_recorded_schemas_are_those_in_the_wheels(version: str, tmp_path: Path) -> None:
-    assert read_wheel(_download(f"torch_npu=={version}", tmp_path)) == SCHEMAS[version]
+    assert read_wheel(_wheel(f"torch_npu=={version}", tmp_path)) == FACTS[version]
 
 
 @pytest.mark.slow
 @pytest.mark.index
 def test_every_call_fits_the_newest_torch_npu(tmp_path: Path) -> None:
-    assert _misfits(read_wheel(_download("torch_npu", tmp_path))) == {}
+    assert _misfits(read_wheel(_wheel("torch_npu", tmp_path)).operators) == {}
 
 
-def _download(requirement: str, folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    platform = ["--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"]
-    platforms = [f"--platform=manylinux_2_{glibc}_x86_64" for glibc in (17, 28)]
-    done = subprocess.run(
-        [*command, *platform, *platforms, "--dest", str(folder), requirement],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"the package index has no {requirement}: {done.stderr.strip()[-200:]}")
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+def _wheel(requirement: str, folder: Path) -> Path:
+    try:
+        return download(requirement, folder)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"the package index has no {requirement}: {error.stderr.strip()[-200:]}")

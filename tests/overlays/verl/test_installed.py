@@ -54,7 +54,9 @@ def installed(request: pytest.FixtureRequest, shared: Path) -> Installed:
         folders = stack.installed(installations, environment), stack.upstream(installations, environment)
     except Unavailable as reason:
         pytest.skip(str(reason))
-    patched, upstream = (Installation(python=environment.python, packages=[folder]) for folder in folders)
+    patched, upstream = (
+        Installation(python=environment.python, packages=[folder], torch_npu=stack.torch_npu) for folder in folders
+    )
     return Installed(patched=patched, upstream=upstream, name=stack.verl)
 
 

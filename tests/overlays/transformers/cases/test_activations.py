@@ -13,7 +13,7 @@ RUN = """
 import sys
 sys.path[:0] = sys.argv[1:]
 import emulation
-emulation.install("2.7.1")
+emulation.install()
 import torch
 from torch import nn
 from transformers import activations

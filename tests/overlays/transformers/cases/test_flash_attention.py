@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from comparison import assert_close
 from torch.nn import functional
 from transformers import modeling_flash_attention_utils
-from transformers.integrations import npu_flash_attention
+from transformers.integrations import npu_flash_attention, npu_kernels
 from transformers.integrations.npu_flash_attention import npu_flash_attn_func, npu_flash_attn_varlen_func
 
 import emulation
@@ -120,7 +121,6 @@ def test_a_scale_and_a_dropout_are_handed_on() -> None:
     ("options", "error", "message"),
     [
         ({"softcap": 30.0}, NotImplementedError, "soft cap"),
-        ({"s_aux": torch.zeros(4)}, NotImplementedError, "sinks"),
         ({"deterministic": True}, RuntimeError, "use_deterministic_algorithms"),
         ({"alibi_slopes": torch.zeros(4)}, TypeError, "alibi_slopes"),
     ],
@@ -134,6 +134,207 @@ def test_what_the_operator_cannot_do_is_an_error(options: dict[str, Any], error:
     ends = torch.tensor([0, 7], dtype=torch.int32).to("npu")
     with pytest.raises(error, match=message):
         npu_flash_attn_varlen_func(flat, flat, flat, ends, ends, **options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"v": 9}, "no more in values"),
+        ({"k": 7, "v": 7}, "as many in keys as in queries"),
+        ({"q": 769, "k": 769}, "up to 768 numbers"),
+        ({"heads": 3}, "as many for each key head"),
+        ({"heads": 258}, "up to 256 query heads"),
+        ({"length": 0}, "at least one token"),
+        ({"dtype": torch.float64}, "fp16, bf16 or fp32"),
+    ],
+    ids=str,
+)
+def test_shapes_that_the_operator_is_not_documented_for_are_an_error(sizes: dict[str, Any], message: str) -> None:
+    """And the operator itself refuses them."""
+    length, heads, dtype = sizes.get("length", 3), sizes.get("heads", 4), sizes.get("dtype", torch.float32)
+    q = torch.ones(1, length, heads, sizes.get("q", 8), dtype=dtype, device="npu")
+    k, v = (torch.ones(1, length, 2, sizes.get(name, 8), dtype=dtype, device="npu") for name in "kv")
+    ends = torch.tensor([0, length], dtype=torch.int32, device="npu")
+    with pytest.raises(NotImplementedError, match=message):
+        npu_flash_attn_func(q, k, v)
+    with pytest.raises(NotImplementedError, match=message):
+        npu_flash_attn_varlen_func(q[0], k[0], v[0], ends, ends)
+    with pytest.raises(RuntimeError, match="npu_fusion_attention: "):
+        torch.ops.npu.npu_fusion_attention(q, k, v, heads, "BSND")
+
+
+@pytest.mark.parametrize(("dim_q", "dim_v"), [(8, 5), (768, 768), (5, 3)])
+def test_values_may_have_smaller_heads(dim_q: int, dim_v: int) -> None:
+    q, k, v = (torch.randn(2, 3, 4, dim) for dim in (dim_q, dim_q, dim_v))
+    assert_close(npu_flash_attn_func(q.to("npu"), k.to("npu"), v.to("npu")), _expected(q, k, v, None))
+
+
+def test_more_sequences_than_one_call_takes_are_attended_to_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the windows of many images are."""
+    lengths = [1, 2, 3] * 7
+    ends = torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32)
+    leaves = [_states(sum(lengths), heads, seed)[0] for heads, seed in ((4, 1), (2, 2), (2, 3))]
+    sinks = {"s_aux": torch.randn(4).to("npu")} if npu_kernels.has_attention_sinks() else {}
+
+    def attend() -> tuple[list[torch.Tensor], int]:
+        q, k, v = (one.to("npu").requires_grad_() for one in leaves)
+        with emulation.recorded() as recording:
+            output = npu_flash_attn_varlen_func(q, k, v, ends, ends, causal=True, window_size=(1, 0), **sinks)
+        output.square().sum().backward()
+        return [output.detach(), q.grad, k.grad, v.grad], recording.fused("npu_fusion_attention")
+
+    whole, calls = attend()
+    monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_SEQUENCES", 8)
+    monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_TOKENS", 14)
+    parts, more_calls = attend()
+    assert (calls, more_calls) == (1, 4)
+    for one, other in zip(parts, whole, strict=True):
+        assert_close(one, other.cpu())
+
+
+def test_batches_of_sequences_that_are_too_long_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_TOKENS", 4)
+    short, long = _states(4, 2, 1).to("npu"), _states(5, 2, 2).to("npu")
+    npu_flash_attn_func(short, short, short)
+    for q, k in ((short, long), (long, short)):
+        with pytest.raises(NotImplementedError, match="sequences of 4 tokens"):
+            npu_flash_attn_func(q, k, k)
+
+
+def test_as_many_sequences_as_the_operator_is_documented_for_are_one_call() -> None:
+    for count, calls in ((1000, 1), (1001, 2)):
+        states, ends = torch.randn(count, 1, 4).to("npu"), torch.arange(count + 1, dtype=torch.int32)
+        with emulation.recorded() as recording:
+            npu_flash_attn_varlen_func(states, states, states, ends, ends)
+        assert recording.fused("npu_fusion_attention") == calls
+
+
+@pytest.mark.parametrize(
+    ("lengths_q", "lengths_k", "options"),
+    [
+        ((2, 3), (2, 2), {"causal": True}),
+        ((2, 3), (2, 2), {"causal": True, "window_size": (1, 1)}),
+        ((2, 4), (2, 2), {"window_size": (-1, 1)}),
+        ((2, 1), (2, 0), {}),
+    ],
+    ids=str,
+)
+def test_joined_queries_that_see_no_key_are_an_error(
+    lengths_q: tuple[int, int], lengths_k: tuple[int, int], options: dict[str, Any]
+) -> None:
+    ends_q, ends_k = (torch.tensor([0, one, one + two]) for one, two in (lengths_q, lengths_k))
+    q, k = (torch.ones(int(ends[-1]), 2, 4, device="npu") for ends in (ends_q, ends_k))
+    with pytest.raises(NotImplementedError, match=f"{lengths_q[1]} queries have {lengths_k[1]} keys"):
+        npu_flash_attn_varlen_func(q, k, k, ends_q, ends_k, **options)
+
+
+def test_more_queries_than_keys_are_no_error_where_all_see_one() -> None:
+    q, k = torch.randn(1, 5, 2, 4), torch.randn(1, 3, 2, 4)
+    ends_q, ends_k = torch.tensor([0, 0, 5]), torch.tensor([0, 0, 3])
+    joined = npu_flash_attn_varlen_func(
+        q[0].to("npu"), k[0].to("npu"), k[0].to("npu"), ends_q, ends_k, window_size=(-1, 2)
+    )
+    assert_close(joined, _expected(q, k, k, _allowed(5, 3, causal=False, window=(-1, 2)))[0])
+
+
+def test_queries_of_a_batch_that_see_no_key_attend_to_nothing() -> None:
+    q, k = torch.randn(2, 5, 2, 4), torch.randn(2, 3, 2, 4)
+    found = npu_flash_attn_func(q.to("npu"), k.to("npu"), k.to("npu"), causal=True).cpu()
+    assert not found[:, :2].any()
+    assert_close(found[:, 2:], _expected(q[:, 2:], k, k, _allowed(3, 3, causal=True, window=(-1, -1))))
+
+
+needs_sinks = pytest.mark.xfail(
+    not npu_kernels.has_attention_sinks(), reason="this torch_npu has no sinks", strict=True, raises=NotImplementedError
+)
+
+
+@needs_sinks
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_sinks_reach_the_operator_and_get_their_gradients(joined: bool, dtype: torch.dtype) -> None:
+    q, k, v = (_states(5, heads, seed, dtype=dtype) for heads, seed in ((4, 1), (2, 2), (2, 3)))
+    sinks = torch.tensor([-2.0, 0.5, 1.0, 3.0]).to(dtype)
+    wanted = [one.clone().requires_grad_() for one in (q, k, v, sinks)]
+    hidden = ~_allowed(5, 5, causal=True, window=(2, 0))
+    logits = torch.einsum("bqhd,bkhd->bhqk", wanted[0].float(), wanted[1].float().repeat_interleave(2, 2)) * 8**-0.5
+    column = wanted[3].float().view(1, 4, 1, 1).expand(2, 4, 5, 1)
+    weights = torch.cat([logits.masked_fill(hidden, -torch.inf), column], -1).softmax(-1)[..., :-1]
+    expected = torch.einsum("bhqk,bkhd->bqhd", weights, wanted[2].float().repeat_interleave(2, 2)).to(dtype)
+
+    leaves = [one.to("npu").requires_grad_() for one in (q, k, v, sinks)]
+    options: dict[str, Any] = {"causal": True, "window_size": (2, 0), "s_aux": leaves[3]}
+    if joined:
+        ends = torch.tensor([0, 5, 10])
+        flat = (one.flatten(0, 1) for one in leaves[:3])
+        actual = npu_flash_attn_varlen_func(*flat, ends, ends, **options).view(2, 5, 4, 8)
+    else:
+        actual = npu_flash_attn_func(*leaves[:3], **options)
+
+    assert_close(actual, expected)
+    expected.float().square().sum().backward()
+    actual.float().square().sum().backward()
+    for npu, cpu in zip(leaves, wanted, strict=True):
+        assert npu.grad is not None
+        assert cpu.grad is not None
+        assert_close(npu.grad, cpu.grad, roundings=4)
+
+
+def _gpt_oss(implementation: str) -> Any:
+    from transformers import GptOssConfig, GptOssForCausalLM  # noqa: PLC0415
+
+    torch.manual_seed(2)
+    config = GptOssConfig(
+        vocab_size=67,
+        hidden_size=32,
+        intermediate_size=20,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        num_local_experts=4,
+        num_experts_per_tok=4,
+        sliding_window=3,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        attn_implementation=implementation,
+    )
+    model: Any = GptOssForCausalLM(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+@needs_sinks
+def test_a_model_with_sinks_is_the_eager_one_on_cpu() -> None:
+    ids = torch.randint(67, (2, 9), generator=torch.Generator().manual_seed(1))
+    on_cpu, on_npu = _gpt_oss("eager"), _gpt_oss("flash_attention_2").to("npu")
+    expected = on_cpu(input_ids=ids, use_cache=False).logits
+    with emulation.recorded() as recording:
+        actual = on_npu(input_ids=ids.to("npu"), use_cache=False).logits
+    assert recording.fused("npu_fusion_attention") == 2
+    assert_close(actual, expected)
+    expected.square().mean().backward()
+    actual.square().mean().backward()
+    found = dict(on_npu.named_parameters())
+    for name, parameter in on_cpu.named_parameters():
+        assert_close(found[name].grad, parameter.grad, roundings=4)
+
+
+def test_where_there_are_no_sinks_the_error_names_the_versions_that_have_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(npu_flash_attention, "has_attention_sinks", lambda: False)
+    q = _states(7, 4, 1).to("npu")
+    ends = torch.tensor([0, 7])
+    for call in (
+        lambda **options: npu_flash_attn_func(q, q, q, **options),
+        lambda **options: npu_flash_attn_varlen_func(q[0], q[0], q[0], ends, ends, **options),
+    ):
+        with pytest.raises(NotImplementedError, match=r"from 2\.7\.1\.post2, 2\.8\.0\.post2 and 2\.9\.0 on"):
+            call(s_aux=torch.zeros(4, device="npu"))
 
 
 def test_determinism_is_no_error_where_it_is_met_or_needless() -> None:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
-from comparison import DTYPES, NPU, compare, leaf
+from comparison import DTYPES, NPU, ROUNDING, assert_close, compare, leaf
 from torch import nn
 from torch.nn import functional
 from torch.nn.modules import module
 from transformers.integrations import npu_kernels
 
+from emulation import attention, checks
+
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("weight_dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(1, 1), (7, 33), (2, 3, 5, 16)], ids=str)
-def test_rms_norm_is_the_models(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
-    def formula(states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return functional.rms_norm(states.float(), weight.shape, weight.float(), 1e-6).to(states.dtype)
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_rms_norm_is_the_models(
+    dtype: torch.dtype, weight_dtype: torch.dtype, shape: tuple[int, ...], offset: float
+) -> None:
+    kernel = npu_kernels.npu_offset_rms_norm if offset else npu_kernels.npu_rms_norm
+    result = dtype if offset else torch.promote_types(dtype, weight_dtype)
 
-    compare(
-        lambda x, w: npu_kernels.npu_rms_norm(x, w, 1e-6),
-        formula,
-        leaf(*shape, dtype=dtype),
-        leaf(shape[-1], dtype=dtype),
-    )
+    def formula(states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(states.float(), weight.shape, offset + weight.float(), 0.07).to(result)
+
+    states, weight = leaf(*shape, dtype=dtype), leaf(shape[-1], dtype=weight_dtype)
+    assert npu_kernels.can_use_rms_norm(states.to(NPU), weight.to(NPU))
+    compare(lambda x, w: kernel(x, w, 0.07), formula, states, weight)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -32,6 +40,14 @@ def test_swiglu_is_silu_times_up(dtype: torch.dtype, shape: tuple[int, ...]) -> 
         return (functional.silu(gate.float()) * up.float()).to(gate.dtype)
 
     compare(npu_kernels.npu_swiglu, formula, leaf(*shape, dtype=dtype), leaf(*shape, dtype=dtype, seed=1))
+
+
+def test_a_gate_may_lie_in_memory_as_it_likes() -> None:
+    def formula(columns: torch.Tensor) -> torch.Tensor:
+        gate, up = columns.t().chunk(2, dim=-1)
+        return functional.silu(gate) * up
+
+    compare(lambda columns: npu_kernels.npu_gated(columns.t()), formula, leaf(12, 5))
 
 
 ROTARY_SHAPES = [
@@ -86,26 +102,27 @@ def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     ("states", "weight"),
     [
         (torch.ones(2, 4), torch.ones(4)),
-        (_npu(2, 4, dtype=torch.bfloat16), _npu(4)),
-        (_npu(2, 4), _npu(4, dtype=torch.bfloat16)),
-        (_npu(2, 4, dtype=torch.float64), _npu(4, dtype=torch.float64)),
+        (_npu(2, 4), torch.ones(4)),
+        (_npu(2, 4, dtype=torch.float64), _npu(4)),
+        (_npu(2, 4), _npu(4, dtype=torch.float64)),
         (_npu(0, 4), _npu(4)),
         (_npu(2, 4), _npu(1)),
+        (_npu(4), _npu(4)),
+        (_npu(*[1] * 8, 4), _npu(4)),
     ],
-    ids=["cpu", "wide weight", "narrow weight", "fp64", "empty", "broadcast weight"],
+    ids=["cpu", "weight on the cpu", "fp64", "fp64 weight", "empty", "broadcast weight", "a row", "nine dimensions"],
 )
 def test_rms_norm_is_left_to_the_model_otherwise(states: torch.Tensor, weight: torch.Tensor) -> None:
-    assert npu_kernels.can_use_rms_norm(_npu(2, 4), _npu(4))
+    assert npu_kernels.can_use_rms_norm(_npu(*[1] * 7, 4), _npu(4))
     assert not npu_kernels.can_use_rms_norm(states, weight)
 
 
-def _hooked(*, only_observes: bool) -> nn.SiLU:
-    def double(_module: nn.Module, _args: object, output: torch.Tensor) -> torch.Tensor | None:
-        return None if only_observes else output * 2
+def _hooked(kind: str = "forward", *, only_observes: bool = False) -> nn.SiLU:
+    def hook(*_: object) -> None: ...
 
-    double.__dict__["only_observes"] = only_observes
+    hook.__dict__["only_observes"] = only_observes
     activation = nn.SiLU()
-    activation.register_forward_hook(double)
+    getattr(activation, f"register_{kind}_hook")(hook)
     return activation
 
 
@@ -121,20 +138,28 @@ def _replaced() -> nn.SiLU:
         (torch.ones(2, 4), nn.SiLU()),
         (_npu(2, 4), nn.GELU()),
         (_npu(2, 4), functional.silu),
-        (_npu(2, 4), _hooked(only_observes=False)),
         (_npu(2, 4), _replaced()),
         (_npu(2, 4, dtype=torch.float64), nn.SiLU()),
         (_npu(0, 4), nn.SiLU()),
+        (_npu(*[1] * 8, 4), nn.SiLU()),
     ],
-    ids=["cpu", "gelu", "function", "hooked", "replaced", "fp64", "empty"],
+    ids=["cpu", "gelu", "function", "replaced", "fp64", "empty", "nine dimensions"],
 )
 def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation: object) -> None:
-    assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
-    assert npu_kernels.can_use_swiglu(_npu(2, 4), _hooked(only_observes=True))
+    assert npu_kernels.can_use_swiglu(_npu(*[1] * 7, 4), nn.SiLU())
     assert not npu_kernels.can_use_swiglu(states, activation)
 
 
-@pytest.mark.parametrize("kind", ["forward_pre", "forward", "full_backward", "full_backward_pre"])
+HOOKS = ["forward_pre", "forward", "full_backward", "full_backward_pre"]
+
+
+@pytest.mark.parametrize("kind", HOOKS)
+@pytest.mark.parametrize("only_observes", [True, False])
+def test_swiglu_is_left_to_the_model_where_its_activation_is_hooked(kind: str, only_observes: bool) -> None:
+    assert npu_kernels.can_use_swiglu(_npu(2, 4), _hooked(kind, only_observes=only_observes)) == only_observes
+
+
+@pytest.mark.parametrize("kind", HOOKS)
 @pytest.mark.parametrize("only_observes", [True, False])
 def test_swiglu_is_left_to_the_model_where_every_module_is_hooked(kind: str, only_observes: bool) -> None:
     def hook(*_: object) -> None: ...
@@ -148,20 +173,24 @@ def test_swiglu_is_left_to_the_model_where_every_module_is_hooked(kind: str, onl
     assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
 
 
-@pytest.mark.parametrize(
-    ("states", "cos", "sin"),
-    [
-        (torch.bfloat16, torch.float32, torch.float32),
-        (torch.float32, torch.bfloat16, torch.float32),
-        (torch.float32, torch.float32, torch.bfloat16),
-        (torch.float64, torch.float64, torch.float64),
-    ],
-    ids=["wide tables", "narrow cosines", "narrow sines", "fp64"],
-)
-def test_rotary_is_left_to_the_model_for_other_dtypes(states: torch.dtype, cos: torch.dtype, sin: torch.dtype) -> None:
-    whole = [_npu(1, 1, 2, 4)] * 3
-    assert npu_kernels.can_use_rotary(*whole)
-    assert not npu_kernels.can_use_rotary(*(_npu(1, 1, 2, 4, dtype=dtype) for dtype in (states, cos, sin)))
+@pytest.mark.parametrize("dtypes", [*itertools.product(DTYPES, repeat=3)], ids=str)
+def test_rotary_has_the_dtype_of_the_models_product(dtypes: tuple[torch.dtype, ...]) -> None:
+    states, cos, sin = (leaf(2, 1, 3, 4, dtype=dtype, seed=seed) for seed, dtype in enumerate(dtypes))
+    first, second = states.chunk(2, -1)
+    expected = states * cos + torch.cat((-second, first), -1) * sin
+    on_npu = (states.to(NPU), cos.to(NPU), sin.to(NPU))
+    assert npu_kernels.can_use_rotary(*on_npu)
+    actual = npu_kernels.npu_rotary(*on_npu)
+    assert actual.dtype == expected.dtype
+    # The models round each of the two products to the dtype it has, before they add them up.
+    narrowest = max(dtypes, key=ROUNDING.__getitem__)
+    assert_close(actual.to(narrowest), expected.to(narrowest), roundings=3)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_rotary_is_left_to_the_model_for_fp64(place: int) -> None:
+    dtypes = [torch.float64 if number == place else torch.float32 for number in range(3)]
+    assert not npu_kernels.can_use_rotary(*(_npu(1, 1, 2, 4, dtype=dtype) for dtype in dtypes))
 
 
 @pytest.mark.parametrize("trained", ["cos", "sin"])
@@ -180,3 +209,60 @@ def test_tensor_subclasses_are_left_to_the_model() -> None:
     assert not npu_kernels.can_use_rms_norm(states, _npu(4))
     assert not npu_kernels.can_use_swiglu(states, nn.SiLU())
     assert npu_kernels.on_npu(nn.Parameter(_npu(2)))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "top_k", "count"),
+    [(torch.bfloat16, 2, 9), (torch.float16, 2, 9), (torch.float32, 2, 9), (torch.bfloat16, 513, 2)],
+    ids=["bf16", "fp16", "fp32", "513 experts a token"],
+)
+def test_tokens_are_sorted_by_the_operator_where_it_takes_them(tokens: torch.dtype, top_k: int, count: int) -> None:
+    states, selected = _npu(count, 4, dtype=tokens), torch.zeros(count, top_k, dtype=torch.int64, device=NPU)
+    weights = _npu(count, top_k, dtype=tokens)
+    if not npu_kernels.has_backward("npu_moe_token_permute"):
+        assert not npu_kernels.can_use_permute(states, selected, weights)
+    elif npu_kernels.can_use_permute(states, selected, weights):
+        rows, positions = torch.ops.npu.npu_moe_token_permute(states, selected)
+        assert torch.ops.npu.npu_moe_token_unpermute(rows, positions, weights).shape == states.shape
+        assert not npu_kernels.can_use_permute(states, selected, weights.float())
+    else:
+        with pytest.raises(RuntimeError, match="npu_moe_token_permute"):
+            torch.ops.npu.npu_moe_token_permute(states, selected)
+
+
+def test_the_limits_are_those_of_the_emulated_operators() -> None:
+    ours = (npu_kernels._PERMUTE_MAX_PAIRS, npu_kernels._ATTENTION_MAX_TOKENS, npu_kernels._ATTENTION_MAX_SEQUENCES)
+    assert ours == (checks.MAX_PAIRS, attention.MAX_LENGTH, attention.MAX_SEQUENCES)
+    selected = torch.empty(1, dtype=torch.int64, device=NPU)
+    for count in (checks.MAX_PAIRS - 1, checks.MAX_PAIRS):
+        pairs = selected.expand(count, 1)
+        states = _npu(1, 1, dtype=torch.bfloat16).expand(count, 1)
+        fits = count < checks.MAX_PAIRS and npu_kernels.has_backward("npu_moe_token_permute")
+        assert npu_kernels.can_use_permute(states, pairs, states) == fits
+
+
+@pytest.mark.parametrize(
+    ("ends_q", "ends_k", "runs"),
+    [
+        ([3, 7], [4, 9], [([3, 7], [4, 9])]),
+        ([0], [0], [([0], [0])]),
+        ([4, 9, 9, 12], [4, 9, 9, 12], [([4, 9], [4, 9]), ([0, 3], [0, 3])]),
+        ([1, 2, 3], [8, 16, 24], [([1], [8]), ([1], [8]), ([1], [8])]),
+        ([10, 15, 20], [10, 15, 20], [([10], [10]), ([5, 10], [5, 10])]),
+    ],
+)
+def test_sequences_are_attended_to_in_runs_that_one_call_takes(
+    ends_q: list[int], ends_k: list[int], runs: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_TOKENS", 10)
+    monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_SEQUENCES", 2)
+    assert npu_kernels.attention_runs(ends_q, ends_k) == runs
+
+
+@pytest.mark.parametrize("ends", [([11], [1]), ([1], [11]), ([2, 13], [2, 3])], ids=str)
+def test_one_sequence_that_is_too_long_is_an_error(
+    ends: tuple[list[int], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_TOKENS", 10)
+    with pytest.raises(NotImplementedError, match="sequences of 10 tokens"):
+        npu_kernels.attention_runs(*ends)

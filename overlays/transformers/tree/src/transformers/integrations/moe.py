@@ -2,8 +2,8 @@
 
 from npu_overlays.markers import upstream, wrapped
 
-from .npu_grouped_mm import can_use_grouped_mm, npu_gated, npu_grouped_mm
-from .npu_kernels import can_use_swiglu
+from .npu_grouped_mm import can_use_grouped_mm, npu_grouped_mm
+from .npu_kernels import can_use_swiglu, npu_gated
 
 
 @wrapped(

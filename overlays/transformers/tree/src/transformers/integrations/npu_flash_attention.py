@@ -1,4 +1,4 @@
-"""Changes to the NPU attention functions: the names verl imports, and options that were dropped without a word."""
+"""Changes to the NPU attention functions: the names verl imports, options that were dropped, documented limits."""
 
 import math
 from typing import TYPE_CHECKING
@@ -8,12 +8,14 @@ import torch
 from npu_overlays.markers import added, replaced
 
 from ..modeling_flash_attention_utils import _pad_input, _unpad_input
+from .npu_kernels import attention_misfit, attention_runs, has_attention_sinks
 
 if TYPE_CHECKING:
     from transformers.integrations.npu_flash_attention import (
         SPARSE_MODE,
         TOP_LEFT_ALIGNED_CAUSAL_MASK_MODE,
         get_attn_mask_npu,
+        is_torch_npu_available,
     )
 
 
@@ -58,12 +60,15 @@ def rearrange(tensor, pattern, **axes_lengths):
     return einops_rearrange(tensor, pattern, **axes_lengths)
 
 
-@added(why="Options the NPU operator cannot honour are an error instead of a silently different result.")
-def _refuse_unsupported(q, softcap, deterministic, s_aux, others):
+@added(
+    why="Options the NPU operator cannot honour, and shapes it is not documented for, are an error that names them "
+    "instead of a silently different result, or the device's error."
+)
+def _refuse_unsupported(q, k, v, softcap, deterministic, others):
     if softcap:
         raise NotImplementedError("Attention with a soft cap has no NPU operator: use attn_implementation='eager'.")
-    if s_aux is not None:
-        raise NotImplementedError("Attention with sinks (s_aux) is not available on NPU: use 'eager' attention.")
+    if misfit := attention_misfit(q, k, v):
+        raise NotImplementedError(f"NPU attention is limited to {misfit}: use attn_implementation='eager'.")
     unknown = sorted(name for name, value in others.items() if value is not None and value is not False)
     if unknown:
         raise TypeError(f"NPU flash attention does not know: {', '.join(unknown)}")
@@ -73,6 +78,39 @@ def _refuse_unsupported(q, softcap, deterministic, s_aux, others):
             "Deterministic attention was asked for (FLASH_ATTENTION_DETERMINISTIC=1 or deterministic=True); on NPU "
             "it is switched for the whole process: call torch.use_deterministic_algorithms(True) as well."
         )
+
+
+@added(why="In joined sequences the operator is documented to take no query that sees no key.")
+def _refuse_unseeing(ends_q, ends_k, causal, window_size):
+    right = 0 if causal else window_size[1]
+    unlimited = right is None or right < 0
+    start_q = start_k = 0
+    for end_q, end_k in zip(ends_q, ends_k, strict=True):
+        queries, keys = end_q - start_q, end_k - start_k
+        if (queries and not keys) or (not unlimited and queries > keys + right):
+            raise NotImplementedError(
+                f"NPU attention over joined sequences takes no query that sees no key: {queries} queries have {keys} "
+                "keys. Use attn_implementation='eager'."
+            )
+        start_q, start_k = end_q, end_k
+
+
+@added(why="Attention sinks reach the operator, and get their gradients, where torch_npu has them.")
+def _sink_arguments(s_aux):
+    if s_aux is None:
+        return {}
+    if not has_attention_sinks():
+        raise NotImplementedError(
+            "Attention with sinks (s_aux) is in torch_npu from 2.7.1.post2, 2.8.0.post2 and 2.9.0 on: install one of "
+            "these or a newer one, or use attn_implementation='eager'."
+        )
+    return {"sink": s_aux.float()}
+
+
+@added(why="Models with attention sinks name the implementations that have them: on NPU it is one more.", since="5")
+def with_npu_attention(implementations):
+    """Return the names of a model's implementations of flash attention, on NPU with that of the device's own."""
+    return [*implementations, "flash_attention_2"] if is_torch_npu_available() else implementations
 
 
 @added(why="Sliding windows reach the operator.")
@@ -103,7 +141,10 @@ def _mask_arguments(device, causal, window_size, equal_lengths):
     return {"atten_mask": mask, "sparse_mode": _BAND_MASK_MODE, "pre_tockens": before, "next_tockens": after}
 
 
-@replaced(why="Sliding windows work; soft caps, sinks and unmet determinism are errors; all were ignored before.")
+@replaced(
+    why="Sliding windows and sinks work; soft caps, unmet determinism and what the operator is not documented for are "
+    "errors; all were ignored before."
+)
 def npu_flash_attn_func(
     q,
     k,
@@ -118,7 +159,8 @@ def npu_flash_attn_func(
     **kwargs,
 ):
     """Attention over padded batches: q (batch, length, heads, dim), k and v with as many heads or fewer."""
-    _refuse_unsupported(q, softcap, deterministic, s_aux, kwargs)
+    _refuse_unsupported(q, k, v, softcap, deterministic, kwargs)
+    attention_runs([q.shape[1]], [k.shape[1]])
     return torch.ops.npu.npu_fusion_attention(
         q,
         k,
@@ -128,10 +170,14 @@ def npu_flash_attn_func(
         keep_prob=1.0 - dropout_p,
         scale=1.0 / math.sqrt(q.shape[-1]) if softmax_scale is None else softmax_scale,
         **_mask_arguments(q.device, causal, window_size, q.shape[1] == k.shape[1]),
+        **_sink_arguments(s_aux),
     )[0]
 
 
-@replaced(why="As npu_flash_attn_func; and the sequence lengths are read back to the host once, not twice.")
+@replaced(
+    why="As npu_flash_attn_func; the sequence lengths are read back to the host once, not twice; and of more sequences "
+    "than the operator is documented to take at once, as of the windows of many images, several calls are made."
+)
 def npu_flash_attn_varlen_func(
     q,
     k,
@@ -153,19 +199,28 @@ def npu_flash_attn_varlen_func(
 
     The greatest lengths are taken for the sake of flash-attn's signature and not needed.
     """
-    _refuse_unsupported(q, softcap, deterministic, s_aux, kwargs)
+    _refuse_unsupported(q, k, v, softcap, deterministic, kwargs)
     # The operator wants numbers on the host, which waits for the device: once is enough for self-attention.
     ends_q = cu_seqlens_q[1:].tolist()
     ends_k = ends_q if cu_seqlens_k is cu_seqlens_q else cu_seqlens_k[1:].tolist()
-    return torch.ops.npu.npu_fusion_attention(
-        q,
-        k,
-        v,
-        q.shape[1],
-        "TND",
-        keep_prob=1.0 - dropout_p,
-        scale=1.0 / math.sqrt(q.shape[-1]) if softmax_scale is None else softmax_scale,
-        actual_seq_qlen=ends_q,
-        actual_seq_kvlen=ends_k,
-        **_mask_arguments(q.device, causal, window_size, ends_q == ends_k),
-    )[0]
+    _refuse_unseeing(ends_q, ends_k, causal, window_size)
+    outputs = []
+    start_q = start_k = 0
+    for run_q, run_k in attention_runs(ends_q, ends_k):
+        end_q, end_k = start_q + run_q[-1], start_k + run_k[-1]
+        output = torch.ops.npu.npu_fusion_attention(
+            q[start_q:end_q],
+            k[start_k:end_k],
+            v[start_k:end_k],
+            q.shape[1],
+            "TND",
+            keep_prob=1.0 - dropout_p,
+            scale=1.0 / math.sqrt(q.shape[-1]) if softmax_scale is None else softmax_scale,
+            actual_seq_qlen=run_q,
+            actual_seq_kvlen=run_k,
+            **_mask_arguments(q.device, causal, window_size, ends_q == ends_k),
+            **_sink_arguments(s_aux),
+        )[0]
+        outputs.append(output)
+        start_q, start_k = end_q, end_k
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs)

@@ -8,10 +8,11 @@ functions brings an autograd function.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import torch
 
-from .npu_kernels import operator_arguments
+from .npu_kernels import has_operator, operator_arguments
 
 # Limits of npu_grouped_matmul: length of its tensor lists, groups, and the innermost dimension.
 _MAX_LIST = 128
@@ -38,19 +39,31 @@ class Groups:
         return torch.diff(self.ends, prepend=self.ends.new_zeros(1)).tolist()
 
 
+@functools.cache
+def has_grouped_products() -> bool:
+    """Return whether the operator takes its groups from the device; 2.5.1rc1 wants them from the host."""
+    return has_operator("npu_grouped_matmul") and "group_type" in operator_arguments("npu_grouped_matmul")
+
+
+def takes_list(matrices: Sequence[torch.Tensor], dtype: torch.dtype) -> bool:
+    """Return whether :func:`grouped_products` takes matrices one by one for rows of a dtype, or only all in one tensor.
+
+    The operator's list has a length limit, and is documented for half precision alone.
+    """
+    return len(matrices) <= _MAX_LIST and matrices[0].dtype == dtype != torch.float32
+
+
 def grouped_products(rows: torch.Tensor, matrices: list[torch.Tensor], groups: Groups) -> torch.Tensor:
     """Return ``rows[group] @ matrices[group]``, one below the other; a transposed matrix is read in place.
 
     Args:
         rows: shape (rows, in), contiguous.
-        matrices: one per group, shape (in, out), all alike and all transposed views or none; or one tensor that
-            holds all of them, shape (groups, in, out).
+        matrices: one per group, shape (in, out), all alike and all transposed views or none, which :func:`takes_list`
+            is about; or one tensor that holds all of them, shape (groups, in, out).
         groups: where the groups end.
     """
-    # The operator's list has a length limit; one stacked tensor has none but costs a copy of the weights.
-    weight = matrices if len(matrices) <= _MAX_LIST else [torch.stack(matrices)]
     return torch.ops.npu.npu_grouped_matmul(
-        [rows], weight, group_list=groups.ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_ROWS, group_list_type=0
+        [rows], matrices, group_list=groups.ends, split_item=_ONE_OUTPUT, group_type=_SPLIT_ROWS, group_list_type=0
     )[0]
 
 
@@ -58,7 +71,7 @@ def grouped_reductions(left: torch.Tensor, right: torch.Tensor, groups: Groups) 
     """Return ``left[group].T @ right[group]`` for every group, shape (groups, left's columns, right's columns)."""
     if _splits_reduction(left.device):
         return _split_reduction(left.t(), right, groups.ends)
-    # torch_npu 2.5 and 2.6: one product per group, and the host must know how large they are.
+    # torch_npu 2.5.1 and 2.6.0: one product per group, and the host must know how large they are.
     products = left.new_empty(len(groups.sizes), left.shape[1], right.shape[1])
     for product, rows, others in zip(products, left.split(groups.sizes), right.split(groups.sizes), strict=True):
         torch.mm(rows.t(), others, out=product)
@@ -74,7 +87,7 @@ def _split_reduction(left: torch.Tensor, right: torch.Tensor, ends: torch.Tensor
 
 @functools.cache
 def _splits_reduction(device: torch.device) -> bool:
-    """Return whether the operator can split the reduced dimension (torch_npu 2.7.1 and newer).
+    """Return whether the operator can split the reduced dimension (torch_npu 2.6.0.post3 and newer).
 
     2.5.1 would return a tensor of the wrong shape and gives itself away by
     the default of `group_type`; 2.6.0 has the same schema as newer versions

@@ -12,8 +12,15 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from .npu_grouped import MAX_GROUPS, MAX_INNER, Groups, grouped_products, grouped_reductions
-from .npu_kernels import FUSED_DTYPES, has_operator, on_npu
+from .npu_grouped import (
+    MAX_GROUPS,
+    MAX_INNER,
+    Groups,
+    grouped_products,
+    grouped_reductions,
+    has_grouped_products,
+)
+from .npu_kernels import FUSED_DTYPES, on_npu
 
 
 def can_use_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> bool:
@@ -38,7 +45,7 @@ def can_use_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Ten
         and weight.dim() == 3  # noqa: PLR2004  # experts, in, out
         and len(weight) <= MAX_GROUPS
         and max(weight.shape) <= MAX_INNER
-        and has_operator("npu_grouped_matmul")
+        and has_grouped_products()
     )
 
 
@@ -61,11 +68,6 @@ def npu_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor)
     if not (weight.is_contiguous() or weight.transpose(-1, -2).is_contiguous()):
         weight = weight.contiguous()
     return _GroupedMM.apply(rows.to(weight.dtype).contiguous(), weight, Groups(ends))
-
-
-def npu_gated(gate_and_up: torch.Tensor) -> torch.Tensor:
-    """Return ``silu(gate) * up`` of a tensor that holds both, gate first, in its last dimension."""
-    return torch.ops.npu.npu_swiglu(gate_and_up.contiguous(), -1)
 
 
 class _GroupedMM(torch.autograd.Function):

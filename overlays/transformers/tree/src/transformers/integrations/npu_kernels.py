@@ -1,10 +1,11 @@
-"""Fused Ascend NPU operators for RMSNorm, SwiGLU and rotary embeddings.
+"""Fused Ascend NPU operators: RMSNorm, SwiGLU and rotary embeddings, and what they and others take.
 
-Every kernel comes as a pair: a predicate (``can_use_…``) that says whether the
-operator computes what the model asks for, and the kernel itself. Callers run
-their own PyTorch code wherever the predicate is false, so nothing changes on
-CPU, on GPU, for tensor subclasses (DTensor and the like), for mixed dtypes,
-or where a torch_npu lacks the operator.
+A kernel comes with a predicate (``can_use_…``) that says whether the operator
+computes what the model asks for, within what its documents limit it to in every
+version of torch_npu that a stack names. Callers run their own PyTorch code
+wherever the predicate is false, so nothing changes on CPU, on GPU, for tensor
+subclasses (DTensor and the like), or where a torch_npu lacks the operator.
+Attention has no other code: what it is not documented for is refused by name.
 
 torch_npu is never imported here: a tensor can only be on an NPU after
 something imported torch_npu, and that import is what fills ``torch.ops.npu``.
@@ -21,17 +22,27 @@ from torch.nn.modules import module as every
 # What the fused operators take on Atlas A2 and A3; fp64 and integers stay with PyTorch's own operators.
 FUSED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
-# npu_rotary_mul in mode "half" is documented for these sizes only.
+# What the documents of torch_npu limit the operators to: where they say 1M or 1K, the smaller of what that may mean,
+# and where versions differ, or one contradicts itself, what all of them allow.
+_MIN_NORM_DIMS = 2
+_MAX_DIMS = 8
 _ROTARY_MAX_HEAD_DIM = 896
 _ROTARY_MAX_BATCH_OR_HEADS = 1000
 _ROTARY_NDIM = 4
+_PERMUTE_MAX_TOP_K = 512
+_PERMUTE_MAX_PAIRS = 2**24 - 1
+_ATTENTION_MAX_HEAD_DIM = 768
+_ATTENTION_MAX_HEADS = 256
+_ATTENTION_MAX_TOKENS = 1_000_000
+_ATTENTION_MAX_SEQUENCES = 1000
 
 
 def on_npu(tensor: torch.Tensor) -> bool:
     """Return whether `tensor` is a plain tensor in NPU memory.
 
-    Subclasses are left out on purpose: DTensor, for one, has no rule for how
-    to shard the fused operators.
+    Subclasses are left out on purpose: torch_npu has rules for how DTensor
+    shards the fused operators from 2.8.0.post2 on, and none before, and other
+    subclasses know PyTorch's operators alone.
     """
     return tensor.device.type == "npu" and type(tensor) in (torch.Tensor, nn.Parameter)
 
@@ -44,6 +55,11 @@ def autocast_enabled(device: torch.device) -> bool:
 def autocast_dtype(device: torch.device) -> torch.dtype:
     """Return the dtype autocast computes in on `device`."""
     return torch.get_autocast_dtype("npu") if device.type == "npu" else torch.get_autocast_gpu_dtype()
+
+
+def product_dtype(tensor: torch.Tensor) -> torch.dtype:
+    """Return the dtype in which a matrix product of `tensor` is computed: autocast's where it is on, or its own."""
+    return autocast_dtype(tensor.device) if autocast_enabled(tensor.device) else tensor.dtype
 
 
 def is_silu(activation: object) -> bool:
@@ -97,17 +113,13 @@ def has_backward(name: str) -> bool:
 
 
 def can_use_rms_norm(hidden_states: torch.Tensor, weight: torch.Tensor) -> bool:
-    """Return whether :func:`npu_rms_norm` normalises `hidden_states` as the models' RMSNorm does.
-
-    With a weight of another dtype (fp32 norm weights under a bf16 model) the
-    models return the wider dtype and the operator the narrower one, hence
-    both must agree.
-    """
+    """Return whether :func:`npu_rms_norm` and :func:`npu_offset_rms_norm` normalise these as the models' norms do."""
     return (
         on_npu(hidden_states)
         and on_npu(weight)
-        and hidden_states.dtype == weight.dtype
         and hidden_states.dtype in FUSED_DTYPES
+        and weight.dtype in FUSED_DTYPES
+        and _MIN_NORM_DIMS <= hidden_states.dim() <= _MAX_DIMS
         and hidden_states.shape[-1:] == weight.shape
         and hidden_states.numel() > 0
         and has_operator("npu_rms_norm")
@@ -119,14 +131,29 @@ def npu_rms_norm(hidden_states: torch.Tensor, weight: torch.Tensor, epsilon: flo
 
     Args:
         hidden_states: shape (…, hidden), any strides; fp16, bf16 or fp32.
-        weight: shape (hidden,), same dtype.
+        weight: shape (hidden,), likewise; its dtype may be another, as under autocast.
         epsilon: added to the mean of squares.
+
+    Returns:
+        The shape of `hidden_states`, and the dtype that the product of both
+        has, in which the models return it. The operator is documented for
+        one dtype alone, so the narrower of two is widened first.
 
     The operator computes in fp32 and rounds once; the models round before
     they multiply by the weight, which differs by about one unit in the last
-    place for fp16 and bf16.
+    place of the dtype of `hidden_states`.
     """
-    return torch.ops.npu.npu_rms_norm(hidden_states, weight, epsilon)[0]
+    dtype = torch.promote_types(hidden_states.dtype, weight.dtype)
+    return torch.ops.npu.npu_rms_norm(hidden_states.to(dtype), weight.to(dtype), epsilon)[0]
+
+
+def npu_offset_rms_norm(hidden_states: torch.Tensor, weight: torch.Tensor, epsilon: float) -> torch.Tensor:
+    """Return ``(1 + weight) * x / sqrt(mean(x²) + epsilon)`` over the last dimension, in the dtype of `hidden_states`.
+
+    For weights that are kept as their distance from 1. As in the models, the
+    sum is made in fp32, where it loses nothing, and the result rounded once.
+    """
+    return npu_rms_norm(hidden_states, 1.0 + weight.float(), epsilon).to(hidden_states.dtype)
 
 
 def can_use_swiglu(hidden_states: torch.Tensor, activation: object) -> bool:
@@ -135,6 +162,7 @@ def can_use_swiglu(hidden_states: torch.Tensor, activation: object) -> bool:
         on_npu(hidden_states)
         and is_silu(activation)
         and hidden_states.dtype in FUSED_DTYPES
+        and hidden_states.dim() <= _MAX_DIMS
         and hidden_states.numel() > 0
         and has_operator("npu_swiglu")
     )
@@ -146,7 +174,12 @@ def npu_swiglu(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     The operator wants both halves in one contiguous tensor; concatenating
     also saves autograd from keeping ``silu(gate)``.
     """
-    return torch.ops.npu.npu_swiglu(torch.cat((gate, up), dim=-1), -1)
+    return npu_gated(torch.cat((gate, up), dim=-1))
+
+
+def npu_gated(gate_and_up: torch.Tensor) -> torch.Tensor:
+    """Return ``silu(gate) * up`` of a tensor that holds both, gate first, in its last dimension."""
+    return torch.ops.npu.npu_swiglu(gate_and_up.contiguous(), -1)
 
 
 def can_use_rotary(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> bool:
@@ -160,25 +193,28 @@ def can_use_rotary(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -
     if not (on_npu(states) and on_npu(cos) and on_npu(sin)):
         return False
     return (
-        states.dtype == cos.dtype == sin.dtype
-        and states.dtype in FUSED_DTYPES
+        {states.dtype, cos.dtype, sin.dtype} <= {*FUSED_DTYPES}
         and states.numel() > 0
         # Gradients for the tables have limits of their own, and no model here trains them.
         and not cos.requires_grad
         and not sin.requires_grad
         and cos.shape == sin.shape
-        and _rotary_shapes_fit(_as_batch(states).shape, _as_batch(cos).shape)
         and has_operator("npu_rotary_mul")
+        and _rotary_shapes_fit(_as_batch(states).shape, _as_batch(cos).shape)
     )
 
 
 def npu_rotary(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Return `states` rotated: ``x * cos + cat(-x2, x1) * sin``, shape and dtype of `states`, in one operator.
+    """Return `states` rotated: ``x * cos + cat(-x2, x1) * sin``, the shape of `states`, in one operator.
 
-    The operator computes in fp32 and rounds once. See :func:`can_use_rotary`
-    for the shapes.
+    The dtype is that of the product of all three, as in the models; narrower
+    ones are widened, which loses nothing. The operator computes in fp32 and
+    rounds once. See :func:`can_use_rotary` for the shapes.
     """
-    rotated = torch.ops.npu.npu_rotary_mul(_as_batch(states), _as_batch(cos), _as_batch(sin))
+    dtype = torch.promote_types(torch.promote_types(states.dtype, cos.dtype), sin.dtype)
+    rotated = torch.ops.npu.npu_rotary_mul(
+        _as_batch(states.to(dtype)), _as_batch(cos.to(dtype)), _as_batch(sin.to(dtype))
+    )
     return rotated if states.dim() == _ROTARY_NDIM else rotated.squeeze(0)
 
 
@@ -197,10 +233,83 @@ def _rotary_shapes_fit(states: torch.Size, table: torch.Size) -> bool:
     else:
         return False
     batch, dim = states[0], states[3]
+    # 2.5.1rc1, which knows this mode alone, takes multiples of 64.
+    multiple = 2 if "rotary_mode" in operator_arguments("npu_rotary_mul") else 64
     return (
         table[0] in (1, batch)
         and table[3] == dim
-        and dim % 2 == 0
+        and dim % multiple == 0
         and dim < _ROTARY_MAX_HEAD_DIM
         and max(batch, heads) < _ROTARY_MAX_BATCH_OR_HEADS
     )
+
+
+def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor, weights: torch.Tensor) -> bool:
+    """Return whether `npu_moe_token_permute` sorts tokens by expert, and `npu_moe_token_unpermute` back.
+
+    Args:
+        tokens: shape (tokens, hidden); before 2.14 both are documented for bf16 alone.
+        selected: shape (tokens, top_k): which experts each token goes to.
+        weights: shape (tokens, top_k): what their results are multiplied with.
+    """
+    return (
+        tokens.dtype == weights.dtype == torch.bfloat16
+        and selected.shape[1] <= _PERMUTE_MAX_TOP_K
+        and selected.numel() < _PERMUTE_MAX_PAIRS
+        and has_backward("npu_moe_token_permute")
+        and has_backward("npu_moe_token_unpermute")
+    )
+
+
+@functools.cache
+def has_attention_sinks() -> bool:
+    """Return whether attention takes sinks and returns their gradients: 2.7.1.post2, 2.8.0.post2, 2.9.0 and newer."""
+    gradients = torch.ops.npu.npu_fusion_attention_grad.default._schema.returns
+    # Of queries, keys, values, position embeddings and sinks.
+    return "sink" in operator_arguments("npu_fusion_attention") and len(gradients) == 5  # noqa: PLR2004
+
+
+def attention_misfit(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> str:
+    """Return what attention is limited to and these are not, or nothing; shapes (…, length, heads, head dim)."""
+    if query.dtype not in FUSED_DTYPES or not query.dtype == key.dtype == value.dtype:
+        return "queries, keys and values of one dtype: fp16, bf16 or fp32"
+    if not query.numel() or not key.numel() or key.shape[:-1] != value.shape[:-1]:
+        return "at least one token, and as many values as keys"
+    if not query.shape[-1] == key.shape[-1] <= _ATTENTION_MAX_HEAD_DIM or value.shape[-1] > key.shape[-1]:
+        return f"heads of up to {_ATTENTION_MAX_HEAD_DIM} numbers, as many in keys as in queries, no more in values"
+    if query.shape[-2] > _ATTENTION_MAX_HEADS or query.shape[-2] % key.shape[-2]:
+        return f"up to {_ATTENTION_MAX_HEADS} query heads, as many for each key head"
+    return ""
+
+
+def attention_runs(ends_q: list[int], ends_k: list[int]) -> list[tuple[list[int], list[int]]]:
+    """Return consecutive sequences in runs, each of which one call of attention takes.
+
+    Args:
+        ends_q: where the queries of each sequence end.
+        ends_k: likewise its keys.
+
+    Returns:
+        The same for each run, counted from where it begins.
+
+    Raises:
+        NotImplementedError: one sequence is too long by itself.
+    """
+    bounds = [0]
+    for end in range(2, len(ends_q) + 1):
+        if not _fit_one_call(bounds[-1], end, ends_q, ends_k):
+            bounds.append(end - 1)
+    runs = list(zip(bounds, [*bounds[1:], len(ends_q)], strict=True))
+    if not all(_fit_one_call(*run, ends_q, ends_k) for run in runs):
+        raise NotImplementedError(f"NPU attention is limited to sequences of {_ATTENTION_MAX_TOKENS} tokens.")
+    return [(_ends_within(*run, ends_q), _ends_within(*run, ends_k)) for run in runs]
+
+
+def _fit_one_call(first: int, end: int, *ends: list[int]) -> bool:
+    tokens = [one[end - 1] - (one[first - 1] if first else 0) for one in ends]
+    return max(tokens) <= _ATTENTION_MAX_TOKENS and end - first <= _ATTENTION_MAX_SEQUENCES
+
+
+def _ends_within(first: int, end: int, ends: list[int]) -> list[int]:
+    start = ends[first - 1] if first else 0
+    return [one - start for one in ends[first:end]]

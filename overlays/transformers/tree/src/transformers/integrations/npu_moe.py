@@ -8,29 +8,36 @@ read back to the host.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from .npu_grouped import MAX_GROUPS, MAX_INNER, Groups, grouped_products, grouped_reductions
+from .npu_grouped import (
+    MAX_GROUPS,
+    MAX_INNER,
+    Groups,
+    grouped_products,
+    grouped_reductions,
+    has_grouped_products,
+    takes_list,
+)
 from .npu_kernels import (
     FUSED_DTYPES,
-    autocast_dtype,
     autocast_enabled,
-    has_backward,
-    has_operator,
+    can_use_permute,
     is_hooked,
     is_silu,
+    npu_gated,
     npu_swiglu,
     on_npu,
+    product_dtype,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-_MAX_PERMUTE_TOP_K = 512
+    from collections.abc import Iterable, Sequence
 
 
 def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Module], expert_class: type) -> bool:
@@ -43,23 +50,21 @@ def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Mo
 
     False for quantised, adapted (LoRA), individually sharded or hooked
     experts, whose calls do more than read a weight; for activations other
-    than SiLU; for weights whose dtype (under autocast: autocast's) is not the
-    input's, or that do not lie in memory alike, which the operator refuses;
-    and under torch.compile, which cannot see that a grouped matrix product
-    has no backward of its own.
+    than SiLU; for weights that are not of the input's dtype, unless autocast
+    makes them, or that do not lie in memory alike, which the operator
+    refuses; and under torch.compile, which cannot see that a grouped matrix
+    product has no backward of its own.
     """
     if not on_npu(hidden_states) or hidden_states.numel() == 0 or torch.compiler.is_compiling():
         return False
-    dtype = hidden_states.dtype
-    if autocast_enabled(hidden_states.device) and dtype != autocast_dtype(hidden_states.device):
-        return False
-    if dtype not in FUSED_DTYPES or not has_operator("npu_grouped_matmul"):
+    if hidden_states.dtype not in FUSED_DTYPES or not has_grouped_products():
         return False
     experts = tuple(experts)
+    dtypes = FUSED_DTYPES if autocast_enabled(hidden_states.device) else (hidden_states.dtype,)
     return (
         0 < len(experts) <= MAX_GROUPS
-        and all(_is_plain(expert, expert_class, dtype) for expert in experts)
-        and all(_lie_alike(expert, experts[0]) for expert in experts)
+        and all(_is_plain(expert, expert_class, dtypes) for expert in experts)
+        and all(_are_alike(expert, experts[0]) for expert in experts)
     )
 
 
@@ -82,11 +87,17 @@ def npu_grouped_experts(
     """
     experts = tuple(experts)
     groups = Groups(group_ends(selected, len(experts)))
-    tokens, routing = dispatch(hidden_states, selected)
-    gate = grouped_linear(tokens, groups, [expert.gate_proj.weight for expert in experts])
-    up = grouped_linear(tokens, groups, [expert.up_proj.weight for expert in experts])
-    down = grouped_linear(npu_swiglu(gate, up), groups, [expert.down_proj.weight for expert in experts])
-    return combine(down, routing, weights)
+    rows, routing = dispatch(hidden_states.to(product_dtype(hidden_states)), selected, weights)
+    gates = [expert.gate_proj.weight for expert in experts]
+    ups = [expert.up_proj.weight for expert in experts]
+    downs = [expert.down_proj.weight for expert in experts]
+    if takes_list(gates, rows.dtype):
+        gated = npu_swiglu(grouped_linear(rows, groups, gates), grouped_linear(rows, groups, ups))
+    else:
+        # All are copied into one tensor, so that one product is enough.
+        both = chain.from_iterable(zip(gates, ups, strict=True))
+        gated = npu_gated(grouped_linear(rows, groups, [*both]))
+    return combine(grouped_linear(gated, groups, downs), routing, weights).to(hidden_states.dtype)
 
 
 def grouped_linear(tokens: torch.Tensor, groups: Groups, weights: list[torch.Tensor]) -> torch.Tensor:
@@ -95,10 +106,10 @@ def grouped_linear(tokens: torch.Tensor, groups: Groups, weights: list[torch.Ten
     Args:
         tokens: shape (rows, in), the groups one after the other.
         groups: where they end.
-        weights: one per group, shape (out, in), all alike.
+        weights: one per group, shape (out, in), all alike; or several, whose results are joined.
 
     Returns:
-        Shape (rows, out).
+        Shape (rows, out), or, of several weights per group, (rows, weights per group * out); dtype of `tokens`.
     """
     return _GroupedLinear.apply(tokens, groups, *weights)
 
@@ -110,7 +121,8 @@ class _GroupedLinear(torch.autograd.Function):
     def forward(ctx: Any, tokens: torch.Tensor, groups: Groups, *weights: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(tokens, *weights)
         ctx.groups = groups
-        return grouped_products(tokens, [weight.t() for weight in weights], groups)
+        matrices = [matrix.transpose(-1, -2) for matrix in _matrices(weights, tokens.dtype, groups)]
+        return grouped_products(tokens, matrices, groups)
 
     @staticmethod
     @once_differentiable
@@ -118,11 +130,21 @@ class _GroupedLinear(torch.autograd.Function):
         tokens, *weights = ctx.saved_tensors
         gradient = gradient.contiguous()
         needs_tokens, _, *needs_weights = ctx.needs_input_grad
-        token_gradient = grouped_products(gradient, weights, ctx.groups) if needs_tokens else None
+        token_gradient = None
+        if needs_tokens:
+            token_gradient = grouped_products(gradient, _matrices(weights, tokens.dtype, ctx.groups), ctx.groups)
         if not any(needs_weights):
             return (token_gradient, None, *(None for _ in weights))
+        reduced = grouped_reductions(gradient, tokens, ctx.groups).to(weights[0].dtype)
         # Autograd passes over those of frozen weights.
-        return (token_gradient, None, *grouped_reductions(gradient, tokens, ctx.groups).unbind(0))
+        return (token_gradient, None, *reduced.view(len(weights), *weights[0].shape).unbind(0))
+
+
+def _matrices(weights: Sequence[torch.Tensor], dtype: torch.dtype, groups: Groups) -> list[torch.Tensor]:
+    """Return weights as the operator takes them: as they are, or copied into one tensor, of another dtype as well."""
+    if takes_list(weights, dtype):
+        return list(weights)
+    return [torch.stack(list(weights)).to(dtype).view(len(groups.ends), -1, weights[0].shape[1])]
 
 
 def group_ends(selected: torch.Tensor, groups: int) -> torch.Tensor:
@@ -131,10 +153,12 @@ def group_ends(selected: torch.Tensor, groups: int) -> torch.Tensor:
     return (selected.reshape(1, -1) <= numbers.unsqueeze(1)).sum(dim=1)
 
 
-def dispatch(hidden_states: torch.Tensor, selected: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+def dispatch(
+    hidden_states: torch.Tensor, selected: torch.Tensor, weights: torch.Tensor
+) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
     """Return the rows of `hidden_states` sorted by expert, one per pair, and what :func:`combine` needs to undo it."""
-    if _has_permute(selected.shape[1]):
-        tokens, positions = torch.ops.npu.npu_moe_token_permute(hidden_states, selected.to(torch.int32))
+    if can_use_permute(hidden_states, selected, weights):
+        tokens, positions = torch.ops.npu.npu_moe_token_permute(hidden_states, selected.to(torch.int64))
         return tokens, (positions,)
     # Sorting integers falls back to the host CPU on some versions; expert numbers are exact in fp32.
     order = selected.reshape(-1).to(torch.float32).argsort(stable=True)
@@ -150,11 +174,6 @@ def combine(rows: torch.Tensor, routing: tuple[torch.Tensor, ...], weights: torc
     positions, order = routing
     per_pair = _Reorder.apply(rows, positions, order).view(*weights.shape, -1)
     return (per_pair * weights.unsqueeze(-1)).sum(dim=1)
-
-
-def _has_permute(top_k: int) -> bool:
-    names = ("npu_moe_token_permute", "npu_moe_token_unpermute")
-    return top_k <= _MAX_PERMUTE_TOP_K and all(has_backward(name) for name in names)
 
 
 class _TakeTokens(torch.autograd.Function):
@@ -190,20 +209,21 @@ class _Reorder(torch.autograd.Function):
         return gradient.index_select(0, inverse), None, None
 
 
-def _is_plain(expert: nn.Module, expert_class: type, dtype: torch.dtype) -> bool:
+def _is_plain(expert: nn.Module, expert_class: type, dtypes: tuple[torch.dtype, ...]) -> bool:
     if type(expert) is not expert_class or not is_silu(expert.act_fn) or is_hooked(expert):
         return False
-    return all(_is_plain_linear(projection, dtype) for projection in _projections(expert))
+    return all(_is_plain_linear(projection, dtypes) for projection in _projections(expert))
 
 
-def _is_plain_linear(module: nn.Module, dtype: torch.dtype) -> bool:
+def _is_plain_linear(module: nn.Module, dtypes: tuple[torch.dtype, ...]) -> bool:
     return (
         type(module) is nn.Linear
         and module.bias is None
         and not is_hooked(module)
         and on_npu(module.weight)
-        and module.weight.dtype == dtype
-        and max(module.weight.shape) <= MAX_INNER
+        and module.weight.dtype in dtypes
+        # Of gate and up together, as well.
+        and 2 * max(module.weight.shape) <= MAX_INNER
     )
 
 
@@ -211,6 +231,10 @@ def _projections(expert: Any) -> tuple[nn.Linear, ...]:
     return expert.gate_proj, expert.up_proj, expert.down_proj
 
 
-def _lie_alike(expert: nn.Module, other: nn.Module) -> bool:
+def _are_alike(expert: nn.Module, other: nn.Module) -> bool:
     pairs = zip(_projections(expert), _projections(other), strict=True)
-    return all(here.weight.stride() == there.weight.stride() for here, there in pairs)
+    return all(_layout(here.weight) == _layout(there.weight) for here, there in pairs)
+
+
+def _layout(weight: torch.Tensor) -> tuple[torch.dtype, tuple[int, ...]]:
+    return weight.dtype, weight.stride()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .npu_grouped_mm import can_use_grouped_mm, npu_gated, npu_grouped_mm
-from .npu_kernels import autocast_dtype, autocast_enabled, can_use_swiglu
+from .npu_grouped_mm import can_use_grouped_mm, npu_grouped_mm
+from .npu_kernels import can_use_swiglu, npu_gated, product_dtype
 from .npu_moe import combine, dispatch, group_ends
 
 
@@ -15,12 +15,11 @@ def can_use_expert_weights(
     """Return whether :func:`npu_expert_weights` computes what running one expert after the other would.
 
     False for other activations than SiLU, mixed dtypes, autocast to another
-    dtype, and whatever the grouped product does not take.
+    dtype, under which upstream's router fails, and whatever the grouped
+    product does not take.
     """
-    if not can_use_swiglu(hidden_states, activation):
-        return False
     dtype = hidden_states.dtype
-    if autocast_enabled(hidden_states.device) and dtype != autocast_dtype(hidden_states.device):
+    if not can_use_swiglu(hidden_states, activation) or product_dtype(hidden_states) != dtype:
         return False
     ends = torch.empty(len(gate_up), dtype=torch.int64, device=hidden_states.device)
     rows, gated = hidden_states.flatten(0, -2), hidden_states.new_empty(1, down.shape[1])
@@ -47,6 +46,6 @@ def npu_expert_weights(
         Shape (tokens, hidden), dtype of `tokens`.
     """
     ends = group_ends(selected, len(gate_up))
-    rows, routing = dispatch(tokens, selected)
+    rows, routing = dispatch(tokens, selected, weights)
     gated = npu_gated(npu_grouped_mm(rows, gate_up, ends))
     return combine(npu_grouped_mm(gated, down, ends), routing, weights)
