@@ -45,7 +45,7 @@ _HYBRID: dict[str, Any] = {
     "layer_types": ["linear_attention", "full_attention"],
     "linear_conv_kernel_dim": 4,
     "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
+    "linear_value_head_dim": 12,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
     "partial_rotary_factor": 0.25,
@@ -55,19 +55,21 @@ _SHARED: dict[str, Any] = {
     **{name: value for name, value in _EXPERTS.items() if name != "mlp_only_layers"},
     "shared_expert_intermediate_size": 24,
 }
-_VISION: dict[str, Any] = {"depth": 2, "num_heads": 2, "patch_size": 2, "in_channels": 3}
+# No two sizes of a patch are the same: three channels, one frame, four by four, two by two of which become a token.
+_VISION: dict[str, Any] = {"depth": 2, "num_heads": 2, "in_channels": 3, "temporal_patch_size": 1, "patch_size": 4}
+VALUES = 3 * 1 * 4 * 4
 _MERGED: dict[str, Any] = {"hidden_size": 16, "out_hidden_size": HIDDEN, "intermediate_size": 20}
 _POSITIONED: dict[str, Any] = {**_MERGED, "num_position_embeddings": 16}
 _DEEPSTACK: dict[str, Any] = {**_POSITIONED, "deepstack_visual_indexes": [0, 1]}
 # By package: what classes begin with, and what text models and vision towers are made with.
 FAMILIES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "qwen2_vl": ("Qwen2VL", _MROPE, {"embed_dim": 16, "hidden_size": HIDDEN}),
-    "qwen2_5_vl": ("Qwen2_5_VL", _MROPE, {**_MERGED, "window_size": 8, "fullatt_block_indexes": [1]}),
+    "qwen2_5_vl": ("Qwen2_5_VL", _MROPE, {**_MERGED, "window_size": 16, "fullatt_block_indexes": [1]}),
     "qwen3_vl": ("Qwen3VL", _INTERLEAVED, _DEEPSTACK),
     "qwen3_vl_moe": ("Qwen3VLMoe", {**_INTERLEAVED, **_EXPERTS}, _DEEPSTACK),
     "qwen3_5": ("Qwen3_5", _HYBRID, _POSITIONED),
     "qwen3_5_moe": ("Qwen3_5Moe", {**_HYBRID, **_SHARED}, _POSITIONED),
-    "glm4v": ("Glm4v", _SECTIONED, {**_MERGED, "image_size": 8}),
+    "glm4v": ("Glm4v", _SECTIONED, {**_MERGED, "image_size": 16}),
 }
 
 
@@ -118,10 +120,10 @@ def batch(kind: str) -> dict[str, Any]:
         positions[1:, 0, place + 1 : place + 1 + count] += torch.arange(3).view(3, 1)
     images, videos = (int((ids == IMAGE).sum()) // 2, int((ids == VIDEO).sum()) // 4)
     if images:
-        found["pixel_values"] = torch.randn(8 * images, 24, generator=generator)
+        found["pixel_values"] = torch.randn(8 * images, VALUES, generator=generator)
         found["image_grid_thw"] = torch.tensor([[1, 2, 4]] * images)
     if videos:
-        found["pixel_values_videos"] = torch.randn(16 * videos, 24, generator=generator)
+        found["pixel_values_videos"] = torch.randn(16 * videos, VALUES, generator=generator)
         found["video_grid_thw"] = torch.tensor([[2, 2, 4]] * videos)
     return {"input_ids": ids, "position_ids": positions, **found}
 

@@ -108,13 +108,27 @@ def test_joined_sequences_can_have_more_keys_than_queries(causal: bool, window: 
     assert_close(actual, expected)
 
 
-def test_a_scale_and_a_dropout_are_handed_on() -> None:
-    q, k, v = (_states(7, 4, seed).to("npu") for seed in (1, 2, 3))
-    scaled = npu_flash_attn_func(q, k, v, softmax_scale=0.1)
-    assert_close(scaled, _expected(q.cpu() * 0.1 * 8**0.5, k.cpu(), v.cpu(), None))
+def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, joined: bool, **options: Any) -> torch.Tensor:
+    """Return attention over a batch, or over the same sequences joined to one."""
+    states = (q.to("npu"), k.to("npu"), v.to("npu"))
+    if not joined:
+        return npu_flash_attn_func(*states, **options)
+    ends_q, ends_k = (torch.arange(len(one) + 1) * one.shape[1] for one in (q, k))
+    flat = (one.flatten(0, 1) for one in states)
+    return npu_flash_attn_varlen_func(*flat, ends_q, ends_k, **options).view(*q.shape[:-1], v.shape[-1])
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_scale_and_a_dropout_are_handed_on(joined: bool) -> None:
+    q, k, v = (_states(7, 4, seed) for seed in (1, 2, 3))
+    scaled = _attend(q, k, v, joined=joined, softmax_scale=0.1)
+    assert_close(scaled, _expected(q * 0.1 * 8**0.5, k, v, None))
+    # Of one key, all is kept or nothing.
     torch.manual_seed(0)
-    dropped = npu_flash_attn_func(q, k, v, dropout_p=0.5)
-    assert not torch.allclose(dropped.cpu(), npu_flash_attn_func(q, k, v).cpu())
+    dropped = _attend(q[:, :1], k[:, :1], torch.ones(2, 1, 4, 8), joined=joined, dropout_p=0.2).cpu()
+    kept = dropped.count_nonzero() / dropped.numel()
+    assert 0.5 < kept < 1
+    assert_close(dropped[dropped != 0], torch.full((int(kept * dropped.numel()),), 1.25))
 
 
 @pytest.mark.parametrize(
@@ -263,13 +277,7 @@ def test_sinks_reach_the_operator_and_get_their_gradients(joined: bool, dtype: t
     expected = torch.einsum("bhqk,bkhd->bqhd", weights, wanted[2].float().repeat_interleave(2, 2)).to(dtype)
 
     leaves = [one.to("npu").requires_grad_() for one in (q, k, v, sinks)]
-    options: dict[str, Any] = {"causal": True, "window_size": (2, 0), "s_aux": leaves[3]}
-    if joined:
-        ends = torch.tensor([0, 5, 10])
-        flat = (one.flatten(0, 1) for one in leaves[:3])
-        actual = npu_flash_attn_varlen_func(*flat, ends, ends, **options).view(2, 5, 4, 8)
-    else:
-        actual = npu_flash_attn_func(*leaves[:3], **options)
+    actual = _attend(*leaves[:3], joined=joined, causal=True, window_size=(2, 0), s_aux=leaves[3])
 
     assert_close(actual, expected)
     expected.float().square().sum().backward()

@@ -11,7 +11,9 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.modules import module
 from transformers.integrations import npu_kernels
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
+import emulation
 from emulation import attention, checks
 
 
@@ -185,6 +187,17 @@ def test_rotary_has_the_dtype_of_the_models_product(dtypes: tuple[torch.dtype, .
     # The models round each of the two products to the dtype it has, before they add them up.
     narrowest = max(dtypes, key=ROUNDING.__getitem__)
     assert_close(actual.to(narrowest), expected.to(narrowest), roundings=3)
+
+
+def test_the_models_rotary_puts_the_heads_where_it_is_told_they_are() -> None:
+    q, k = leaf(2, 5, 4, 8), leaf(2, 5, 2, 8, seed=1)
+    cos, sin = leaf(2, 5, 8, seed=2).cos(), leaf(2, 5, 8, seed=2).sin()
+    expected = apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=2)
+    with emulation.recorded() as recording:
+        actual = apply_rotary_pos_emb(*(one.to(NPU) for one in (q, k, cos, sin)), unsqueeze_dim=2)
+    assert recording.fused("npu_rotary_mul") == 2
+    for one, other in zip(actual, expected, strict=True):
+        assert_close(one, other)
 
 
 @pytest.mark.parametrize("place", range(3))

@@ -11,6 +11,7 @@ from comparison import DTYPES, NPU, assert_close, compare, leaf
 from torch import nn
 from transformers import Qwen3MoeConfig
 from transformers.integrations import npu_grouped, npu_moe
+from transformers.models.qwen3_moe import modeling_qwen3_moe
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 import emulation
@@ -110,6 +111,25 @@ def test_block_agrees_with_the_loop_over_experts(dtype: torch.dtype, shape: tupl
     _run(_block(dtype), states, NPU)  # asks once what the operator can do
     recording = _assert_parity(_block(dtype), states)
     assert recording.fused("npu_grouped_matmul") == (STACKED if dtype == torch.float32 else LISTED)
+
+
+@pytest.mark.parametrize("norm", [True, False])
+def test_experts_are_weighted_as_upstream_weights_them_to_the_bit(norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In bf16 probabilities are divided by their sum before they are rounded."""
+    block, states = _block(torch.bfloat16, top_k=3).to(NPU), torch.randn(2, 9, 16).bfloat16().to(NPU)
+    block.norm_topk_prob = norm
+    seen: list[torch.Tensor] = []
+
+    def spy(tokens: torch.Tensor, _: object, selected: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        seen.extend((selected, weights))
+        return tokens
+
+    monkeypatch.setattr(modeling_qwen3_moe, "npu_grouped_experts", spy)
+    _, logits = block(states)
+
+    weights, selected = logits.float().softmax(-1).topk(3, dim=-1)
+    weights = weights / weights.sum(-1, keepdim=True) if norm else weights
+    assert [one.cpu().tolist() for one in seen] == [selected.cpu().tolist(), weights.bfloat16().cpu().tolist()]
 
 
 def test_experts_without_a_token_get_gradients_of_zero() -> None:

@@ -105,7 +105,7 @@ def test_positions_are_looked_up_where_images_are_in_weights_that_are_on_the_hos
         assert not hasattr(tower, "fast_pos_embed_interpolate")
         assert type(tower).__name__ not in vision_towers.SERVED_TOWERS
         return
-    inputs = (torch.randn(8, 24).to("npu"), torch.tensor([[1, 2, 4]]).to("npu"))
+    inputs = (torch.randn(8, vision_language.VALUES).to("npu"), torch.tensor([[1, 2, 4]]).to("npu"))
     expected = tower(*inputs)
     assert type(tower).__name__ in vision_towers.SERVED_TOWERS
 
