@@ -103,7 +103,7 @@ def stack_versions(overlay: str) -> list[str]:
 
 def named_versions(overlay: str = "") -> set[str]:
     """Return the versions of torch_npu that stacks name, all of them or those with an overlay."""
-    found = set()
+    found: set[str] = set()
     for file in STACKS.glob("*.json"):
         stack = json.loads(file.read_text("utf-8"))
         if not overlay or overlay in stack["overlays"]:

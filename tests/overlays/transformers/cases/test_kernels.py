@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -119,13 +120,11 @@ def test_rms_norm_is_left_to_the_model_otherwise(states: torch.Tensor, weight: t
     assert not npu_kernels.can_use_rms_norm(states, weight)
 
 
-def _hooked(kind: str = "forward", *, only_observes: bool = False) -> nn.SiLU:
+def _hook(said: dict[str, bool]) -> Callable[..., None]:
     def hook(*_: object) -> None: ...
 
-    hook.__dict__["only_observes"] = only_observes
-    activation = nn.SiLU()
-    getattr(activation, f"register_{kind}_hook")(hook)
-    return activation
+    hook.__dict__.update(said)
+    return hook
 
 
 def _replaced() -> nn.SiLU:
@@ -153,23 +152,23 @@ def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation:
 
 
 HOOKS = ["forward_pre", "forward", "full_backward", "full_backward_pre"]
+SAID = [{"only_observes": True}, {"only_observes": False}, {}]
 
 
 @pytest.mark.parametrize("kind", HOOKS)
-@pytest.mark.parametrize("only_observes", [True, False])
-def test_swiglu_is_left_to_the_model_where_its_activation_is_hooked(kind: str, only_observes: bool) -> None:
-    assert npu_kernels.can_use_swiglu(_npu(2, 4), _hooked(kind, only_observes=only_observes)) == only_observes
+@pytest.mark.parametrize("said", SAID, ids=str)
+def test_swiglu_is_left_to_the_model_where_its_activation_is_hooked(kind: str, said: dict[str, bool]) -> None:
+    activation = nn.SiLU()
+    getattr(activation, f"register_{kind}_hook")(_hook(said))
+    assert npu_kernels.can_use_swiglu(_npu(2, 4), activation) == said.get("only_observes", False)
 
 
 @pytest.mark.parametrize("kind", HOOKS)
-@pytest.mark.parametrize("only_observes", [True, False])
-def test_swiglu_is_left_to_the_model_where_every_module_is_hooked(kind: str, only_observes: bool) -> None:
-    def hook(*_: object) -> None: ...
-
-    hook.__dict__["only_observes"] = only_observes
-    handle = getattr(module, f"register_module_{kind}_hook")(hook)
+@pytest.mark.parametrize("said", SAID, ids=str)
+def test_swiglu_is_left_to_the_model_where_every_module_is_hooked(kind: str, said: dict[str, bool]) -> None:
+    handle = getattr(module, f"register_module_{kind}_hook")(_hook(said))
     try:
-        assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU()) == only_observes
+        assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU()) == said.get("only_observes", False)
     finally:
         handle.remove()
     assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU())
@@ -212,6 +211,21 @@ def test_rotary_is_left_to_the_model_where_its_tables_are_trained(trained: str) 
     assert npu_kernels.can_use_rotary(_npu(1, 1, 2, 4).requires_grad_(), **tables)
     tables[trained].requires_grad_()
     assert not npu_kernels.can_use_rotary(_npu(1, 1, 2, 4).requires_grad_(), **tables)
+
+
+def test_autocast_is_asked_of_the_device_it_is_for() -> None:
+    on_npu, on_cpu = _npu(1), torch.ones(1)
+    assert [npu_kernels.product_dtype(one) for one in (on_npu, on_cpu)] == [torch.float32, torch.float32]
+    with torch.autocast("npu", dtype=torch.float16):
+        assert [npu_kernels.product_dtype(one) for one in (on_npu, on_cpu)] == [torch.float16, torch.float32]
+    # Upstream asks the GPU's, whatever the device is.
+    torch.set_autocast_enabled("cuda", enabled=True)
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    try:
+        assert [npu_kernels.product_dtype(one) for one in (on_npu, on_cpu)] == [torch.float32, torch.bfloat16]
+    finally:
+        torch.set_autocast_enabled("cuda", enabled=False)
+        torch.set_autocast_dtype("cuda", torch.float16)
 
 
 def test_tensor_subclasses_are_left_to_the_model() -> None:

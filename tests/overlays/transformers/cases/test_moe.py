@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 
 import pytest
 import torch
@@ -172,6 +173,12 @@ def test_one_layer_launches_far_fewer_operators_than_the_loop() -> None:
     assert fused.launches() < loop.launches() / (3 if HAS_K_SPLIT else 1.5)
 
 
+def test_weights_are_not_copied_where_the_operator_takes_them_as_they_are() -> None:
+    _, recording = _run(_block(torch.bfloat16), torch.randn(2, 5, 16).bfloat16(), "npu")
+    # Gate and up are joined once.
+    assert sum(count for name, count in recording.operators.items() if name.startswith("aten.cat.")) == 1
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_the_right_routing_operators_are_used_for_the_version(dtype: torch.dtype) -> None:
     _, recording = _run(_block(dtype), torch.randn(2, 5, 16).to(dtype), "npu")
@@ -282,18 +289,28 @@ def test_weights_of_another_dtype_run_one_by_one() -> None:
     assert not npu_moe.can_use_grouped_experts(states.bfloat16(), block.experts, type(block.experts[0]))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("weight_dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_under_autocast_experts_compute_as_the_loop_does(dtype: torch.dtype, weight_dtype: torch.dtype) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "weight_dtype", "autocast"),
+    [
+        *((*dtypes, torch.bfloat16) for dtypes in itertools.product((torch.float32, torch.bfloat16), repeat=2)),
+        (torch.bfloat16, torch.float32, torch.float16),
+    ],
+    ids=str,
+)
+def test_under_autocast_experts_compute_as_the_loop_does(
+    dtype: torch.dtype, weight_dtype: torch.dtype, autocast: torch.dtype
+) -> None:
     block, states = _block(weight_dtype), torch.randn(2, 30, 16).to(dtype)
     exact, _ = _run(_block(weight_dtype).float(), states.float(), NPU)
     hooked = copy.deepcopy(block)
     hooked.experts[0].register_forward_hook(lambda *_: None)
-    with torch.autocast("npu", dtype=torch.bfloat16):
+    with torch.autocast("npu", dtype=autocast):
         expected, loop = _run(hooked, states, NPU)
         actual, fused = _run(block, states, NPU)
 
-    assert (loop.fused("npu_grouped_matmul"), fused.fused("npu_grouped_matmul") >= STACKED) == (0, True)
+    # Weights that are of autocast's dtype already are taken as they are.
+    products = LISTED if weight_dtype == autocast else STACKED
+    assert (loop.fused("npu_grouped_matmul"), fused.fused("npu_grouped_matmul")) == (0, products)
     assert actual.keys() == expected.keys()
     for name, found in actual.items():
         other, right = expected[name], exact[name]
