@@ -136,7 +136,7 @@ def test_a_module_that_is_also_compiled_cannot_be_changed(tmp_path: Path) -> Non
     done = environment.cli("lock", tmp_path / "overlay")
     assert done.code == 5
     assert done.err.count("error: ") == 1
-    assert f"tree/demo/a.py: Python imports demo/a{COMPILED} as `demo.a`: a change in demo/a.py has no" in done.err
+    assert f"tree/demo/a.py:5: Python imports demo/a{COMPILED} as `demo.a`: a change in demo/a.py has no" in done.err
 
 
 @VENV_MOSTLY_BY_UV

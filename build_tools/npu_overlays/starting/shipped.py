@@ -44,7 +44,8 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
         for start in (f"/{path}".find(f"/{unit}") for unit in known):
             if start >= 0 and path[start:] in files:
                 roots[path[:start]] += 1
-    return {**below(roots.most_common(1)[0][0] if roots else "", units), **dict.fromkeys(sorted(kinds), "")}
+    found = below(roots.most_common(1)[0][0] if roots else "", units)
+    return dict(sorted([*found.items(), *((kind, "") for kind in kinds)]))
 
 
 def asking(modules: Iterable[tuple[str, bytes]], project: str) -> list[str]:
