@@ -73,7 +73,7 @@ class Notes:
             line = " ".join(problem.split())
             for pattern, replacement in _PLACES:
                 line = pattern.sub(replacement, line)
-            with self._file.open("a", encoding="utf-8") as stream:
+            with self._file.open("a", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(f"{family}: {line}\n")
 
 
