@@ -217,10 +217,12 @@ def test_an_sdist_and_a_single_module_will_do(environment: Environment) -> None:
     write_sdist(index, "lib", "3.0", listed)
     folder = started(environment, "one", "--suffix", "acme")
     assert 'packages = ["one.py"]' in (folder / "pyproject.toml").read_text()
-    folder = started(environment, "lib", "--suffix", "acme")
+    done = init(environment, "lib", "--suffix", "acme")
+    folder = environment.folder / "here" / "lib@3.0"
     config = (folder / "pyproject.toml").read_text()
     assert 'packages = ["src/two"]' in config
     assert "A first change" not in config  # there is no function
+    assert "next: write a change below lib@3.0/tree/, then" in done.out
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from npu_overlays.starting.writing import Started, write_overlay
 
 _DESCRIPTION = """\
 Start an overlay of any project: a folder that is an ordinary Python project and
-builds at once, into a wheel that is upstream's under another name until you
-write a change. Its pyproject.toml ends with a first change to a real function
-of that project, in a comment.
+builds once it is locked, into a wheel that is upstream's under another name
+until you write a change. Its pyproject.toml ends with a first change to a real
+function of that project, in a comment, where it has a public one in Python.
 
 What is pinned is the newest release, as your package index has it (pip's own
 settings say which that is), or the one that --release names, by the sha256 of
@@ -157,7 +157,8 @@ def _report(console: Console, started: Started) -> None:
         what = f"{path} looks for files in the metadata of {pin.project}, which are the companion's and list none"
         console.line(f"  {what}: make it ask for {overlay.distribution}")
     name = as_typed(overlay.folder)
-    console.line(f"next: write a change, as the end of {name}/{CONFIG_FILE} shows, then")
+    shown = f", as the end of {name}/{CONFIG_FILE} shows" if started.example else f" below {name}/tree/"
+    console.line(f"next: write a change{shown}, then")
     for command in ("lock", "check", "build"):
         console.line(f"  npu-overlays {command} {shlex.quote(name)}")
 

@@ -32,12 +32,14 @@ class Started:
     Args:
         overlay: the overlay.
         files: the names of its files.
+        example: whether the configuration ends with a first change.
         offer: what the pinned release has beside the pinned file.
         asking: modules of upstream's that look for their files where the companion has none.
     """
 
     overlay: Overlay
     files: tuple[str, ...]
+    example: bool
     offer: Offer
     asking: tuple[str, ...]
 
@@ -96,14 +98,17 @@ def write_overlay(request: Request, layered: Layered) -> Started:
     """Write a new overlay with a first change to its upstream in a comment; raises `OverlayError` as `begun` does."""
     with begun(request, layered) as new:
         more = _known(request, layered)
-        if example := _example(new.overlay, new.tree):
+        example = _example(new.overlay, new.tree)
+        if example:
             first = comment(new.overlay.folder.name, example)
             more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
         write_files(new.stage, more)
         shipped = ((path, new.tree.read(path)) for path in new.tree.entries if path.endswith(".py"))
         found = asking(shipped, request.project)
         files = tuple({**new.files, **more})
-        return Started(overlay=new.overlay, files=files, offer=new.offer, asking=tuple(found))
+        return Started(
+            overlay=new.overlay, files=files, example=example is not None, offer=new.offer, asking=tuple(found)
+        )
 
 
 def _tree(overlay: Overlay, request: Request) -> SourceTree:
