@@ -225,6 +225,14 @@ def test_an_sdist_and_a_single_module_will_do(environment: Environment) -> None:
     assert "next: write a change below lib@3.0/tree/, then" in done.out
 
 
+def test_extras_in_two_spellings_are_one(environment: Environment) -> None:
+    extras = "Provides-Extra: all-tests\nProvides-Extra: all_tests\nProvides-Extra: Fast\n"
+    requires = "Requires-Dist: other; extra == 'all-tests'\nRequires-Dist: more; extra == 'all_tests'\n"
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO, metadata=extras + requires)
+    wheels = sorted(build(environment, started(environment, "demo", "--suffix", "acme")).glob("*.whl"))
+    assert [metadata(wheel).get_all("Provides-Extra") for wheel in wheels] == [["all-tests", "fast"]] * 2
+
+
 @pytest.mark.parametrize(
     ("headers", "required"),
     [

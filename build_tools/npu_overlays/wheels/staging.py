@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 import npu_summary
 from npu_doctor.knowledge import settings_file
@@ -58,7 +59,7 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
         "gui-scripts": groups.pop("gui_scripts", {}),
         "entry-points": groups,
         "dependencies": [*without_extras(requires, stacked), companion],
-        "optional-dependencies": {**{extra: [] for extra in metadata.extras}, **_examined(overlay), **stacked},
+        "optional-dependencies": {**_upstreams_extras(metadata), **_examined(overlay), **stacked},
     }
 
 
@@ -76,6 +77,11 @@ def _import_names(prepared: Prepared, fields: dict[str, Any]) -> dict[str, list[
 
     summary = prepared.content.overlay.summary_package
     return {"import-names": [*shipped(own), summary], "import-namespaces": shipped(below)}
+
+
+def _upstreams_extras(metadata: UpstreamMetadata) -> dict[str, list[str]]:
+    """Return upstream's extras, each once: installers and hatchling take ``all_tests`` and ``all-tests`` for one."""
+    return {canonicalize_name(extra): [] for extra in metadata.extras}
 
 
 def _examined(overlay: Overlay) -> dict[str, list[str]]:
@@ -103,7 +109,7 @@ def companion_table(prepared: Prepared) -> dict[str, Any]:
         },
         "requires-python": _requires_python(metadata),
         "dependencies": of_extras(rewritten_requires(metadata, _renames(prepared))),
-        "optional-dependencies": {extra: [] for extra in metadata.extras},
+        "optional-dependencies": _upstreams_extras(metadata),
     }
 
 
