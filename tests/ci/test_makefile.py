@@ -192,7 +192,6 @@ CI_STEPS = [
     ("test", True),
     ("lint", False),
     ("types", False),
-    ("golden", False),
     ("test-rest", False),
 ]
 
