@@ -166,8 +166,9 @@ def _replacement(
 def _operation(file: FileChange, symbol: str) -> dict[str, str] | None:
     """Return the change of ours that a symbol, or the class around it, belongs to; of several definitions all."""
     if changes := outline.changes_of(file, symbol):
-        operations, reasons = ((one[key] for one in changes) for key in ("operation", "why"))
-        return {"operation": ", ".join(dict.fromkeys(operations)), "why": " ".join(dict.fromkeys(reasons))}
+        operations = dict.fromkeys(one["operation"] for one in changes)
+        reasons = dict.fromkeys(one["why"] for one in changes)
+        return {"operation": ", ".join(operations), "why": " ".join(reasons)}
     for entry in file["class_changes"]:
         if entry["action"] == "added" and symbol.split(".", maxsplit=1)[0] == entry["name"].split(".")[0]:
             return {"operation": entry.get("operation", "added"), "why": entry.get("why", "")}
