@@ -48,7 +48,9 @@ def parities(report: Path) -> dict[str, Parity]:
 def _cases(report: Path) -> Iterator[_Case]:
     for element in ElementTree.parse(report).iter("testcase"):  # noqa: S314  # written by pytest a moment ago
         name = element.get("name", "")
-        if bad := {"failure", "error", "skipped"} & {one.tag for one in element}:
+        # What is expected to fail, as where a torch_npu lacks an operator, is written as skipped too.
+        outcomes = {one.tag for one in element if one.get("type") != "pytest.xfail"}
+        if bad := {"failure", "error", "skipped"} & outcomes:
             raise Incomplete(f"{name}: {bad.pop()}")
         is_model = element.get("classname", "").rpartition(".")[2] == _MODULE
         if is_model and (case := _CASE.fullmatch(name)):

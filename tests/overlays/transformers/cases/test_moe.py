@@ -175,8 +175,9 @@ def test_one_layer_launches_far_fewer_operators_than_the_loop() -> None:
 
 def test_weights_are_not_copied_where_the_operator_takes_them_as_they_are() -> None:
     _, recording = _run(_block(torch.bfloat16), torch.randn(2, 5, 16).bfloat16(), "npu")
-    # Gate and up are joined once.
-    assert sum(count for name, count in recording.operators.items() if name.startswith("aten.cat.")) == 1
+    # Gate and up are joined once; without a split of the reduction so are the ends of the groups, for their sizes.
+    joined = sum(count for name, count in recording.operators.items() if name.startswith("aten.cat."))
+    assert joined == (1 if HAS_K_SPLIT else 2)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
