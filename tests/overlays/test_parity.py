@@ -142,7 +142,8 @@ MEASURED = {
 def test_of_a_report_the_worst_of_each_kind_is_told(tmp_path: Path) -> None:
     worst = Half(error=0.2, upstream=0.1)
     expected = {"qwen3_moe": Parity(cases=2, full=3e-7, halves={"float16": worst})}
-    assert parities(_report(tmp_path, MEASURED)) == expected
+    refused = {"test_sinks[float32]": '<skipped type="pytest.xfail" message="this torch_npu has no sinks"/>'}
+    assert parities(_report(tmp_path, {**MEASURED, **refused})) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import itertools
+from importlib.util import find_spec
+from typing import Any
 
 import pytest
 import torch
 import torch_npu
+import transformers
 from comparison import DTYPES, NPU, assert_close, compare, leaf
 from torch import nn
-from transformers import Qwen3MoeConfig
 from transformers.integrations import npu_grouped, npu_moe
-from transformers.models.qwen3_moe import modeling_qwen3_moe
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 import emulation
@@ -23,13 +25,25 @@ HAS_K_SPLIT = VERSION not in ("2.5.1", "2.6.0")
 # one for the first two. So many in the forward and for the gradients of its input, and where they can for the weights'.
 LISTED, STACKED = (3 * (2 + HAS_K_SPLIT), 2 * (2 + HAS_K_SPLIT))
 EXPERTS = 6
+# Models whose blocks weigh experts alike, and which of them this transformers has.
+FAMILIES = [name for name in ("qwen3_moe", "qwen3_next") if find_spec(f"transformers.models.{name}")]
+
+
+def _modeling(family: str) -> Any:
+    return importlib.import_module(f"transformers.models.{family}.modeling_{family}")
 
 
 def _block(
-    dtype: torch.dtype = torch.float32, *, activation: str = "silu", experts: int = EXPERTS, top_k: int = 2
-) -> Qwen3MoeSparseMoeBlock:
+    dtype: torch.dtype = torch.float32,
+    *,
+    family: str = "qwen3_moe",
+    activation: str = "silu",
+    experts: int = EXPERTS,
+    top_k: int = 2,
+) -> Any:
     torch.manual_seed(3)
-    config = Qwen3MoeConfig(
+    prefix = family.title().replace("_", "")
+    config = getattr(transformers, f"{prefix}Config")(
         hidden_size=16,
         moe_intermediate_size=10,
         num_experts=experts,
@@ -37,7 +51,7 @@ def _block(
         hidden_act=activation,
         norm_topk_prob=True,
     )
-    block = Qwen3MoeSparseMoeBlock(config)
+    block = getattr(_modeling(family), f"{prefix}SparseMoeBlock")(config)
     for parameter in block.parameters():
         nn.init.normal_(parameter, std=0.4)
     return block.to(dtype)
@@ -115,9 +129,12 @@ def test_block_agrees_with_the_loop_over_experts(dtype: torch.dtype, shape: tupl
 
 
 @pytest.mark.parametrize("norm", [True, False])
-def test_experts_are_weighted_as_upstream_weights_them_to_the_bit(norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_experts_are_weighted_as_upstream_weights_them_to_the_bit(
+    family: str, norm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In bf16 probabilities are divided by their sum before they are rounded."""
-    block, states = _block(torch.bfloat16, top_k=3).to(NPU), torch.randn(2, 9, 16).bfloat16().to(NPU)
+    block, states = _block(torch.bfloat16, family=family, top_k=3).to(NPU), torch.randn(2, 9, 16).bfloat16().to(NPU)
     block.norm_topk_prob = norm
     seen: list[torch.Tensor] = []
 
@@ -125,7 +142,7 @@ def test_experts_are_weighted_as_upstream_weights_them_to_the_bit(norm: bool, mo
         seen.extend((selected, weights))
         return tokens
 
-    monkeypatch.setattr(modeling_qwen3_moe, "npu_grouped_experts", spy)
+    monkeypatch.setattr(_modeling(family), "npu_grouped_experts", spy)
     _, logits = block(states)
 
     weights, selected = logits.float().softmax(-1).topk(3, dim=-1)
