@@ -341,7 +341,9 @@ def test_where_there_are_no_sinks_the_error_names_the_versions_that_have_them(
         lambda **options: npu_flash_attn_func(q, q, q, **options),
         lambda **options: npu_flash_attn_varlen_func(q[0], q[0], q[0], ends, ends, **options),
     ):
-        with pytest.raises(NotImplementedError, match=r"from 2\.7\.1\.post2, 2\.8\.0\.post2 and 2\.9\.0 on"):
+        with pytest.raises(
+            NotImplementedError, match=r"from 2\.6\.0\.post5, 2\.7\.1\.post2, 2\.8\.0\.post2 and 2\.9\.0 on"
+        ):
             call(s_aux=torch.zeros(4, device="npu"))
 
 

@@ -101,8 +101,8 @@ def _sink_arguments(s_aux):
         return {}
     if not has_attention_sinks():
         raise NotImplementedError(
-            "Attention with sinks (s_aux) is in torch_npu from 2.7.1.post2, 2.8.0.post2 and 2.9.0 on: install one of "
-            "these or a newer one, or use attn_implementation='eager'."
+            "Attention with sinks (s_aux) is in torch_npu from 2.6.0.post5, 2.7.1.post2, 2.8.0.post2 and 2.9.0 on: "
+            "install one of these or a newer one, or use attn_implementation='eager'."
         )
     return {"sink": s_aux.float()}
 

@@ -40,8 +40,9 @@ _ATTENTION_MAX_SEQUENCES = 1000
 def on_npu(tensor: torch.Tensor) -> bool:
     """Return whether `tensor` is a plain tensor in NPU memory.
 
-    Subclasses are left out on purpose: torch_npu has rules for how DTensor
-    shards the fused operators from 2.8.0.post2 on, and none before, and other
+    Subclasses are left out on purpose. DTensor shards the fused operators by
+    torch_npu's rules, which 2.6.0.post5, 2.7.1.post2, 2.8.0.post2, 2.9.0 and
+    newer have, and older ones at most for attention and norms; other
     subclasses know PyTorch's operators alone.
     """
     return tensor.device.type == "npu" and type(tensor) in (torch.Tensor, nn.Parameter)
@@ -263,7 +264,7 @@ def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor, weights: torch
 
 @functools.cache
 def has_attention_sinks() -> bool:
-    """Return whether attention takes sinks and returns their gradients: 2.7.1.post2, 2.8.0.post2, 2.9.0 and newer."""
+    """Return whether attention takes sinks and has their gradients: 2.6.0.post5, 2.7.1.post2, 2.8.0.post2, 2.9.0 on."""
     gradients = torch.ops.npu.npu_fusion_attention_grad.default._schema.returns
     # Of queries, keys, values, position embeddings and sinks.
     return "sink" in operator_arguments("npu_fusion_attention") and len(gradients) == 5  # noqa: PLR2004
