@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.cells import change_since, load_ground, touched
 from npu_overlays.lock.lockfile import Lock, write_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.publish.affected_overlays import affected_overlays
+from npu_overlays.publish.ci_matrix import load_overlay_folder
+from npu_overlays.publish.work_tree_changes import change_since
 from support.environment import Environment
 from support.overlays import write_layer, write_overlay, write_stack
 
@@ -46,7 +48,7 @@ class Repository:
 
     def touched(self, revision: str = "HEAD") -> set[str]:
         """Return the overlays that are touched by what is otherwise than there."""
-        return touched(load_ground(self.folder / "overlays"), change_since(revision, self.folder))
+        return affected_overlays(load_overlay_folder(self.folder / "overlays"), change_since(revision, self.folder))
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from packaging.specifiers import SpecifierSet
 
 from npu_doctor import knowledge
 from npu_doctor.stacks import CPU_INDEX, Stack, constraints_name
-from npu_overlays.installs import page as install_page
-from npu_overlays.installs import stacks as installs
+from npu_overlays import stack_requirements as installs
+from npu_overlays.constraints import constraints_text
+from npu_overlays.publish import install_page
 from support.pythons import find_uv
 
 KNOWLEDGE = knowledge.load()
@@ -56,7 +57,7 @@ def test_what_is_installed_without_its_dependencies_is_not_asked_for() -> None:
     extras = installs.extras_of_overlay("verl@0.9.1", KNOWLEDGE)
     assert {"vllm==0.23.0", "torch-npu==2.10.0.post4", "numpy>=2"} <= set(extras["vllm"])
     assert not any(text.startswith("vllm-ascend") for texts in extras.values() for text in texts)
-    said = installs.commands(KNOWLEDGE.stack("verl-0.9.1"), KNOWLEDGE)
+    said = install_page.commands(KNOWLEDGE.stack("verl-0.9.1"), KNOWLEDGE)
     assert [line for line in said if line.endswith("--no-deps 'vllm-ascend==0.23.0'")]
 
 
@@ -78,7 +79,7 @@ def test_an_overlay_without_a_stack_has_no_extras() -> None:
 
 @pytest.mark.parametrize("stack", STACKS, ids=names)
 def test_constraints_hold_every_pin_of_the_index_and_name_the_rest(stack: Stack) -> None:
-    lines = installs.constraints(stack, KNOWLEDGE, {}).splitlines()
+    lines = constraints_text(stack, KNOWLEDGE, {}).splitlines()
     constrained = {Requirement(line).name for line in lines if not line.startswith("#")}
     wanted = {installs.distribution(pin, KNOWLEDGE) for pin in stack.components if pin.install in ON_INDEX}
     assert constrained == wanted
@@ -90,7 +91,7 @@ def test_constraints_hold_every_pin_of_the_index_and_name_the_rest(stack: Stack)
 
 @pytest.mark.parametrize("stack", VARIANTS, ids=names)
 def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> None:
-    said = "\n".join(installs.commands(stack, KNOWLEDGE))
+    said = "\n".join(install_page.commands(stack, KNOWLEDGE))
     for pin in stack.components:
         if pin.group and pin.group != "npu":
             revision = pin.commit or pin.tag or pin.repository
@@ -103,7 +104,7 @@ def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> Non
     "stack", [one for one in VARIANTS if "triton" in one.absent and one.component("triton_ascend")], ids=names
 )
 def test_triton_ascend_is_installed_again_once_triton_took_its_files_along(stack: Stack) -> None:
-    lines = installs.commands(stack, KNOWLEDGE)
+    lines = install_page.commands(stack, KNOWLEDGE)
     (removal,) = (number for number, line in enumerate(lines) if line.startswith("pip uninstall -y"))
     again = lines[removal + 1]
     assert again.startswith("pip install --force-reinstall --no-deps ")
@@ -113,7 +114,7 @@ def test_triton_ascend_is_installed_again_once_triton_took_its_files_along(stack
 @pytest.mark.parametrize("stack", VARIANTS, ids=names)
 def test_commands_are_a_shell_script(stack: Stack, tmp_path: Path) -> None:
     script = tmp_path / "install.sh"
-    script.write_text("\n".join(installs.commands(stack, KNOWLEDGE, x86=True)), encoding="utf-8")
+    script.write_text("\n".join(install_page.commands(stack, KNOWLEDGE, x86=True)), encoding="utf-8")
     done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert CPU_INDEX in script.read_text()
@@ -126,7 +127,7 @@ def test_the_page_holds_every_command_pin_and_contradiction(language: str) -> No
         assert f"### {stack.name}\n" in page
         assert all(one.says[language] in page and one.source in page for one in stack.contradictions)
         if not stack.record:
-            assert "\n".join(installs.commands(stack, KNOWLEDGE)) in page
+            assert "\n".join(install_page.commands(stack, KNOWLEDGE)) in page
     assert f"](#{'mindspeed-rl-23'})" in page
 
 
@@ -168,7 +169,7 @@ def compiled(
         if pin.name not in ("megatron_core", "opencv") and "--no-deps" not in pin.options
     ]
     (folder / "wanted.in").write_text("\n".join(wanted) + "\n")
-    (folder / "limits.txt").write_text(installs.constraints(stack, KNOWLEDGE, {}) if limited else "")
+    (folder / "limits.txt").write_text(constraints_text(stack, KNOWLEDGE, {}) if limited else "")
     # arctic-inference, which vllm-ascend 0.13.0 requires, is on the index as source alone, which this does not build.
     (folder / "without.txt").write_text("arctic-inference ; python_version < '3'\n")
     platform = f"{machine}-manylinux_2_28"
@@ -304,4 +305,4 @@ def test_pins_that_only_git_has_are_shown_as_such() -> None:
         ("verl-0.9.1", "triton_ascend"),
     }
     for name, pin in only_git:
-        assert f"# not on the index: {pin}" in installs.constraints(KNOWLEDGE.stack(name), KNOWLEDGE, {})
+        assert f"# not on the index: {pin}" in constraints_text(KNOWLEDGE.stack(name), KNOWLEDGE, {})

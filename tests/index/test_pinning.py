@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_doctor.knowledge import load
-from npu_overlays.installs.stacks import constraints
+from npu_overlays.constraints import constraints_text
 
 from .conftest import Shop
 
@@ -19,7 +19,7 @@ FIRST, SECOND = "1.0+npu.1.gabcdef0", "1.0+npu.2.g0123456"
 
 def text(version: str) -> str:
     """Return the constraints of a stack that pin a wheel of ours."""
-    return constraints(STACK, load(), {STACK.overlays[0]: [f"app-npu=={version}"]})
+    return constraints_text(STACK, load(), {STACK.overlays[0]: [f"app-npu=={version}"]})
 
 
 def folder(shop: Shop, version: str) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npu_doctor.knowledge import load
 from npu_doctor.stacks import constraints_name
-from npu_overlays.installs.stacks import constraints
+from npu_overlays.constraints import constraints_text
 from summary.pages import DIFF, sample
 from summary.samples import change, distribution, file
 from support.wheels import write_wheel
@@ -48,7 +48,7 @@ def fill(folder: Path) -> None:
         for overlay in stack.overlays
         for name in [overlay.partition("@")[0]]
     }
-    (folder / constraints_name(STACK)).write_text(constraints(stack, catalogue, ours), "utf-8")
+    (folder / constraints_name(STACK)).write_text(constraints_text(stack, catalogue, ours), "utf-8")
 
 
 def _patched(folder: Path, changes: Json, version: str, diff: bytes) -> None:
