@@ -12,15 +12,18 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
-from summary.pages import HOSTILE
+from npu_overlays.wheels.inspection import wheel_page
+from summary.pages import DIFF
 from support.devtools import Tab, open_tab
 from support.environment import Environment
 from support.serving import served
 
+from .conftest import ROOT, write_project
 from .shelves import STACK, VERSIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
+ANCHOR = STACK.replace(".", "-")
 VERL = f"verl-npu-{VERSIONS['verl']}".replace("+", "-")
 HERE = "http://site.invalid/"
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
@@ -90,11 +93,11 @@ def test_no_page_loads_anything_from_another_host(site: Path, parsed: dict[str, 
 
 
 def test_both_languages_have_every_page_and_name_each_other(parsed: dict[str, BeautifulSoup]) -> None:
-    english = {path for path in parsed if not path.startswith(("zh-CN/", "summaries/", "reports/"))}
+    english = {path for path in parsed if not path.startswith(("zh-CN/", "changes/", "reports/"))}
     chinese = {path.removeprefix("zh-CN/") for path in parsed if path.startswith("zh-CN/")}
     assert english == chinese
-    assert {"start.html", "overview.html", f"changes/{VERL}.html", "drift.html", "tutorial.html"} <= english
-    for path in english - {"search.html", "genindex.html"}:
+    assert {"index.html", "start.html", "overview.html", "patches.html", "tutorial.html"} <= english
+    for path in english - {"search.html"}:
         for start, language, other in ((path, "en", "zh-CN"), (f"zh-CN/{path}", "zh-CN", "en")):
             assert parsed[start].html["lang"] == language  # type: ignore[index]  # each has one
             (link,) = parsed[start].select(".languages a")
@@ -109,30 +112,29 @@ def test_from_the_first_page_it_is_one_click_to_what_is_patched_and_how_to_insta
     (row,) = parsed["index.html"].select("article tbody tr")
     targets = [str(link["href"]) for link in row.select("a")]
     assert f"changes/{VERL}.html" in targets
-    assert f"start.html#{STACK.replace('.', '-')}" in targets
-    page = parsed[f"changes/{VERL}.html"]
-    assert page.select_one(f"a[href='../summaries/{VERL}.html']")
-    assert page.select_one(
-        f"a[href='../simple/verl-npu/verl_npu-{VERSIONS['verl'].replace('+', '%2B')}-py3-none-any.whl']"
-    )
-    article = page.select_one("article")
-    assert article
-    assert HOSTILE in article.get_text()
-    assert not page.select("article script, article img")
-    first = page.select_one("details.difference summary")
-    assert first
-    assert first.get_text() == "Diff −2 +3"
-    assert "昇腾上更快" in article.get_text()
+    assert f"start.html#{ANCHOR}" in targets
+    assert [link for link in parsed["start.html"].select("article a") if str(link["href"]) == f"install.html#{ANCHOR}"]
+    assert parsed["install.html"].find(id=ANCHOR)
+    assert "昇腾上更快" in parsed[f"changes/{VERL}.html"].get_text()
+    assert parsed["patches.html"].select_one(f"article a[href='changes/{VERL}.diff']")
+    assert parsed["zh-CN/patches.html"].select_one(f"article a[href='../changes/{VERL}.html']")
+
+
+def test_the_page_of_a_wheel_is_that_of_its_summary(site: Path, wheels: Path) -> None:
+    (wheel,) = wheels.glob("verl_npu-*.whl")
+    assert (site / "changes" / f"{VERL}.html").read_bytes() == wheel_page(wheel)
+    assert (site / "changes" / f"{VERL}.diff").read_bytes() == DIFF
 
 
 def test_what_it_is_made_of_is_beside_it(site: Path, wheels: Path) -> None:
     said = json.loads((site / "site.json").read_text("utf-8"))
-    assert said["stacks"] == [STACK]
-    assert all((site / one["page"]).is_file() for one in said["wheels"])
+    assert [one["name"] for one in said["stacks"]] == [STACK]
+    assert all((site / unquote(one[kind])).is_file() for one in said["wheels"] for kind in ("page", "diff", "file"))
     assert len(said["wheels"]) == 3
     given = {file.name for file in site.glob("simple/*/*.whl")}
     assert given == {file.name for file in wheels.glob("*.whl")}
     assert (site / "simple" / f"constraints-{STACK}.txt").is_file()
+    assert all((site / unquote(one["page"])).is_file() for one in said["reports"])
     assert (site / ".nojekyll").is_file()
     names = {file.name for file in site.iterdir()}
     assert not names & {".doctrees", "_sources", ".buildinfo"}
@@ -143,7 +145,7 @@ def test_a_reader_copies_switches_and_searches(tab: Tab, address: str) -> None:
     tab.look(width=1300)
     tab.open(f"{address}index.html")
     tab.click("article tbody tr td:last-child a", leads_away=True)
-    assert tab.find("location.pathname + location.hash") == f"/site/start.html#{STACK.replace('.', '-')}"
+    assert tab.find("location.pathname + location.hash") == f"/site/start.html#{ANCHOR}"
     boxes = tab.find("[...document.querySelectorAll('.command')].map((one) => one.querySelectorAll('.copybtn').length)")
     assert boxes == [1] * 4  # pip and uv, for the stack and for the stranger's wheel
     for number, tool in ((0, "pip install"), (1, "uv pip install")):
@@ -175,10 +177,9 @@ def test_pages_are_read_without_scrolling_sideways(tab: Tab, address: str, width
     for page in (
         "index.html",
         "start.html",
-        f"changes/{VERL}.html",
+        "patches.html",
         "zh-CN/install.html",
         "overview.html",
-        "drift.html",
     ):
         tab.open(address + page)
         tab.find("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -194,19 +195,15 @@ def test_pages_are_read_without_scrolling_sideways(tab: Tab, address: str, width
 def test_what_is_wrong_with_a_document_is_told_by_its_line_and_the_site_stays(
     site: Path, environment: Environment
 ) -> None:
-    project = environment.folder / "project"
-    (project / "docs").mkdir(parents=True)
-    (project / "README.md").write_text(
-        "# It\n\nEnglish | [简体中文](README.zh-CN.md)\n\n[one](docs/one.md#none)\n", "utf-8"
-    )
-    (project / "docs" / "one.md").write_text("# One\n\n[gone](gone.md)\n")
+    texts = {"index.md": "# It\n\n[one](one.md#none)\n", "one.md": "# One\n\n[gone](gone.md)\n"}
+    project = write_project(environment.folder / "project", texts, listed=["one"])
     out = environment.folder / "out"
     shutil.copytree(site, out, ignore=shutil.ignore_patterns("simple"))
     before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
     done = environment.cli("site", "--documents", project, "--out", out)
     assert done.code == 6
-    assert f"{project / 'docs' / 'one.md'}:3: " in done.err
-    assert f"{project / 'README.md'}:5: " in done.err
+    assert f"{project / 'one.md'}:3: " in done.err
+    assert f"{project / 'index.md'}:3: " in done.err
     assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before
     assert {file.name for file in environment.folder.iterdir() if file.name.startswith(".npu")} == set()
 
@@ -214,29 +211,35 @@ def test_what_is_wrong_with_a_document_is_told_by_its_line_and_the_site_stays(
 def test_again_it_replaces_its_pages_and_keeps_what_the_index_got_elsewhere(
     wheels: Path, environment: Environment
 ) -> None:
-    project = environment.folder / "project"
-    (project / "docs").mkdir(parents=True)
-    (project / "README.md").write_text("# It\n\nText.\n")
-    (project / "docs" / "old.md").write_text("# Old\n\nText.\n")
+    start = (
+        (ROOT / "docs" / "start.md")
+        .read_text("utf-8")
+        .replace("install.md", "past.md")
+        .replace("#{{ stack.anchor }}", "")
+    )
+    texts = {"index.md": "# It\n\nText.\n", "start.md": start, "past.md": "# Past\n\nText.\n"}
+    project = write_project(environment.folder / "project", texts, listed=["start", "past"])
     given = (wheels, "--documents", project, "--index-url", "https://pypi.example.org/npu")
     first = environment.ok("site", *given, "--json").json()
     out = environment.folder / "site"
     assert (first["stacks"], first["site"]) == ([STACK], str(out))
     (out / "simple" / "elsewhere").mkdir()
     (out / "simple" / "elsewhere" / "index.html").write_text("<a href='https://example.org/x-1.tar.gz'>x-1.tar.gz</a>")
-    assert (out / "old.html").is_file()
+    assert (out / "past.html").is_file()
     assert "https://pypi.example.org/npu/constraints-" in (out / "start.html").read_text("utf-8")
-    (project / "docs" / "old.md").rename(project / "docs" / "new.md")
+    (project / "past.md").rename(project / "new.md")
+    for name in ("index.md", "start.md"):
+        file = project / name
+        file.write_text(file.read_text("utf-8").replace("past", "new"), "utf-8")
     environment.ok("site", *given)
     assert (out / "new.html").is_file()
-    assert not (out / "old.html").exists()
+    assert not (out / "past.html").exists()
     assert (out / "simple" / "elsewhere" / "index.html").is_file()
 
 
 def test_what_keeps_wheels_from_being_installed_is_said_as_of_an_index(wheels: Path, environment: Environment) -> None:
-    project, lone = environment.folder / "project", environment.folder / "lone"
-    project.mkdir()
-    (project / "README.md").write_text("# It\n\nText.\n")
+    lone = environment.folder / "lone"
+    project = write_project(environment.folder / "project", {"index.md": "# It\n\nText.\n"})
     lone.mkdir()
     for wheel in wheels.glob("*_npu-*.whl"):
         shutil.copy(wheel, lone)
