@@ -47,18 +47,15 @@ class HtmlPage:
     tags: tuple[MetaTag, ...]
     other_text: str
 
-    def values(self, name: str) -> tuple[str, ...]:
-        """Return the values of all tags of a name."""
-        return tuple(value for tag, value in self.tags if tag == name)
-
 
 def render(page: ProjectPage) -> bytes:
     """Return the page of a project."""
     tags = [(_VERSION, page.api_version)]
-    tags += [(_TRACKS, address) for address in page.tracks]
-    tags += [(_LOCATIONS, address) for address in page.alternate_locations]
-    anchors = [(link.filename, _attributes(link)) for link in page.ordered]
-    return _rendered(f"Links for {page.project}", [*tags, *page.tags], anchors)
+    for name, addresses in ((_TRACKS, page.tracks), (_LOCATIONS, page.alternate_locations)):
+        for address in addresses:
+            tags.append((name, address))
+    anchors = {link.filename: _attributes(link) for link in page.ordered}
+    return _rendered(f"Links for {page.project}", [*tags, *page.tags], anchors.items())
 
 
 def render_root(projects: Mapping[str, Mapping[str, str]], tags: Iterable[MetaTag]) -> bytes:
@@ -103,12 +100,19 @@ def _attributes(link: FileLink) -> dict[str, str]:
 
 def parse(page: HtmlPage, project: str) -> ProjectPage:
     """Return the page of a project."""
+    addresses: dict[str, list[str]] = {_TRACKS: [], _LOCATIONS: []}
+    tags = []
+    for name, value in page.tags:
+        if name in addresses:
+            addresses[name].append(value)
+        else:
+            tags.append((name, value))
     return ProjectPage(
         project=project,
         links=tuple(_link(text, attributes) for text, attributes in page.anchors),
-        tracks=page.values(_TRACKS),
-        alternate_locations=page.values(_LOCATIONS),
-        tags=tuple(tag for tag in page.tags if tag[0] not in {_TRACKS, _LOCATIONS}),
+        tracks=tuple(addresses[_TRACKS]),
+        alternate_locations=tuple(addresses[_LOCATIONS]),
+        tags=tuple(tags),
     )
 
 

@@ -72,7 +72,8 @@ def update_constraints(
     """
     names: set[str] = set()
     for folder in folders:
-        names |= {file.name for file in folder.glob(constraints_name("*"))}
+        for file in folder.glob(constraints_name("*")):
+            names.add(file.name)
     return tuple(_updated(name, folders, context, problems) for name in sorted(names))
 
 

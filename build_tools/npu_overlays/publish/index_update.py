@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,26 +13,10 @@ from packaging.version import Version
 
 from npu_overlays.errors import OutputError, OverlayError, Problem
 from npu_overlays.progress import step
-from npu_overlays.publish import statements
-from npu_overlays.publish.availability import (
-    Yank,
-    wheels_without_companion,
-    with_yanks,
-    yanked_companions,
-    yanked_versions,
-)
+from npu_overlays.publish import availability, index_files, statements
+from npu_overlays.publish.availability import Yank
 from npu_overlays.publish.distributions import DistributionFile, digest, find_distributions, read_distribution
 from npu_overlays.publish.index_constraints import ConstraintsContext, ConstraintsUpdate, update_constraints
-from npu_overlays.publish.index_files import (
-    METADATA,
-    changed_at,
-    copy,
-    has_metadata,
-    is_published,
-    is_unchanged,
-    locked,
-    move,
-)
 from npu_overlays.publish.simple_pages import FileLink, ProjectPage
 from npu_overlays.publish.stored_pages import RootPage, StoredPage, files_of, read_page, read_root
 from npu_overlays.reproducible import writing
@@ -123,30 +108,33 @@ def update_index(request: IndexRequest) -> UpdatedIndex:
     """
     with writing(request.out, option="--out"):
         request.out.mkdir(parents=True, exist_ok=True)
-        with locked(request.out), scratch(request.out) as folder:
+        with index_files.locked(request.out), scratch(request.out) as folder:
             update = _Update(request=request, staging=folder)
             given = find_distributions(request.folders, update.problems)
-            _open_pages(update, {*(one.project for one in given), *(yank.project for yank in request.yanks)})
+            _open_pages(update, {one.project for one in given} | {yank.project for yank in request.yanks})
             for one in given:
                 _add(update, one)
             pages = {name: _new_page(update, name) for name in sorted(update.projects)}
-            pages = with_yanks(pages, request.yanks, update.problems)
+            pages = availability.with_yanks(pages, request.yanks, update.problems)
             context = ConstraintsContext(
                 out=request.out, versions=lambda name: _versions(update, pages, name), replace=request.replace
             )
             beside = _given_statements(update, given, pages)
             constraints = update_constraints(request.folders, context, update.problems)
-            warnings = (*wheels_without_companion(given, context.versions), *yanked_companions(request.yanks))
+            warnings = (
+                *availability.wheels_without_companion(given, context.versions),
+                *availability.yanked_companions(request.yanks),
+            )
             if update.problems:
                 raise OutputError(update.problems)
             _stage_pages(update, pages)
             for statement, project in beside:
-                if not is_unchanged(statement, project.folder / statement.name, project.changed_at):
-                    copy(statement, folder / project.folder.name / statement.name)
+                if not index_files.is_unchanged(statement, project.folder / statement.name, project.changed_at):
+                    index_files.copy(statement, folder / project.folder.name / statement.name)
             for one_stack in constraints:
                 _stage(update, one_stack.name, one_stack.after.encode())
             outdated = _outdated_statements(update)
-            move(folder, request.out, outdated)
+            index_files.move(folder, request.out, outdated)
     return UpdatedIndex(
         projects=tuple(pages),
         added=tuple(update.added),
@@ -165,7 +153,7 @@ def _open_pages(update: _Update, projects: set[str]) -> None:
         with update.collecting_problems():
             stored = read_page(folder)
         update.projects[name] = _Project(
-            folder=folder, stored=stored, changed_at=changed_at(folder), listed=stored.page.by_name
+            folder=folder, stored=stored, changed_at=index_files.changed_at(folder), listed=stored.page.by_name
         )
     with update.collecting_problems():
         update.root = read_root(update.out)
@@ -175,15 +163,15 @@ def _add(update: _Update, given: DistributionFile) -> None:
     """Put a file on the page of its project, unless it is there unchanged."""
     project = update.projects[given.project]
     listed, place = project.listed.get(given.name), project.folder / given.name
-    known = listed and listed.is_local and is_unchanged(given.file, place, project.changed_at)
-    if listed and known and has_metadata(listed, place):
+    known = listed and listed.is_local and index_files.is_unchanged(given.file, place, project.changed_at)
+    if listed and known and index_files.has_metadata(listed, place):
         return
     step(f"reading {given.name}")
     staged = update.staging / given.project / given.name
     with update.collecting_problems():
-        sha256 = copy(given.file, staged)
+        sha256 = index_files.copy(given.file, staged)
         link, metadata = read_distribution(staged, given, sha256)
-        published = is_published(staged, listed, place)
+        published = index_files.is_published(staged, listed, place)
         if not published and not update.request.replace:
             raise OutputError(_other_bytes(given, update.out))
         if published and listed and not listed.is_local:
@@ -192,17 +180,17 @@ def _add(update: _Update, given: DistributionFile) -> None:
         link = _with_marks(link, listed, project, published=published)
         project.new.append(link)
         if metadata:
-            staged.with_name(given.name + METADATA).write_bytes(metadata)
+            staged.with_name(given.name + index_files.METADATA).write_bytes(metadata)
         # An equal file is written again with its new time, so that the next run need not read it.
         there = place.is_file() and digest(place) == sha256
-        if not (link == listed and there and has_metadata(link, place)):
+        if not (link == listed and there and index_files.has_metadata(link, place)):
             update.added.append(given.name)
 
 
 def _with_marks(link: FileLink, listed: FileLink | None, project: _Project, *, published: bool) -> FileLink:
     """Return a link with the yank of the one before, or of its version, and with further keys for the same bytes."""
     if listed is None:
-        yanks = yanked_versions(project.stored.page)
+        yanks = availability.yanked_versions(project.stored.page)
         return replace(link, yanked=yanks.get(link.version) if link.version else None)
     marked = replace(link, yanked=listed.yanked)
     return replace(marked, more=listed.more, attributes=listed.attributes) if published else marked
@@ -221,13 +209,13 @@ def _new_page(update: _Update, name: str) -> ProjectPage:
     there = set()
     for folder in (project.folder, update.staging / name):
         if folder.is_dir():
-            there |= {file.name for file in folder.iterdir()}
+            there |= set(os.listdir(folder))  # noqa: PTH208  # names alone
     kept = []
     for link in page.links:
         if link.is_local and link.filename not in there:
             update.dropped.append(link.filename)
             continue
-        metadata = link.filename + METADATA
+        metadata = link.filename + index_files.METADATA
         if link.is_local and link.core_metadata and metadata not in there:
             update.dropped.append(metadata)
             link = replace(link, core_metadata=False)  # noqa: PLW2901  # the same link, of a file without metadata

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,91 +21,24 @@ _ORDER = {"source": 0, "git": 1, "index": 2}  # engines before what is built aga
 
 def render(catalogue: Catalogue, language: str) -> str:
     """Return the page in a language, ``en`` or ``zh``."""
-    texts = _TEXTS[language]
-    lines = [f"# {texts['title']}", "", f"<!-- {texts['generated']} -->", "", texts["other"], ""]
-    lines += [texts["intro"], "", texts["before"], "", texts["x86"].format(index=CPU_INDEX), ""]
-    lines += [texts["chip"], "", texts["upgrade"], "", f"## {texts['consistent']}", ""]
-    for stack in catalogue.stacks:
-        if not stack.record:
-            lines += _consistent(stack, catalogue, language)
-    lines += [f"## {texts['records']}", ""]
-    for stack in catalogue.stacks:
-        if stack.record:
-            lines += _record(stack, catalogue, language)
-    return "\n".join(lines).rstrip() + "\n"
+    # Sphinx brings Jinja: only those who write these pages need it.
+    import jinja2  # noqa: PLC0415
 
-
-def _consistent(stack: Stack, catalogue: Catalogue, language: str) -> Iterator[str]:
-    texts = _TEXTS[language]
-    yield from _heading(stack, language)
-    yield from (texts["of"].format(name=stack.variant_of, anchor=_anchor(stack.variant_of)), "")
-    yield from _table(stack, language)
-    names = ", ".join(f"`[{name}]`" for name in extras(stack, catalogue))
-    yield from (texts["extras"].format(names=names), "")
-    if stack.absent:
-        yield from (texts["absent"].format(names=", ".join(stack.absent)), "")
-    yield from _contradictions(stack, language, "remaining")
-    yield from ("```bash", *commands(stack, catalogue), "```", "")
-
-
-def _record(stack: Stack, catalogue: Catalogue, language: str) -> Iterator[str]:
-    yield from _heading(stack, language)
-    variants = [one.name for one in catalogue.stacks if one.variant_of == stack.name]
-    links = ", ".join(f"[{name}](#{_anchor(name)})" for name in variants)
-    yield from (_TEXTS[language]["take"].format(names=links), "")
-    yield from _table(stack, language)
-    yield from _contradictions(stack, language, "contradictions")
-
-
-def _heading(stack: Stack, language: str) -> Iterator[str]:
-    yield from (f"### {stack.name}", "", f"{stack.title[language]}.", "")
-
-
-def _anchor(name: str) -> str:
-    return name.lower().replace(".", "")
-
-
-def _table(stack: Stack, language: str) -> Iterator[str]:
-    texts = _TEXTS[language]
-    yield f"| {' | '.join(texts['columns'])} |"
-    yield "|---|---|---|---|"
-    yield f"| {texts['python']} | {stack.python} | | |"
-    for component in stack.components:
-        name, note = _NAMES.get(component.name, component.name), component.note.get(language, "")
-        yield f"| {name} | {_version(component)} | {_how(component, language)} | {note} |"
-    for overlay in stack.overlays:
-        yield f"| {overlay.partition('@')[0]}-npu | {overlay} | {_how_text('overlay', language)} | |"
-    yield ""
-
-
-def _version(component: Component) -> str:
-    revision = f"`{component.commit[:10] or component.tag}`" if component.commit or component.tag else ""
-    version = component.version or (f"`{component.allow}`" if component.allow else "")
-    return " ".join(filter(None, [version, revision])) or "-"
-
-
-def _how(component: Component, language: str) -> str:
-    text = _how_text(component.install, language)
-    return (
-        f"[{text}]({component.repository})" if component.repository and component.install in ("git", "source") else text
+    template = Path(__file__).with_suffix(".md.jinja").read_text(encoding="utf-8")
+    environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)  # noqa: S701  # Markdown
+    page = environment.from_string(template).render(
+        language=language,
+        texts=_TEXTS[language],
+        names=_NAMES,
+        index=CPU_INDEX,
+        catalogue=catalogue,
+        consistent=[stack for stack in catalogue.stacks if not stack.record],
+        records=[stack for stack in catalogue.stacks if stack.record],
+        anchor=lambda name: name.lower().replace(".", ""),
+        commands=commands,
+        extras=extras,
     )
-
-
-def _how_text(install: str, language: str) -> str:
-    return str(_TEXTS[language]["how"][install])
-
-
-def _contradictions(stack: Stack, language: str, title: str) -> Iterator[str]:
-    if not stack.contradictions:
-        return
-    texts = _TEXTS[language]
-    stop = "。" if language == "zh" else "."
-    yield from (texts[title], "")
-    for one in stack.contradictions:
-        names = ", ".join(one.components)
-        instead = f"{texts['instead']}: {one.instead[language]}{stop}"
-        yield f"- **{names}**: {one.says[language]} {instead} {texts['source']}: {one.source}"
-    yield ""
+    return page.rstrip() + "\n"
 
 
 def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[str]:

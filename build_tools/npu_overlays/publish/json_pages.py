@@ -57,7 +57,7 @@ def parse(text: str, project: str) -> ProjectPage:
     meta = _meta(value)
     return ProjectPage(
         project=project,
-        links=tuple(_link(_object(one)) for one in value["files"]),
+        links=tuple(map(_link, value["files"])),
         meta=_without(meta, {"tracks"}),
         tracks=_texts(meta.get("tracks", [])),
         alternate_locations=_texts(value.get(_LOCATIONS, [])),
@@ -65,7 +65,8 @@ def parse(text: str, project: str) -> ProjectPage:
     )
 
 
-def _link(value: Mapping[str, Any]) -> FileLink:
+def _link(one: Any) -> FileLink:  # whatever JSON holds
+    value = _object(one)
     metadata, yanked = value.get("core-metadata", False), value.get("yanked", False)
     if isinstance(yanked, bool):
         yanked = "" if yanked else None
@@ -104,7 +105,7 @@ def _without(value: Mapping[str, Any], keys: Container[str]) -> dict[str, Any]:
     return {name: content for name, content in value.items() if name not in keys}
 
 
-def _object(value: Any) -> dict[str, Any]:  # whatever JSON holds
+def _object(value: Any) -> dict[str, Any]:  # likewise
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is no object")
     return value

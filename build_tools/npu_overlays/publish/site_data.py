@@ -81,7 +81,8 @@ def read_patched_wheels(folders: Sequence[Path]) -> list[PatchedWheel]:
     """
     files: dict[str, Path] = {}
     for folder in folders:
-        files |= {file.name: file for file in sorted(folder.glob("*.whl"))}
+        for file in sorted(folder.glob("*.whl")):
+            files[file.name] = file
     wheels, problems = [], list[Problem]()
     for file in files.values():
         step(f"reading {file.name}")
@@ -122,12 +123,15 @@ def site_data(
             offered.append(_stack(stack, [shown[pin] for pin in pins], names, index))
         elif not stack.record:
             missing.append({"name": stack.name, "title": stack.title})
-    others = [wheel for wheel in shown.values() if not wheel["stacks"]]
+    others = []
+    for pin, wheel in shown.items():
+        if not wheel["stacks"]:
+            others.append({**wheel, **commands(pin, index)})
     first = offered[0]["wheels"][-1] if offered else next(iter(shown.values()), None)
     return {
         "wheels": list(shown.values()),
         "stacks": offered,
-        "others": [{**wheel, **commands(f"{wheel['name']}=={wheel['version']}", index)} for wheel in others],
+        "others": others,
         "missing": missing,
         "check": f"python -I -m {first['name'].replace('-', '_')}_summary --verify" if first else "",
         "placeholder": "" if index_url else PLACEHOLDER,

@@ -13,7 +13,7 @@ from support.environment import Environment
 
 from .shelves import fill
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 REPORT = "<!DOCTYPE html>\n<html><head><title>Drift of verl &amp; more</title></head><body><h1>Drift</h1></body></html>"
 
 

@@ -15,7 +15,7 @@ from npu_overlays.publish.ci_matrix import MATRIX_LIMIT, Cell, as_github, as_git
 
 from .conftest import Repository
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # GitLab's own, as check-jsonschema brings it.
 SCHEMA = files("check_jsonschema") / "builtin_schemas" / "vendor" / "gitlab-ci.json"
 # What GitHub runs of one matrix.
