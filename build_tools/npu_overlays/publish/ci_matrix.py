@@ -114,13 +114,14 @@ def cells_of(folder: OverlayFolder, names: Container[str] | None = None) -> list
 
 
 def _cell(overlay: Overlay, python: str, stacks: Stacks) -> Cell:
+    found = stacks.of(overlay.name)
     sources = {"git": overlay.pin.commit, "archive": overlay.pin.archives}
     return Cell(
         name=f"{overlay.name} py{python}",
         overlay=overlay.name,
         project=overlay.pin.project,
         python=python,
-        stack=next((stack.name for stack in stacks.of(overlay.name)), ""),
+        stack=found[0].name if found else "",
         sources=" ".join(kind for kind, known in sources.items() if known),
         artifact=f"{overlay.distribution}-{overlay.name.partition('@')[2]}-py{python}",
     )

@@ -66,7 +66,7 @@ def is_published(file: Path, listed: FileLink | None, place: Path) -> bool:
         hashes = {"sha256": digest(place)}
     if not hashes:
         return listed is None
-    return all(digest(file, algorithm) == value for algorithm, value in hashes.items())
+    return hashes == {algorithm: digest(file, algorithm) for algorithm in hashes}
 
 
 def _comparable(hashes: Mapping[str, str]) -> dict[str, str]:

@@ -109,32 +109,31 @@ def update_index(request: IndexRequest) -> UpdatedIndex:
     with writing(request.out, option="--out"):
         request.out.mkdir(parents=True, exist_ok=True)
         with index_files.locked(request.out), scratch(request.out) as folder:
-            update = _Update(request=request, staging=folder)
-            given = find_distributions(request.folders, update.problems)
-            _open_pages(update, {one.project for one in given} | {yank.project for yank in request.yanks})
-            for one in given:
-                _add(update, one)
-            pages = {name: _new_page(update, name) for name in sorted(update.projects)}
-            pages = availability.with_yanks(pages, request.yanks, update.problems)
-            context = ConstraintsContext(
-                out=request.out, versions=lambda name: _versions(update, pages, name), replace=request.replace
-            )
-            beside = _given_statements(update, given, pages)
-            constraints = update_constraints(request.folders, context, update.problems)
-            warnings = (
-                *availability.wheels_without_companion(given, context.versions),
-                *availability.yanked_companions(request.yanks),
-            )
-            if update.problems:
-                raise OutputError(update.problems)
-            _stage_pages(update, pages)
-            for statement, project in beside:
-                if not index_files.is_unchanged(statement, project.folder / statement.name, project.changed_at):
-                    index_files.copy(statement, folder / project.folder.name / statement.name)
-            for one_stack in constraints:
-                _stage(update, one_stack.name, one_stack.after.encode())
-            outdated = _outdated_statements(update)
-            index_files.move(folder, request.out, outdated)
+            return _updated(_Update(request=request, staging=folder))
+
+
+def _updated(update: _Update) -> UpdatedIndex:
+    """Make all new files and pages, and move them to their places unless something is wrong."""
+    request = update.request
+    given = find_distributions(request.folders, update.problems)
+    pages = _new_pages(update, given)
+    context = ConstraintsContext(
+        out=update.out, versions=lambda name: _versions(update, pages, name), replace=request.replace
+    )
+    beside = _given_statements(update, given, pages)
+    constraints = update_constraints(request.folders, context, update.problems)
+    warnings = [*availability.wheels_without_companion(given, context.versions)]
+    warnings += availability.yanked_companions(request.yanks)
+    if update.problems:
+        raise OutputError(update.problems)
+    _stage_pages(update, pages)
+    for statement, project in beside:
+        if not index_files.is_unchanged(statement, project.folder / statement.name, project.changed_at):
+            index_files.copy(statement, update.staging / project.folder.name / statement.name)
+    for one in constraints:
+        _stage(update, one.name, one.after.encode())
+    outdated = _outdated_statements(update)
+    index_files.move(update.staging, update.out, outdated)
     return UpdatedIndex(
         projects=tuple(pages),
         added=tuple(update.added),
@@ -142,8 +141,20 @@ def update_index(request: IndexRequest) -> UpdatedIndex:
         dropped=tuple(update.dropped),
         removed=tuple(file.name for file in outdated),
         constraints=constraints,
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
+
+
+def _new_pages(update: _Update, given: Sequence[DistributionFile]) -> dict[str, ProjectPage]:
+    """Return the new pages of all projects of given files and yanks, by their names."""
+    names = {one.project for one in given} | {yank.project for yank in update.request.yanks}
+    _open_pages(update, names)
+    for one in given:
+        _add(update, one)
+    pages = {}
+    for name in sorted(names):
+        pages[name] = _new_page(update, name)
+    return availability.with_yanks(pages, update.request.yanks, update.problems)
 
 
 def _open_pages(update: _Update, projects: set[str]) -> None:

@@ -32,8 +32,6 @@ def render(catalogue: Catalogue, language: str) -> str:
         names=_NAMES,
         index=CPU_INDEX,
         catalogue=catalogue,
-        consistent=[stack for stack in catalogue.stacks if not stack.record],
-        records=[stack for stack in catalogue.stacks if stack.record],
         anchor=lambda name: name.lower().replace(".", ""),
         commands=commands,
         extras=extras,

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from npu_doctor.knowledge import load
@@ -79,9 +79,7 @@ def build_site(request: SiteRequest) -> BuiltSite:
     reports = _read_reports(request.drift)
     wheels = read_patched_wheels(request.folders)
     data = site_data(wheels, request.folders, load(), request.index_url)
-    data["reports"] = [
-        {"title": _title(text, name), "page": f"reports/{quote(name)}"} for name, text in reports.items()
-    ]
+    data["reports"] = list(map(_report_link, reports.items()))
     with writing(request.out, option="--out"):
         request.out.parent.mkdir(parents=True, exist_ok=True)
         with scratch(request.out.parent) as folder:
@@ -95,11 +93,8 @@ def build_site(request: SiteRequest) -> BuiltSite:
                 _write(made / "reports" / name, report)
             index = _update_index(request, made)
             _swap(made, request.out, folder / "before")
-    return BuiltSite(wheels=_names(data["wheels"], "title"), stacks=_names(data["stacks"], "name"), index=index)
-
-
-def _names(values: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
-    return tuple(value[key] for value in values)
+    titles, stacks = map(itemgetter("title"), data["wheels"]), map(itemgetter("name"), data["stacks"])
+    return BuiltSite(wheels=tuple(titles), stacks=tuple(stacks), index=index)
 
 
 def _check(request: SiteRequest) -> None:
@@ -137,9 +132,10 @@ def _read_reports(files: Sequence[Path]) -> dict[str, bytes]:
     return reports
 
 
-def _title(page: bytes, name: str) -> str:
+def _report_link(report: tuple[str, bytes]) -> dict[str, str]:
+    name, page = report
     found = re.search(r"<title>(.*?)</title>", page.decode("utf-8", "replace"), re.DOTALL)
-    return unescape(found[1]) if found else name
+    return {"title": unescape(found[1]) if found else name, "page": f"reports/{quote(name)}"}
 
 
 def _run_sphinx(documents: Path, place: str, folder: Path) -> None:
