@@ -10,7 +10,7 @@ from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.targets import find
 from npu_overlays.merging.upstream.parts import definitions, hidden_by, owners, parts, watchers
 from npu_overlays.merging.upstream.standing_in import unlike
-from npu_overlays.model import model_of_module
+from npu_overlays.model import classes_of
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
@@ -169,13 +169,13 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
         classes: those of upstream's tree; without them, nothing is known of other modules.
     """
     found: dict[str, str] = {}
-    classes = classes or model_of_module(operation.path, module.content).classes
+    classes = classes or classes_of(module)
     if operation.action != "added":
         definition = find(module, operation)
         found = {**parts(definition), "definitions": definitions(module, operation.name)}
         found["watched"] = watchers(classes, operation.path, definition) if operation.action == "wrapped" else ""
         found["hidden"] = hidden_by(classes, operation.path, definition) if operation.action != "deleted" else ""
-        found["unlike"] = _unlike(operation, definition, module) if operation.action == "replaced" else ""
+        found["unlike"] = _unlike(operation, definition, classes) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
@@ -185,13 +185,15 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
     )
 
 
-def _unlike(operation: Operation, definition: Definition, module: Module) -> str:
+def _unlike(operation: Operation, definition: Definition, classes: ClassGraph) -> str:
     """Return in what a replacement of a function or class is another one."""
     if operation.kind == "attribute":
         return ""
     imports = "".join(f"{one.statement}\n" for one in operation.imports)
-    own = Module(operation.where, f"{imports}{operation.text}".encode())
-    return "; ".join(unlike(own.tree.body[-1], definition.node, own, module))
+    content = f"{imports}{operation.text}".encode()
+    own = Module(operation.where, content)
+    replaced = classes.with_module(operation.path, content)
+    return "; ".join(unlike(own.tree.body[-1], definition.node, replaced, classes, operation.path))
 
 
 def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[Contract]:

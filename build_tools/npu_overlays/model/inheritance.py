@@ -156,7 +156,7 @@ class Inheritance:
             stated.append((likeliest, subscripted))
         stated += [(_GENERIC, True)] if getattr(node, "type_params", []) else []
         actual = actual_bases(stated, self._is_generic)
-        if any(self._is_typed_dict(one) for one, _ in stated):
+        if any(self.is_typed_dict(one) for one, _ in stated):
             actual = [*(one for one in actual if one == _GENERIC), "builtins.dict"]
         kept = tuple(one for one in actual if one and one != _OBJECT)
         # In front of another class Python refuses it.
@@ -188,10 +188,10 @@ class Inheritance:
         line = self.mro(target).line if isinstance(target, Symbol) else ()
         return any(self._definitions(one.member("__class_getitem__")) for one in line)
 
-    def _is_typed_dict(self, target: Target) -> bool:
-        """Return whether a base makes a class a dictionary that is nothing else."""
+    def is_typed_dict(self, target: Target) -> bool:
+        """Return whether a class, or what derives from it, is a dictionary and nothing else."""
         if isinstance(target, Symbol):
-            return any(self._is_typed_dict(one) for one in self.bases(target).stated)
+            return any(self.is_typed_dict(one) for one in self.bases(target).stated)
         return made_of(target) == "builtins.dict"
 
     def _keeps_bases(self, path: str, definition: Definition, keyword: ast.keyword) -> bool:

@@ -11,8 +11,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from npu_overlays.syntax.aliases import full_names
-from npu_overlays.syntax.definitions import FUNCTIONS, Branch, Definition
+from npu_overlays.syntax.definitions import FUNCTIONS, Branch, Definition, bound_name
 from npu_overlays.syntax.symbols import Module
 from npu_overlays.syntax.tokens import significant
 
@@ -180,8 +179,18 @@ def _runs(module: Module, definition: Definition, known: list[Definition]) -> bo
     if any(branch.runs is False for branch in branches) or _hands_on(definition, known):
         return False
     decorators: list[ast.expr] = getattr(definition.node, "decorator_list", [])
-    names = {name for one in decorators for name in full_names(module, one)}
-    return not any(name.rpartition(".")[2] == "overload" for name in names)
+    return not any(_is_overload(module, one) for one in decorators)
+
+
+def _is_overload(module: Module, decorator: ast.expr) -> bool:
+    """Return whether a decorator is ``typing.overload``, under whatever name it is imported."""
+    if isinstance(decorator, ast.Attribute):
+        return decorator.attr == "overload"
+    if not isinstance(decorator, ast.Name):
+        return False
+    imports = [one.node for one in module.definitions.get(decorator.id, []) if isinstance(one.node, ast.ImportFrom)]
+    aliases = [alias for node in imports for alias in node.names if bound_name(node, alias) == decorator.id]
+    return "overload" in {decorator.id, *(alias.name for alias in aliases)}
 
 
 def _hands_on(definition: Definition, known: list[Definition]) -> bool:

@@ -6,7 +6,6 @@ import ast
 
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.targets import find
-from npu_overlays.merging.upstream.classes import closed_kind
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.syntax.definitions import first_line
 from npu_overlays.syntax.selectors import chosen, selector, with_selector
@@ -89,7 +88,7 @@ def _member(site: Site) -> list[Splice]:
     owner = find(site.module, site.operation, symbol=with_selector(parent, leading)).node
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
-    if closed_kind(site.module, parent) == "Protocol":
+    if site.closed_kind(parent) == "Protocol":
         what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
         raise site.error(what, "add it to those")
     gap = "" if site.operation.kind == "attribute" else "\n"

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.upstream.classes import closed_kind
 from npu_overlays.merging.upstream.instances import family
 from npu_overlays.merging.upstream.signatures import parameters
 from npu_overlays.model import Symbol
@@ -60,8 +59,7 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
         leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
         if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
             found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-    module = classes.module(owner.path)
-    if module and closed_kind(module, owner.name) == "Protocol":
+    if classes.closed_kind(owner) == "Protocol":
         found.append("type checkers, to which the original is a member of the Protocol")
     return sorted(found)
 
