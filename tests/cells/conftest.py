@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.cells import change_since, load_ground, touched
-from npu_overlays.lock.lockfile import Lock, write_lock
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.lockfile import Lock, write_lock
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from support.environment import Environment
 from support.overlays import write_layer, write_overlay, write_stack
 

@@ -10,9 +10,9 @@ import pytest
 
 from npu_overlays.cells import PYTHONS
 from npu_overlays.commands.matrix import matrix
+from npu_overlays.contracts.lockfile import Lock, write_lock
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError
-from npu_overlays.lock.lockfile import Lock, write_lock
-from npu_overlays.lock.metadata import UpstreamMetadata
 from support.environment import Environment
 from support.overlays import edit, write_overlay, write_stacks
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.syntax import module_imports as module_imports_module
-from npu_overlays.syntax.module_imports import module_imports
-from npu_overlays.syntax.nodes import nodes_of
+from npu_overlays.model import module_imports as module_imports_module
+from npu_overlays.model.module_imports import module_imports
+from npu_overlays.model.nodes import nodes_of
 
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
 

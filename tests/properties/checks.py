@@ -10,16 +10,16 @@ from npu_overlays.merging.actions.wrapping import private_name, without_docstrin
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.upstream.classes import called_early, calling_decorator, is_stub
 from npu_overlays.merging.upstream.redefinitions import overwritten
-from npu_overlays.merging.upstream.signatures import parameters, written
 from npu_overlays.model import Symbol, classes_of
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.encodings import as_declared
+from npu_overlays.model.functions import function_kind, own_nodes
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.model.signatures import parameters, written
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import reindent
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.encodings import as_declared
-from npu_overlays.syntax.functions import function_kind, own_nodes
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent
 
 _UNCONDITIONAL = {"With.body", "Try.finalbody"}
 _PASS_THROUGH = {

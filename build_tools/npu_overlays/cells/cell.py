@@ -8,7 +8,7 @@ from typing import TypedDict
 from packaging.specifiers import SpecifierSet
 
 from npu_overlays.cells.ground import Ground
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks
 from npu_overlays.pin import Pin

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.lock.head import load_metadata
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.lock_head import load_metadata
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.project import Overlay

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from npu_overlays.cells.ground import Ground
 from npu_overlays.cells.repository import Change
-from npu_overlays.lock.metadata import required_names
+from npu_overlays.contracts.metadata import required_names
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks

@@ -20,11 +20,11 @@ from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.model import Model, model_of_module
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.encodings import as_declared, encoding_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, symbol_of
+from npu_overlays.model.splices import Splice, overlapping
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
-from npu_overlays.syntax.encodings import as_declared, encoding_of
-from npu_overlays.syntax.selectors import chosen, symbol_of
-from npu_overlays.syntax.splices import Splice, overlapping
-from npu_overlays.syntax.symbols import Module
 
 _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
     "added": additions.splices,

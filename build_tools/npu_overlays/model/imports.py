@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.nodes import nodes_of
+from npu_overlays.model.definitions import bound_name
+from npu_overlays.model.nodes import nodes_of
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 

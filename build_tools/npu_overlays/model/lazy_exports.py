@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.exports import Surface, may_import_all
 from npu_overlays.model.imports import absolute
+from npu_overlays.model.lazy_packages import Entry, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.lazy import Entry, looks_lazy
-from npu_overlays.syntax.surface import Surface, may_import_all
 
 # Scripts, and what modules are generated from.
 _NEVER_COLLECTED = ("convert_", "modular_")

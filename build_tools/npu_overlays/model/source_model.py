@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.pin import Pin
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree, SourceTree
 
 # A stage that has no model of a tree asks about one module, symbol by symbol.

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.model import classes_of
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import plain, symbols
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.proposing import dedented_text, only, text_of
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.selectors import plain, symbols
-from npu_overlays.syntax.symbols import Module
 
 
 def text(module: Module, definition: Definition | None) -> str:

@@ -9,6 +9,8 @@ from npu_overlays.errors import Problem, UsageError
 from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.model import classes_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
@@ -23,8 +25,6 @@ from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Pl
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
 from npu_overlays.refreshing.settings import with_change, with_file, with_new, without_file
 from npu_overlays.refreshing.sharing import by_place, shared
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 Explain = Callable[[str, str], Grounds]

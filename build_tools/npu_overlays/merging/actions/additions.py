@@ -6,12 +6,12 @@ import ast
 
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.targets import find
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, selector, with_selector
+from npu_overlays.model.splices import Splice
+from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.selectors import chosen, selector, with_selector
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
 _MAKING_CLASSES = frozenset(

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.syntax.definitions import FunctionNode
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import FunctionNode
+from npu_overlays.model.module import Module
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,17 +9,17 @@ from npu_overlays.merging.actions.upstream_calls import misuses
 from npu_overlays.merging.actions.wrappers import Wrapper, entered
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream.classes import called_early, calling_decorator, is_stub
-from npu_overlays.merging.upstream.signatures import Parameter, is_upstreams, mismatch, parameters, written
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode, first_line
-from npu_overlays.syntax.fingerprint import dump
-from npu_overlays.syntax.scopes import is_private
-from npu_overlays.syntax.selectors import accessor, chosen
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import lines_of, reindent, value_text
-from npu_overlays.syntax.tokens import tokens
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, first_line
+from npu_overlays.model.fingerprint import dump
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import is_private
+from npu_overlays.model.selectors import accessor, chosen
+from npu_overlays.model.signatures import Parameter, is_upstreams, mismatch, parameters, written
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import lines_of, reindent, value_text
+from npu_overlays.model.tokens import tokens
 
 PRIVATE_PREFIX = "_upstream_"
 # What begins so is no member of a Protocol to `typing`: implementations need not have it.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.functions import outer_parts, own_nodes
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.functions import outer_parts, own_nodes
+from npu_overlays.model.module import Module
 
 # The machinery calls these while the class body runs.
 _EARLY = frozenset({"_generate_next_value_", "__prepare__"})

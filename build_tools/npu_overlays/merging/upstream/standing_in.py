@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.merging.upstream.signatures import unaccepted, written
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode, stored_names
-from npu_overlays.syntax.fingerprint import brief, dump
-from npu_overlays.syntax.functions import a_kind, function_kind
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
+from npu_overlays.model.fingerprint import brief, dump
+from npu_overlays.model.functions import a_kind, function_kind
+from npu_overlays.model.signatures import unaccepted, written
 
 # How callers get at a function, by its decorator.
 _BOUND = {
