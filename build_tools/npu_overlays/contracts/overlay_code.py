@@ -13,9 +13,10 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Applied
 from npu_overlays.model.chains import Chain, attributes, chains
 from npu_overlays.model.free_names import FreeNames
-from npu_overlays.model.imports import Imported, all_imported
+from npu_overlays.model.imports import all_imported
 from npu_overlays.model.module import Module
 from npu_overlays.model.shipped_modules import is_package_file, module_name
+from npu_overlays.model.symbols import Imported
 from npu_overlays.model.tokens import significant
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content

@@ -12,6 +12,8 @@ from npu_overlays.model.imports import absolute
 from npu_overlays.model.lazy_packages import Entry, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
 
+__all__ = ["entries", "has", "looks_lazy", "may_hand_on", "origins"]
+
 # Scripts, and what modules are generated from.
 _NEVER_COLLECTED = ("convert_", "modular_")
 # What transformers' decorators that list something are called, as in `@requires(backends=…)`.

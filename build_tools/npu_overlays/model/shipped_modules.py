@@ -8,9 +8,10 @@ from copy import copy
 from functools import cache, cached_property
 
 from npu_overlays.model.exports import Surface
-from npu_overlays.model.imports import Imported, absolute, bound_otherwise, imported
+from npu_overlays.model.imports import absolute, bound_otherwise, imported
 from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.symbols import Imported
 
 EXTENSIONS = (".so", ".pyd")
 _OF_EVERY_MODULE = frozenset(

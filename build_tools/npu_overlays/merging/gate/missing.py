@@ -12,8 +12,7 @@ from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.concerned import concerned
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.references import Reference, references
-from npu_overlays.model.lazy_exports import entries, has
-from npu_overlays.model.lazy_packages import looks_lazy
+from npu_overlays.model.lazy_exports import entries, has, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
