@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from npu_overlays.changes.compare import compare_file
 from npu_overlays.changes.modules import Change
-from npu_overlays.contracts.contracts import Contract, Place
+from npu_overlays.contracts.contracts import Contract, ContractPlace
 from npu_overlays.contracts.surroundings import content_fingerprint
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import PatchedFile
@@ -22,7 +22,7 @@ def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
     """
     upstream: dict[str, bytes | None] = {}
     added: set[tuple[str, str]] = set()
-    found: dict[Place, Contract] = {}
+    found: dict[ContractPlace, Contract] = {}
     for one in patched:
         if not one.patch:
             continue

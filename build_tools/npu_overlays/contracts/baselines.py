@@ -51,7 +51,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class Baselines:
     """By layer, the pins its operations were written for, the nearest first, and what is to be said of unread ones."""
 
     pins: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def written_for(
     lock_of: Callable[[Overlay], Lock] = load_lock,
     *,
     first: bool = False,
-) -> Written:
+) -> Baselines:
     """Return what the operations of each layer of a pin were written for.
 
     Args:
@@ -80,7 +80,7 @@ def written_for(
         first: whether the pin is locked for the first time: older than all others, it is compared with the next later.
     """
     if in_place := _of_another_pin(before, lock):
-        return Written(pins={layer.name: in_place for layer in overlay.chain})
+        return Baselines(pins={layer.name: in_place for layer in overlay.chain})
     version = Version(lock.metadata.version)
     pins: dict[str, list[Earlier]] = {}
     unread: dict[str, str] = {}
@@ -96,7 +96,7 @@ def written_for(
             known.append(Earlier(name=pin.name, version=Version(theirs.metadata.version), lock=theirs))
         pins[layer.name] = _nearest(known, version, also_later=first)
         unread |= silent if not known else {}
-    return Written(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
+    return Baselines(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
 
 
 def _nearest(known: list[Earlier], version: Version, *, also_later: bool) -> list[Earlier]:

@@ -21,7 +21,7 @@ _CALLED = {"returns": "result", "called": "constructor"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ReaderPlace:
     """One place of an overlay that reads a symbol.
 
     Args:
@@ -49,7 +49,7 @@ class ChangedRead:
     before: Read
     now: Read | None
     differences: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[ReaderPlace, ...]
 
     def __str__(self) -> str:
         return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
@@ -82,7 +82,7 @@ def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) 
     return tuple(found)
 
 
-def _changed(before: Read, now: Read | None, places: list[Place]) -> Iterator[ChangedRead]:
+def _changed(before: Read, now: Read | None, places: list[ReaderPlace]) -> Iterator[ChangedRead]:
     """Yield a change with the places that it matters to; to a wrapper of the symbol itself, only what that returns."""
     own = [one for one in places if plain(one.reader).endswith(f" {before.path}:{before.symbol}")]
     others = [one for one in places if one not in own]
@@ -125,14 +125,14 @@ def _exchanged(old: str, new: str) -> str:
     return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
 
 
-def _place(entry: str, codes: dict[str, Code]) -> Place | None:
+def _place(entry: str, codes: dict[str, Code]) -> ReaderPlace | None:
     """Return where something stands that reads, as the overlay is now; None where the overlay has it no more."""
     reader, _, written = entry.rpartition(" ")
     code = codes.get(reader)
     if code is None:
         return None
     where = code.operation.where if code.operation else f"{code.file}:1"
-    return Place(reader=reader, written=written, where=next(_written(code, written), where))
+    return ReaderPlace(reader=reader, written=written, where=next(_written(code, written), where))
 
 
 def _written(code: Code, written: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from npu_overlays.contracts.contracts import FAR, OWN, Contract, Place, differences, needed
+from npu_overlays.contracts.contracts import FAR, OWN, Contract, ContractPlace, differences, needed
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.selectors import leaf_of
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -81,7 +81,7 @@ def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> 
             yield f"{at}: upstream gives `{entry.symbol}` another value in {entry.undone}"
 
 
-def _places(operations: Iterable[Operation]) -> dict[Place, str]:
+def _places(operations: Iterable[Operation]) -> dict[ContractPlace, str]:
     """Return where the operation of each contract is written."""
     return {(one.path, one.symbol, "", ""): one.where for one in operations}
 
@@ -94,7 +94,7 @@ def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
 
 
 def _superfluous(
-    locked: Mapping[Place, Contract], now: Mapping[Place, Contract], overlay: str, again: str
+    locked: Mapping[ContractPlace, Contract], now: Mapping[ContractPlace, Contract], overlay: str, again: str
 ) -> Iterator[Problem]:
     for path, symbol, patch, found in sorted(locked.keys() - now.keys()):
         what = f"holds a contract for `{symbol or found.strip()}` of {path}, " + (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from npu_overlays.contracts.baselines import Earlier, Key, Written, key_of, written_for
+from npu_overlays.contracts.baselines import Baselines, Earlier, Key, key_of, written_for
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.contracts import Contract, differences
 from npu_overlays.contracts.lockfile import Lock, load_lock
@@ -66,7 +66,7 @@ def lasting(notice: str) -> str:
     return _LINE.sub("", notice)
 
 
-def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Written) -> list[str]:
+def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Baselines) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
     authors = _authors(content)
     notices: list[str] = []
@@ -89,7 +89,7 @@ def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Writt
     return notices
 
 
-def _of_reads(content: Content, upstream: Upstream, written: Written) -> Iterator[str]:
+def _of_reads(content: Content, upstream: Upstream, written: Baselines) -> Iterator[str]:
     """Yield what is not the same of all that is read, each by what was read where it was written."""
     groups: dict[str, tuple[Earlier, list[str]]] = {}
     for reader, (layer, bounds) in readers(content).items():
@@ -118,7 +118,7 @@ def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expecte
         yield f"{overlay.name}: look at {entry}: no lock says what it was written for"
 
 
-def _of_emptied(overlay: Overlay, lock: Lock, written: Written, emptying: Iterable[Operation]) -> Iterator[str]:
+def _of_emptied(overlay: Overlay, lock: Lock, written: Baselines, emptying: Iterable[Operation]) -> Iterator[str]:
     """Yield, for each module that is emptied, what has come into it since it was written that it be."""
     known = {(entry.path, entry.symbol): entry for entry in lock.contracts}
     new: dict[tuple[str, str], list[str]] = {}

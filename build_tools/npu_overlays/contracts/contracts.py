@@ -21,7 +21,7 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.tree import SourceTree
 
-Place = tuple[str, str, str, str]
+ContractPlace = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Contract:
     undone: str = ""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ContractPlace:
         """What it is about, by which two sets of contracts are compared."""
         return self.path, self.symbol, self.patch, self.find
 
@@ -88,7 +88,7 @@ class Contract:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class ContractDifference:
     """One part that is not the same in two contracts on one place."""
 
     part: str
@@ -144,10 +144,12 @@ _HARD = {
 }
 
 
-def differences(one: Contract, other: Contract) -> list[Difference]:
+def differences(one: Contract, other: Contract) -> list[ContractDifference]:
     """Return what differs between two contracts of one operation."""
     pairs = ((part, getattr(one, part), getattr(other, part)) for part in _PARTS)
-    return [Difference(part=part, before=before, after=after) for part, before, after in pairs if before != after]
+    return [
+        ContractDifference(part=part, before=before, after=after) for part, before, after in pairs if before != after
+    ]
 
 
 def needed(contract: Contract) -> frozenset[str]:
@@ -156,7 +158,7 @@ def needed(contract: Contract) -> frozenset[str]:
     return _HARD.get(contract.operation, frozenset()) | ({"definitions"} if counted else frozenset())
 
 
-def breaking(locked: Contract, now: Contract) -> list[Difference]:
+def breaking(locked: Contract, now: Contract) -> list[ContractDifference]:
     """Return what differs between two contracts of one operation, of that which it cannot do without."""
     parts_needed = needed(now)
     return [one for one in differences(locked, now) if one.part in parts_needed]

@@ -15,7 +15,7 @@ from npu_overlays.overlay.operations import Operation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edited:
+class EditedDefinition:
     """A definition of upstream's with an edit's substitutions in it.
 
     Args:
@@ -27,7 +27,7 @@ class Edited:
     written: frozenset[ast.AST]
 
 
-class Merged:
+class MergedModules:
     """The modules that edits are in, as they are upstream and as they are shipped.
 
     Args:
@@ -37,17 +37,17 @@ class Merged:
     def __init__(self, applied: Applied) -> None:
         self._applied = applied
 
-    def edited(self, operation: Operation) -> Edited:
+    def edited(self, operation: Operation) -> EditedDefinition:
         """Return what an edit leaves; nothing of a file that the source lacks, or that this Python cannot parse."""
         path, symbol = operation.path, operation.symbol
         before, after = self._applied.before.modules.module(path), self._applied.after.modules.module(path)
         authorship = self._applied.authorship.get(path)
         if before is None or after is None or authorship is None:
-            return Edited(tree=ast.Module(body=[], type_ignores=[]), written=frozenset())
+            return EditedDefinition(tree=ast.Module(body=[], type_ignores=[]), written=frozenset())
         known = frozenset(map(dump, _found(before, authorship, symbol)))
         hand = _Hand(module=after, authorship=authorship, where=operation.where, known=known)
         tree_after = ast.Module(body=_body(after, symbol), type_ignores=[])
-        return Edited(tree=tree_after, written=frozenset(hand.written(tree_after)))
+        return EditedDefinition(tree=tree_after, written=frozenset(hand.written(tree_after)))
 
 
 def _body(module: Module, symbol: str) -> list[ast.stmt]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from npu_overlays.contracts.edited_definitions import Merged
+from npu_overlays.contracts.edited_definitions import MergedModules
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Applied
 from npu_overlays.model.chains import Chain, attributes, chains
@@ -85,7 +85,7 @@ class Codes:
 
     def __init__(self, content: Content, applied: Applied | None = None) -> None:
         pin = content.overlay.pin
-        merged = Merged(applied) if applied else None
+        merged = MergedModules(applied) if applied else None
         files = [_of_file(one, pin) for one in content.files if one.path.endswith(".py")]
         operations = [_of_operation(one, pin, merged) for one in content.operations]
         self.all = [one for one in (*operations, *files) if one is not None]
@@ -194,7 +194,7 @@ def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
     )
 
 
-def _of_operation(operation: Operation, pin: Pin, merged: Merged | None) -> Code | None:
+def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) -> Code | None:
     text = f"_ = {operation.text}" if operation.kind == "attribute" and operation.text else operation.text
     try:
         tree = Module(operation.where, text.encode()).tree

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from npu_overlays.contracts.descriptions import described
 from npu_overlays.contracts.overlay_code import Code, Codes
-from npu_overlays.contracts.read_places import Piece, Root
+from npu_overlays.contracts.read_places import ReadingPiece, ReadPlace
 from npu_overlays.contracts.reads import Reading
 from npu_overlays.errors import Problem
 from npu_overlays.merging.results import Applied
@@ -35,7 +35,7 @@ class Dependencies:
     asked: frozenset[str]
     seen: set[tuple[str, str]] = field(default_factory=set)
 
-    def reached(self, root: Root) -> Iterator[ResolvedSymbol]:
+    def reached(self, root: ReadPlace) -> Iterator[ResolvedSymbol]:
         """Yield the symbols that one place leads to, and that no earlier one led to."""
         pending = [one for one in root.found if one.symbol]
         while pending:
@@ -89,7 +89,7 @@ def unmet(content: Content, upstream: Upstream) -> Iterator[Problem]:
 
 def _of(code: Code, codes: Codes, upstream: Upstream) -> Iterator[Reading]:
     """Yield what one piece of an overlay reads; of several places that read one symbol, the first."""
-    piece = Piece(code=code, codes=codes, upstream=upstream)
+    piece = ReadingPiece(code=code, codes=codes, upstream=upstream)
     follow = Dependencies(upstream=upstream, asked=piece.asked)
     for root in piece.roots():
         for found in follow.reached(root):

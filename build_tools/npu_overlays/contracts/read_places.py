@@ -17,7 +17,7 @@ _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
+class ReadPlace:
     """One place in an overlay's text, and what it means upstream.
 
     Args:
@@ -41,7 +41,7 @@ class Method:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class ReadingPiece:
     """One piece of an overlay's text, the rest of it, and its upstream."""
 
     code: Code
@@ -66,14 +66,14 @@ class Piece:
             elif isinstance(node, ast.ClassDef) and self.code.written is not None:
                 yield from self._methods(node.body, f"{symbol}.{node.name}".lstrip("."))
 
-    def root(self, names: Chain, node: ast.AST, found: Iterable[ResolvedSymbol]) -> Root:
+    def root(self, names: Chain, node: ast.AST, found: Iterable[ResolvedSymbol]) -> ReadPlace:
         """Return a place."""
         operation = self.code.operation
         edited = operation is not None and operation.action == "edited"
         where = operation.where if operation and edited else self.code.where(node)
-        return Root(written=".".join(names), where=where, found=tuple(found))
+        return ReadPlace(written=".".join(names), where=where, found=tuple(found))
 
-    def roots(self) -> Iterator[Root]:
+    def roots(self) -> Iterator[ReadPlace]:
         """Yield the places at which it reads something of upstream's."""
         yield from self._of_returns()
         yield from self._of_self()
@@ -85,7 +85,7 @@ class Piece:
                 yield self.root(names, node, [*found, *beside])
         yield from self._of_imports()
 
-    def _of_returns(self) -> Iterator[Root]:
+    def _of_returns(self) -> Iterator[ReadPlace]:
         """Yield the wrapped function itself, where a wrapper looks at what it returns or returns something else."""
         operation = self.code.operation
         if operation is None or operation.action != "wrapped":
@@ -99,7 +99,7 @@ class Piece:
             found = self.upstream.find(operation.path, operation.name)
             yield self.root((operation.upstream_name,), self.code.tree.body[0], [found] if found else [])
 
-    def _of_self(self) -> Iterator[Root]:
+    def _of_self(self) -> Iterator[ReadPlace]:
         """Yield the attributes of its object that a method reads; of one that is handed on, all that is asked for."""
         for method in self.methods:
             handed = False
@@ -118,7 +118,7 @@ class Piece:
         name = self.code.operation.upstream_name if self.code.operation else ""
         return any(_calls(call, name) and node in getattr(call, "args", []) for call in ast.walk(self.code.tree))
 
-    def _of_classes(self) -> Iterator[Root]:
+    def _of_classes(self) -> Iterator[ReadPlace]:
         """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
         classes = (one for one in ast.walk(self.code.tree) if isinstance(one, ast.ClassDef))
         for node in filter(self.code.says, classes):
@@ -130,7 +130,7 @@ class Piece:
                 members = (self.upstream.member(base, name) for base in bases)
                 yield self.root((node.name, name), at, filter(None, members))
 
-    def _of_imports(self) -> Iterator[Root]:
+    def _of_imports(self) -> Iterator[ReadPlace]:
         """Yield what it imports, whether or not it is named again."""
         inside = [one for one in ast.walk(self.code.tree) if isinstance(one, (ast.Import, ast.ImportFrom))]
         above = {one.name for one in self.code.operation.imports} if self.code.operation else set()

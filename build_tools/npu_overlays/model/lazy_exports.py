@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.exports import Surface, may_import_all
 from npu_overlays.model.imports import absolute
-from npu_overlays.model.lazy_packages import Entry, looks_lazy
+from npu_overlays.model.lazy_packages import LazyEntry, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
 
 __all__ = ["entries", "has", "looks_lazy", "may_hand_on", "origins"]
@@ -42,7 +42,7 @@ def may_hand_on(content: bytes) -> bool:
     return may_import_all(content) or looks_lazy(content)
 
 
-def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, Entry]]:
+def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, LazyEntry]]:
     """Yield what a lazy package says that it has, each with the module that it has it from."""
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
     for entry in lazy.entries if lazy else ():

@@ -23,7 +23,7 @@ _COLLECTING = "define_import_structure"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class LazyEntry:
     """One place where a lazy package says that it has a name.
 
     Args:
@@ -54,10 +54,10 @@ class Lazy:
         tables: what a table says that its ``__getattr__`` reads, in each way in which that may be meant.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LazyEntry, ...]
     stars: tuple[tuple[int, str], ...]
     collecting: tuple[str, ...]
-    tables: tuple[Entry, ...] = ()
+    tables: tuple[LazyEntry, ...] = ()
 
 
 def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy | None:
@@ -80,24 +80,24 @@ def looks_lazy(content: bytes) -> bool:
     return bool(_IN_ITS_PLACE.search(content) or _ON_DEMAND.search(content))
 
 
-def _imported(node: ast.ImportFrom) -> Iterator[Entry]:
+def _imported(node: ast.ImportFrom) -> Iterator[LazyEntry]:
     source = node.module or ""
     for alias in node.names:
         text = f"from {'.' * node.level}{source} import {alias.name}"
         name = bound_name(node, alias)
-        yield Entry(name=name, level=node.level, module=source, taken=alias.name, node=node, text=text)
+        yield LazyEntry(name=name, level=node.level, module=source, taken=alias.name, node=node, text=text)
 
 
-def _structured(tree: ast.Module) -> Iterator[Entry]:
+def _structured(tree: ast.Module) -> Iterator[LazyEntry]:
     """Yield what ``_import_structure`` says in so many words."""
     for key, value in (pair for node in nodes_of(tree) for pair in _pairs(node)):
         names = value.elts if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else [value]
         for node in names if (module := _text(key)) else ():
             if name := _text(node):
-                yield Entry(name=name, level=1, module=module, taken=name, node=node, text=_STRUCTURE)
+                yield LazyEntry(name=name, level=1, module=module, taken=name, node=node, text=_STRUCTURE)
 
 
-def _tabled(tree: ast.Module) -> Iterator[Entry]:
+def _tabled(tree: ast.Module) -> Iterator[LazyEntry]:
     """Yield what the tables say that ``__getattr__`` reads: names by module, or of each name its module."""
     asked = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "__getattr__"]
     read = {inner.id for one in asked for inner in nodes_of(one) if isinstance(inner, ast.Name)}
@@ -108,7 +108,7 @@ def _tabled(tree: ast.Module) -> Iterator[Entry]:
                 yield from _of_table(key, value)
 
 
-def _of_table(key: ast.expr | None, value: ast.expr) -> Iterator[Entry]:
+def _of_table(key: ast.expr | None, value: ast.expr) -> Iterator[LazyEntry]:
     """Yield what an entry of a table may say: ``name: module``, ``name: (module, name)`` or ``module: [names]``."""
     texts = [_text(one) for one in value.elts] if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else []
     said = [(_text(key), _text(value), _text(key)), *((one, _text(key), one) for one in texts)]
@@ -117,7 +117,7 @@ def _of_table(key: ast.expr | None, value: ast.expr) -> Iterator[Entry]:
         bare = module.lstrip(".")
         # A module is named in full, or behind dots, or below the package.
         for level in {len(module) - len(bare), 1} if name and bare and taken else ():
-            yield Entry(name=name, level=level, module=bare, taken=taken, node=value, text="__getattr__")
+            yield LazyEntry(name=name, level=level, module=bare, taken=taken, node=value, text="__getattr__")
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:

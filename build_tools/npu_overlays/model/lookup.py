@@ -11,7 +11,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.source_model import Model
 from npu_overlays.model.symbols import Symbol, Target
-from npu_overlays.model.values import Value, settings
+from npu_overlays.model.values import GivenValue, settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class ResolvedSymbol:
     symbol: str
     origin: Symbol
     nodes: tuple[ast.stmt, ...] = ()
-    values: tuple[Value, ...] = ()
+    values: tuple[GivenValue, ...] = ()
 
     @property
     def classes(self) -> list[ast.ClassDef]:
@@ -47,7 +47,7 @@ class Upstream:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._set: dict[Symbol, dict[str, list[Value]]] = {}
+        self._set: dict[Symbol, dict[str, list[GivenValue]]] = {}
 
     @property
     def absent(self) -> frozenset[str]:
@@ -122,7 +122,7 @@ class Upstream:
             values=tuple(values),
         )
 
-    def _settings(self, symbol: Symbol) -> dict[str, list[Value]]:
+    def _settings(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
         """Return what the methods of a class give to ``self``, by name."""
         if symbol not in self._set:
             nodes = (one.node for one in self.model.classes.definitions(symbol))
@@ -147,8 +147,8 @@ class Upstream:
         return ResolvedSymbol(path=path, symbol="", origin=Symbol(path, "")) if path.endswith(".py") else None
 
 
-def _values(definitions: Iterable[Definition]) -> Iterator[Value]:
+def _values(definitions: Iterable[Definition]) -> Iterator[GivenValue]:
     for one in definitions:
         value = getattr(one.node, "value", None)
         if isinstance(value, ast.expr):
-            yield Value(node=value)
+            yield GivenValue(node=value)

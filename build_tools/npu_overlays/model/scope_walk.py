@@ -22,7 +22,7 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 _FIELDS = _Fields()
 
 
-class Place(NamedTuple):
+class WalkPosition(NamedTuple):
     """Where a walk is: the scope, and what is known of the code around."""
 
     scope: Scope
@@ -54,12 +54,12 @@ class ScopeWalk:
 
     def __init__(self, scopes: Scopes) -> None:
         self._scopes = scopes
-        self._pending: list[tuple[ast.AST, Place]] = []
+        self._pending: list[tuple[ast.AST, WalkPosition]] = []
 
-    def walk(self, statements: Iterable[ast.stmt], place: Place) -> None:
+    def walk(self, statements: Iterable[ast.stmt], place: WalkPosition) -> None:
         """Visit statements that stand at `place`, and all inside them."""
         self._later(reversed(list(statements)), place)
-        visits: dict[type[ast.AST], Callable[[Any, Place], None]] = {}
+        visits: dict[type[ast.AST], Callable[[Any, WalkPosition], None]] = {}
         while self._pending:
             node, place = self._pending.pop()
             kind = type(node)
@@ -67,11 +67,11 @@ class ScopeWalk:
                 visits[kind] = getattr(self, f"_visit_{kind.__name__}", self._children)
             visits[kind](node, place)
 
-    def _later(self, nodes: object, place: Place) -> None:
+    def _later(self, nodes: object, place: WalkPosition) -> None:
         listed = nodes if isinstance(nodes, Iterator) else iter([nodes])
         self._pending.extend((node, place) for node in listed if isinstance(node, ast.AST))
 
-    def _children(self, node: ast.AST, place: Place, *, but: tuple[str, ...] = ()) -> None:
+    def _children(self, node: ast.AST, place: WalkPosition, *, but: tuple[str, ...] = ()) -> None:
         """Visit what is inside a node; statements inside another statement are not the module's own."""
         inner, pending = place, self._pending
         if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
@@ -85,13 +85,13 @@ class ScopeWalk:
 
     def _scope(
         self,
-        place: Place,
+        place: WalkPosition,
         kind: Literal["class", "function"],
         *,
         name: str = "",
         deferred: bool = False,
         transparent: bool = False,
-    ) -> Place:
+    ) -> WalkPosition:
         scope = Scope(
             kind=kind,
             parent=place.scope,
@@ -100,4 +100,4 @@ class ScopeWalk:
             transparent=transparent,
         )
         self._scopes.all.append(scope)
-        return Place(scope, typing_only=place.typing_only, called=place.called, at=place.at)
+        return WalkPosition(scope, typing_only=place.typing_only, called=place.called, at=place.at)

@@ -21,7 +21,7 @@ _VALUE = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class GivenValue:
     """One expression that gives a symbol its value.
 
     Args:
@@ -49,16 +49,16 @@ class Value:
                 yield chain
 
 
-def settings(classes: Iterable[ast.ClassDef]) -> dict[str, list[Value]]:
+def settings(classes: Iterable[ast.ClassDef]) -> dict[str, list[GivenValue]]:
     """Return what the methods of a class give to ``self``, by name; of several definitions of it all they do."""
-    found: dict[str, list[Value]] = {}
+    found: dict[str, list[GivenValue]] = {}
     for method in (one for node in classes for one in node.body if isinstance(one, FUNCTIONS)):
         for name, value in _of_method(method):
             found.setdefault(name, []).append(value)
     return found
 
 
-def _of_method(method: FunctionNode) -> Iterator[tuple[str, Value]]:
+def _of_method(method: FunctionNode) -> Iterator[tuple[str, GivenValue]]:
     given = list(_given(method, first_parameter(method)))
     if not given:
         return
@@ -67,7 +67,7 @@ def _of_method(method: FunctionNode) -> Iterator[tuple[str, Value]]:
     local = _locals(method)
     for name, node in given:
         beside = tuple(_beside(node, local))
-        yield name, Value(node=node, names=names, beside=beside, sometimes=name not in always)
+        yield name, GivenValue(node=node, names=names, beside=beside, sometimes=name not in always)
 
 
 def _locals(method: FunctionNode) -> dict[str, list[ast.expr]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from npu_overlays.contracts.contracts import Contract, Difference
+from npu_overlays.contracts.contracts import Contract, ContractDifference
 from npu_overlays.errors import listing
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.bounds import ALWAYS
@@ -206,6 +206,6 @@ class Classifier:
         return Verdict(kind="already gone", proposal="drop", evidence=evidence)
 
 
-def _differing(differences: Iterable[Difference]) -> str:
+def _differing(differences: Iterable[ContractDifference]) -> str:
     listed = ", ".join(str(one) for one in differences)
     return f"upstream's {listed} changed" if listed else ""

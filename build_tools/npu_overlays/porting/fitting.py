@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from npu_overlays.contracts.contracts import Contract, Difference, breaking, differences
+from npu_overlays.contracts.contracts import Contract, ContractDifference, breaking, differences
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.merging.emptying import each_deletion
 from npu_overlays.merging.merge import splices_of
@@ -69,8 +69,8 @@ class Fit:
     """
 
     problem: str = ""
-    breaking: tuple[Difference, ...] = ()
-    changed: tuple[Difference, ...] = ()
+    breaking: tuple[ContractDifference, ...] = ()
+    changed: tuple[ContractDifference, ...] = ()
 
     @property
     def applies(self) -> bool:
