@@ -9,9 +9,9 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 from npu_overlays import source
+from npu_overlays.contracts.headers import parse_metadata
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError
-from npu_overlays.lock.headers import parse_metadata
-from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.compiled import check_compiled
 from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.left_out import check_left_out, check_named

@@ -10,23 +10,26 @@ from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.series import ineffective
 from npu_overlays.choice import Choice
+from npu_overlays.contracts.contract_check import warnings
+from npu_overlays.contracts.contract_drift import carried_over, standing
+from npu_overlays.contracts.contracts import Contract, contracts
+from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
+from npu_overlays.contracts.metadata import UpstreamMetadata
+from npu_overlays.contracts.overlay_code import readers
+from npu_overlays.contracts.overlay_reads import readings, unmet
+from npu_overlays.contracts.reads import Read, kept, recorded
+from npu_overlays.contracts.side_effects import reaching
+from npu_overlays.contracts.unprintable_paths import unseen
 from npu_overlays.errors import ConfigError, MergeError, Problem, listing
-from npu_overlays.lock.carried import carried_over, standing
-from npu_overlays.lock.checking import warnings
-from npu_overlays.lock.contracts import Contract, contracts
-from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
-from npu_overlays.lock.metadata import UpstreamMetadata
-from npu_overlays.lock.reach import reaching
-from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
+from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.pin import Archive
 from npu_overlays.progress import step
-from npu_overlays.reads import Read, Upstream, kept, readers, readings, recorded, unmet
 from npu_overlays.tree import Source, SourceTree
 from npu_summary.plurals import plural
 

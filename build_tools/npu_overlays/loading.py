@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice, sdist_version
-from npu_overlays.lock.locked import Locked, locked
+from npu_overlays.contracts.locked import Locked, locked
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.revisions import Revision, read_revisions
@@ -19,8 +19,8 @@ from npu_overlays.stack_requirements import extras_of_overlay
 from npu_summary.versions import local_parts
 
 if TYPE_CHECKING:
-    from npu_overlays.lock.lockfile import Lock
-    from npu_overlays.lock.metadata import UpstreamMetadata
+    from npu_overlays.contracts.lockfile import Lock
+    from npu_overlays.contracts.metadata import UpstreamMetadata
 
 
 @dataclass(frozen=True, kw_only=True)

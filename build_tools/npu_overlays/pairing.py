@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from npu_overlays.lock.metadata import UpstreamMetadata, required_names
+from npu_overlays.contracts.metadata import UpstreamMetadata, required_names
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.source import sources_of
 

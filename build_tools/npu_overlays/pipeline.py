@@ -18,24 +18,25 @@ from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcil
 from npu_overlays.changes.record import summary_record
 from npu_overlays.changes.series import ineffective
 from npu_overlays.choice import Choice
+from npu_overlays.contracts.contract_check import check_contracts
+from npu_overlays.contracts.contracts import contracts
+from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock
+from npu_overlays.contracts.overlay_reads import unmet
+from npu_overlays.contracts.own_metadata import asking_notices
+from npu_overlays.contracts.unprintable_paths import unseen
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
-from npu_overlays.lock.checking import check_contracts
-from npu_overlays.lock.contracts import contracts
-from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
-from npu_overlays.lock.own_metadata import asking_notices
-from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of
+from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.compiled import wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about, step
-from npu_overlays.reads import Upstream, unmet
 from npu_overlays.tree import PatchedTree, SourceTree
 from npu_summary.changes import Changes
 from npu_summary.plurals import plural

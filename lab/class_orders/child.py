@@ -46,6 +46,7 @@ class Stub(ModuleType):
     """A module that is not installed: whatever it is asked for is a class."""
 
     __path__: list[str] = []  # noqa: RUF012  # as every package has one
+    __version__ = "9999"
 
     def __getattr__(self, name: str) -> type:
         """Return a class of that name, the same each time."""
@@ -86,9 +87,9 @@ def main(package: str, *options: str) -> None:
     """Import all modules of a package; print its classes, its folder, and how many modules failed, as JSON."""
     warnings.simplefilter("ignore")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        root = Path(str(importlib.import_module(package).__file__)).parent
         if "--stubs" in options:
             sys.meta_path.append(Stubs(package))
+        root = Path(str(importlib.import_module(package).__file__)).parent
         names = [*_modules(root)]
         imported = {name: module for name in names if (module := _imported(name))}
     classes: dict[str, list[str]] = {}

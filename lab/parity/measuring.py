@@ -10,7 +10,7 @@ from pathlib import Path
 import models
 
 from environments import ROOT, Installations, torch_environment
-from npu_overlays.lock.lockfile import upstream_version
+from npu_overlays.contracts.lockfile import upstream_version
 from npu_overlays.overlay.lookup import find_overlay
 from npu_schemas import stack_versions
 from parity.figures import Operators, Parity, Pin

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.lock.lockfile import Lock, write_lock
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.lockfile import Lock, write_lock
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from support.environment import Done, Environment
 from support.overlays import write_overlay
 from support.patched import Patched

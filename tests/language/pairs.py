@@ -13,9 +13,9 @@ from npu_overlays.changes.reconcile import reconcile
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.results import Declared
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 PATH = "pkg/module.py"

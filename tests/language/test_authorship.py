@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_overlays.merging.authorship import Authorship, by_lines, spliced, written
-from npu_overlays.syntax.encodings import as_utf8
-from npu_overlays.syntax.splices import Splice, splice
+from npu_overlays.model.encodings import as_utf8
+from npu_overlays.model.splices import Splice, splice
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xc3\xa9\n"]), max_size=8).map(b"".join)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.contracts.contract_drift import carried_over, lasting, standing
+from npu_overlays.contracts.lockfile import load_lock, write_lock
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.carried import carried_over, lasting, standing
-from npu_overlays.lock.lockfile import load_lock, write_lock
 from support.environment import Environment
 
 from .locks import locked, told, write_locked

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.contracts.contract_check import check_contracts, warnings
+from npu_overlays.contracts.contracts import Contract, contract, differences
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.checking import check_contracts, warnings
-from npu_overlays.lock.contracts import Contract, contract, differences
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
 
 from .locks import locked
 from .overlays import write

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.lock.due import due
+from npu_overlays.contracts.drop_conditions import due
 from npu_overlays.overlay.conditions import Condition, condition, fault
 
 from .overlays import load, write

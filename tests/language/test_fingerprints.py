@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 import npu_overlays
-from npu_overlays.syntax.fingerprint import brief, dump, fingerprint
+from npu_overlays.model.fingerprint import brief, dump, fingerprint
 from support.pythons import EACH, some_python
 
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
 import ast, json, sys, warnings
-from npu_overlays.merging.upstream.parts import parts
-from npu_overlays.syntax.definitions import definitions_of
-from npu_overlays.syntax.fingerprint import dump, fingerprint
+from npu_overlays.model.parts import parts
+from npu_overlays.model.definitions import definitions_of
+from npu_overlays.model.fingerprint import dump, fingerprint
 warnings.simplefilter("ignore")
 found = []
 for source in json.load(sys.stdin):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.contracts.overlay_code import called_operators
+from npu_overlays.contracts.runtime_coverage import FIRED_FILE, Fired, load_fired, render_fired, unproven
 from npu_overlays.errors import ConfigError
-from npu_overlays.lock.fired import FIRED_FILE, Fired, load_fired, render_fired, unproven
 from npu_overlays.overlay.content import Content
-from npu_overlays.reads import called_operators
 
 from .overlays import load, write
 from .pairs import text

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.lock.checking import check_contracts, warnings
-from npu_overlays.lock.contracts import Contract
-from npu_overlays.lock.reach import reaching
+from npu_overlays.contracts.contract_check import check_contracts, warnings
+from npu_overlays.contracts.contracts import Contract
+from npu_overlays.contracts.side_effects import reaching
 from npu_overlays.merging.apply import apply_overlay
 
 from .locks import locked

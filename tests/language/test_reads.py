@@ -9,10 +9,12 @@ from textwrap import indent
 
 import pytest
 
+from npu_overlays.contracts.overlay_reads import readings, unmet
+from npu_overlays.contracts.reads import Read, kept
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of
-from npu_overlays.reads import Read, Upstream, kept, readings, unmet
+from npu_overlays.model.lookup import Upstream
 from npu_overlays.tree import PatchedTree
 
 from .locks import Locked, locked, told

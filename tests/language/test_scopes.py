@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from npu_overlays.syntax.definitions import definitions_of
-from npu_overlays.syntax.scope_reader import read_scopes
-from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.model.definitions import definitions_of
+from npu_overlays.model.scope_reader import read_scopes
+from npu_overlays.model.scopes import Scopes
 
 from .pairs import text
 

@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from npu_overlays.lock.contracts import breaking, contract, differences
-from npu_overlays.syntax.selectors import chosen, symbols_of
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.contracts.contracts import breaking, contract, differences
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, symbols_of
 
 from .pairs import PATH, check, explain, merged, operations, refused, text
 from .test_running import run

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.syntax.logical import Layout
-from npu_overlays.syntax.tokens import continuation_lines, significant, tokens
+from npu_overlays.model.logical_lines import Layout
+from npu_overlays.model.tokens import continuation_lines, significant, tokens
 
 _LAYOUT = {kinds.INDENT, kinds.DEDENT, kinds.ENDMARKER, kinds.NL, kinds.NEWLINE, kinds.COMMENT, kinds.ENCODING}
 

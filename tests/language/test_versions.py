@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from npu_overlays.contracts.lockfile import Lock, write_lock
+from npu_overlays.contracts.metadata import UpstreamMetadata
+from npu_overlays.contracts.unused_bounds import idle
 from npu_overlays.errors import ConfigError, MergeError
-from npu_overlays.lock.idle import idle
-from npu_overlays.lock.lockfile import Lock, write_lock
-from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.lookup import find_overlay
 

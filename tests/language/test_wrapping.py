@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_overlays.merging.merge import merge
-from npu_overlays.merging.upstream.signatures import mismatch, written
+from npu_overlays.model.signatures import mismatch, written
 from npu_overlays.overlay.merge_modules import read_operations
 
 from .pairs import PATH, check, merged, refused

@@ -23,9 +23,8 @@ AS_WRITTEN = {
     },
     "bases": {
         "dangers/statements.py",
-        "merging/upstream/parts.py",
         "overlay/reading/marks.py",
-        "reads/pieces.py",
+        "contracts/read_places.py",
         "refreshing/differing.py",
         "refreshing/outline.py",
     },
@@ -33,10 +32,10 @@ AS_WRITTEN = {
 
 
 def _read(part: str) -> Iterator[str]:
-    """Yield the files beside the model and the syntax below it that read a part of an import or of a class."""
+    """Yield the files beside the model that read a part of an import or of a class."""
     for file in sorted(TOOL.rglob("*.py")):
         path = file.relative_to(TOOL).as_posix()
-        if path.partition("/")[0] not in ("model", "syntax"):
+        if path.partition("/")[0] != "model":
             nodes = list(ast.walk(ast.parse(file.read_bytes())))
             called = {node.func for node in nodes if isinstance(node, ast.Call)}
             if any(isinstance(one, ast.Attribute) and one.attr == part and one not in called for one in nodes):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.lock.fired import load_fired
-from npu_overlays.lock.lockfile import upstream_version
+from npu_overlays.contracts.lockfile import upstream_version
+from npu_overlays.contracts.runtime_coverage import load_fired
 from npu_overlays.overlay.lookup import readable
 from npu_schemas import stack_versions
 from parity.figures import Half, Operators, Parity, Pin

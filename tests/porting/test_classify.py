@@ -10,7 +10,7 @@ import pytest
 
 from language.overlays import git_diff, load, write
 from language.pairs import source_tree, text
-from npu_overlays.lock.contracts import contracts
+from npu_overlays.contracts.contracts import contracts
 from npu_overlays.model import model_of
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.porting.classify import Classifier, names_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from npu_overlays.contracts.lockfile import Lock, load_lock
 from npu_overlays.errors import OverlayError
-from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation

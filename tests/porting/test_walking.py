@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from end_to_end.sample import Sample
+from npu_overlays.contracts.contracts import Contract
+from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.errors import OverlayError
-from npu_overlays.lock.contracts import Contract
-from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.porting import walking

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.changes.modules import compare_modules
 from npu_overlays.merging.actions.wrapping import private_name, without_docstring
 from npu_overlays.merging.merge import merge
-from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind, is_stub
+from npu_overlays.merging.upstream.classes import called_early, calling_decorator, is_stub
 from npu_overlays.merging.upstream.redefinitions import overwritten
-from npu_overlays.merging.upstream.signatures import parameters, written
+from npu_overlays.model import Symbol, classes_of
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.encodings import as_declared
+from npu_overlays.model.functions import function_kind, own_nodes
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.model.signatures import parameters, written
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import reindent
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.encodings import as_declared
-from npu_overlays.syntax.functions import function_kind, own_nodes
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent
 
 _UNCONDITIONAL = {"With.body", "Try.finalbody"}
 _PASS_THROUGH = {
@@ -46,7 +47,8 @@ def functions(module: Module) -> list[tuple[str, Definition]]:
     return [
         (one.name if is_there(module, one) else f"{one.name}[#{number}]", one)
         for number, one in found
-        if private_name(module, one) not in module.definitions and not any(overwritten(module, x) for x in one.around)
+        if private_name(classes_of(module), module, one) not in module.definitions
+        and not any(overwritten(module, x) for x in one.around)
     ]
 
 
@@ -54,8 +56,13 @@ def is_function_with_body(module: Module, symbol: str) -> bool:
     """Return whether a symbol is a function that runs: no stub of overloads or of a Protocol."""
     (one,) = chosen(module, symbol)
     decorators = [ast.unparse(each).rpartition(".")[2] for each in getattr(one.node, "decorator_list", [])]
-    protocol = one.parent and closed_kind(module, one.parent) == "Protocol"
+    protocol = _closed_kind(module, one) == "Protocol"
     return one.kind == "function" and "overload" not in decorators and not (protocol and is_stub(one.node))
+
+
+def _closed_kind(module: Module, member: Definition) -> str:
+    """Return by which kind closed to additions the class around a member is made."""
+    return classes_of(module).closed_kind(Symbol(module.path, member.parent)) if member.parent else ""
 
 
 def is_there(module: Module, definition: Definition) -> bool:
@@ -111,7 +118,7 @@ def wrapped(path: str, content: bytes) -> int:
     wrappers, renamed = [], []
     for operation in operations:
         (upstream,), (wrapper,) = (chosen(module, operation.symbol) for module in (before, after))
-        (original,) = after.definitions[private_name(before, upstream)]
+        (original,) = after.definitions[private_name(classes_of(before), before, upstream)]
         assert same(_decorators(wrapper), _decorators(upstream))
         assert _decorators(original) == []
         _is_transparent(wrapper.node, upstream.node)
@@ -143,7 +150,7 @@ def _function(node: ast.stmt) -> FunctionNode:
 
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
     for symbol, definition in functions(module):
-        kind = closed_kind(module, definition.parent) if definition.parent else ""
+        kind = _closed_kind(module, definition)
         closed = kind == "TypedDict" or (kind == "Protocol" and is_stub(definition.node))
         if not closed and not called_early(module, definition) and not calling_decorator(module, definition):
             yield _operation(path, symbol, pass_through(_function(definition.node)), "wrapped")

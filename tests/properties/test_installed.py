@@ -8,8 +8,8 @@ from importlib.metadata import files
 import pytest
 
 from npu_overlays.errors import OverlayError
-from npu_overlays.syntax.selectors import symbols
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import symbols
 
 from . import checks
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_overlays.merging.merge import merge
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.symbols import Module
 
 from .checks import pass_through
 from .often import examples

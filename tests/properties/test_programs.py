@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
+from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.syntax.scope_reader import read_scopes
 
 from .often import examples
 from .programs import Overlay, outcome, overlays, programs

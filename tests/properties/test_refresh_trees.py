@@ -17,6 +17,7 @@ from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
@@ -27,7 +28,6 @@ from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.refreshing.placing import put_in_place
 from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.writing import Writer, layer_named
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 Files = Mapping[str, bytes]

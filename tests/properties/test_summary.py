@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from npu_overlays.changes.modules import compare_modules
-from npu_overlays.syntax.selectors import plain
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import plain
 
 from .generated import modules
 from .often import examples

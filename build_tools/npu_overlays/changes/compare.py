@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from npu_overlays.changes.modules import Change, ChangeAction, ChangeKind, ClassChange, compare_modules
 from npu_overlays.errors import MergeError
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
 from npu_overlays.tree import PatchedTree
 
 

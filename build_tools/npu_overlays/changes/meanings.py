@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.syntax import fingerprint
-from npu_overlays.syntax.definitions import Definition, blocks, stored_names
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model import fingerprint
+from npu_overlays.model.definitions import Definition, blocks, stored_names
+from npu_overlays.model.module import Module
 
 _BINDING_STATEMENTS = (
     ast.FunctionDef,

@@ -10,9 +10,9 @@ from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from npu_overlays.changes.meanings import bases, decorators, meaning, order, owners, statements
-from npu_overlays.syntax.definitions import Definition, SymbolKind
-from npu_overlays.syntax.selectors import symbols_of
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import Definition, SymbolKind
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import symbols_of
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]
 ChangeKind = Literal["class", "method", "attribute", "import", "statement", "order", "text", "file"]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from npu_overlays.changes.compare import compare_file
 from npu_overlays.changes.modules import Change
+from npu_overlays.contracts.contracts import Contract, ContractPlace
+from npu_overlays.contracts.surroundings import content_fingerprint
 from npu_overlays.errors import MergeError
-from npu_overlays.lock.contracts import Contract, Place
-from npu_overlays.lock.surroundings import content_fingerprint
 from npu_overlays.merging.results import PatchedFile
-from npu_overlays.syntax.fingerprint import fingerprint_of_all
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.fingerprint import fingerprint_of_all
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 
 
 def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
@@ -22,7 +22,7 @@ def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
     """
     upstream: dict[str, bytes | None] = {}
     added: set[tuple[str, str]] = set()
-    found: dict[Place, Contract] = {}
+    found: dict[ContractPlace, Contract] = {}
     for one in patched:
         if not one.patch:
             continue

@@ -12,9 +12,9 @@ from npu_overlays.changes.rivals import lost_changes
 from npu_overlays.changes.series import remaining
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared
-from npu_overlays.syntax import fingerprint
-from npu_overlays.syntax.selectors import chosen, owner_of, plain
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model import fingerprint
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, owner_of, plain
 from npu_overlays.tree import PatchedTree
 
 # What a change of the trees is called for each operation.

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
-from npu_overlays.lock.lockfile import ArchiveRecord
+from npu_overlays.contracts.lockfile import ArchiveRecord
 from npu_overlays.merging.results import Declared, NotApplied
+from npu_overlays.model.selectors import plain, selector
 from npu_overlays.overlay.content import Content, StillAssigned
 from npu_overlays.pairing import Pair
 from npu_overlays.pin import Pin
-from npu_overlays.syntax.selectors import plain, selector
 from npu_overlays.tree import PatchedTree, Source
 from npu_summary.changes import SCHEMA, Assigned, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
 

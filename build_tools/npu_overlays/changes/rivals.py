@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared, PatchedFile
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 
 _ONE = "write it with one of the two"
 _WORD = re.compile(r"\w+|[^\w\s]")

@@ -18,9 +18,9 @@ from npu_overlays.changes.compare import compare_file
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Declared, PatchedFile
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.likeness import ENOUGH, Shape, likeness, shape
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.likeness import ENOUGH, Shape, likeness, shape
+from npu_overlays.model.module import Module
 
 # Kinds of changes that are about a file, and named after it.
 _OF_FILES = ("file", "text")

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from npu_overlays.model.imports import imported
 from npu_overlays.model.shipped_modules import is_package_file, module_name
-from npu_overlays.syntax.texts import dedented, names_in
-from npu_overlays.syntax.tokens import significant
+from npu_overlays.model.texts import dedented, names_in
+from npu_overlays.model.tokens import significant
 
 # The names that one thing may have, the most telling one first: dotted ones from the module on, ``.member`` of an
 # attribute of which the object is not known, and ``member=`` of what may be a field that a call fills.

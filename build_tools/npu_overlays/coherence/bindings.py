@@ -1,16 +1,14 @@
-"""Bindings: module → what its names stand for, and which of its parts count with something not being there."""
+"""Bindings: module → the texts its names stand for, and which of its parts count with something not being there."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from npu_overlays.merging.gate.references import guarded_parts
-from npu_overlays.model.imports import bound_otherwise
-from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.nodes import nodes_of
-from npu_overlays.syntax.surface import unevaluated
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.exports import unevaluated
+from npu_overlays.model.nodes import nodes_of
 
 # What asks whether something is there; `getattr` mostly asks a configuration.
 _ASKING = frozenset({"hasattr", "find_spec"})
@@ -28,25 +26,6 @@ def unsure_nodes(tree: ast.Module) -> set[ast.AST]:
         conditions |= {name for node in nodes for name in _conditions(node, conditions)}
     parts = (part for node in nodes for part in (*guarded_parts(node), *_unsure_parts(node, conditions)))
     return {inner for part in parts for inner in nodes_of(part)} | unevaluated(tree)
-
-
-def imported_names(
-    nodes: Sequence[ast.AST], unsure: set[ast.AST], modules: ShippedModules, module: str
-) -> Mapping[str, tuple[str, str]]:
-    """Return by local name the module and the name that an import binds it to; of such as nothing else binds.
-
-    Args:
-        nodes: all of the module.
-        unsure: those that may not run.
-        modules: those of its tree.
-        module: its dotted name.
-    """
-    found: dict[str, set[tuple[str, str]]] = {}
-    for node in (one for one in nodes if isinstance(one, (ast.Import, ast.ImportFrom))):
-        for one in modules.imported(module, node):
-            found.setdefault(one.local, set()).add(("", "") if node in unsure else (one.module, one.name))
-    others = bound_otherwise(nodes) if found else set()
-    return {name: min(those) for name, those in found.items() if len(those) == 1 and name not in others}
 
 
 def texts(tree: ast.Module) -> dict[str, str]:

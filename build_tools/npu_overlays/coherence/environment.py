@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of_files
+from npu_overlays.model.lookup import Upstream
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.overlay.content import Content
-from npu_overlays.reads import Upstream
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from npu_overlays.coherence.environment import Side, environment
 from npu_overlays.coherence.needs import Need, needs
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merging.gate.blame import Blame, Culprit, Report
+from npu_overlays.model.lookup import Upstream
 from npu_overlays.model.parsed_modules import ParsedModules
-from npu_overlays.reads import Upstream
 
 
 @dataclass(frozen=True, kw_only=True)

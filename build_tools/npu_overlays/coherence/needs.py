@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from npu_overlays.coherence.bindings import imported_names, texts, unsure_nodes
-from npu_overlays.coherence.callables import takes
+from npu_overlays.coherence.bindings import texts, unsure_nodes
 from npu_overlays.merging.gate.references import references
+from npu_overlays.model.callables import takes
 from npu_overlays.model.lazy_exports import has
+from npu_overlays.model.lookup import ResolvedSymbol, Upstream
+from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.reads.upstream import ResolvedSymbol, Upstream
-from npu_overlays.syntax.nodes import nodes_of
 
 _BY_NAME = "import_module"
 # They pass keywords on to what they are given first.
@@ -100,7 +100,8 @@ class _Reader:
         self._is_foreign = is_foreign
         self.nodes = nodes_of(tree)
         self.unsure = unsure_nodes(tree)
-        self._imported = imported_names(self.nodes, self.unsure, modules, modules.name(path))
+        name = modules.name(path)
+        self._imported = modules.sole_imports(name, self.nodes, self.unsure, lambda one: is_foreign(one.module))
         self._texts = texts(tree)
         stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
         # What it exchanges takes what its own function does.
@@ -146,9 +147,9 @@ class _Reader:
         if dynamic := self._dynamic(node):
             return dynamic, tuple(names)
         known = self._imported.get(node.id) if isinstance(node, ast.Name) else None
-        if known is None or not self._is_foreign(known[0]):
+        if known is None:
             return None
-        return known[0], tuple([known[1]] if known[1] else []) + tuple(names)
+        return known.module, (known.name, *names) if known.name else tuple(names)
 
 
 def _called(call: ast.Call) -> ast.expr:

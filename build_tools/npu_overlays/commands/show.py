@@ -11,7 +11,7 @@ from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import add_json, add_overlay
 from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
-from npu_overlays.lock.lockfile import stated_version
+from npu_overlays.contracts.lockfile import stated_version
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation

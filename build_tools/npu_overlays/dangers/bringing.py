@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from npu_overlays.dangers.statements import Statement, as_text
 from npu_overlays.dangers.touching import Imports, chain, full_chain
+from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.imports import all_imported
-from npu_overlays.syntax.definitions import FUNCTIONS
 
 _DEBUGGERS = frozenset({"pdb", "ipdb", "pudb", "debugpy", "pydevd", "remote_pdb", "web_pdb"})
 _STOPPING = frozenset({"breakpoint", "set_trace", "post_mortem"})

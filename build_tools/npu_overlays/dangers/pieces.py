@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from npu_overlays.contracts.overlay_code import Code, Codes, reader_of
 from npu_overlays.dangers.bringing import imports_of
 from npu_overlays.dangers.statements import Statement, difference
 from npu_overlays.dangers.touching import Imports
 from npu_overlays.merging.results import Applied, PatchedFile
 from npu_overlays.merging.settings_text import ENDINGS, keyed_lines
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, leaf_of, plain
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile, file_reason
-from npu_overlays.reads.code import Code, Codes, reader_of
-from npu_overlays.syntax.selectors import chosen, leaf_of, plain
-from npu_overlays.syntax.symbols import Module
 
 # What people read changes no training.
 _PROSE = (".md", ".rst", ".txt")

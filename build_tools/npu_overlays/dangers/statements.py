@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.model.definitions import FUNCTIONS
 
 # A handler is no statement, but what it does is one thing.
 Unit = ast.stmt | ast.ExceptHandler

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from npu_overlays.dangers.naming import kinds
 from npu_overlays.dangers.statements import Statement, as_text
-from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.model.definitions import FUNCTIONS
 
 Imports: TypeAlias = Mapping[str, str]
 # A name, and what it stands in.

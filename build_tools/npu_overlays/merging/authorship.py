@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.syntax.encodings import as_utf8
-from npu_overlays.syntax.parsing import line_starts
-from npu_overlays.syntax.splices import Splice, in_order
+from npu_overlays.model.encodings import as_utf8
+from npu_overlays.model.parsing import line_starts
+from npu_overlays.model.splices import Splice, in_order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Iterator
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import with_selector
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation
-from npu_overlays.syntax.selectors import with_selector
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
 

@@ -9,11 +9,11 @@ from npu_overlays.errors import Problem
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.targets import problem
-from npu_overlays.merging.upstream.instances import hiding
 from npu_overlays.model import Model, Symbol
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.instances import hiding
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.symbols import Module
 
 
 def hidden_additions(

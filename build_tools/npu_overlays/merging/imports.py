@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.targets import problem
+from npu_overlays.model.definitions import bound_name
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Binding
+from npu_overlays.model.splices import Splice
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.scopes import Binding
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
 
 RENAME = "import it under another name"
 _IMPORTS = (ast.Import, ast.ImportFrom)

@@ -19,11 +19,12 @@ from npu_overlays.merging.remaining import bound_otherwise, read_otherwise, seen
 from npu_overlays.merging.results import Change, Declared, MergedModule
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.model import Model, model_of_module
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.encodings import as_declared, encoding_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, symbol_of
+from npu_overlays.model.splices import Splice, overlapping
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
-from npu_overlays.syntax.encodings import as_declared, encoding_of
-from npu_overlays.syntax.selectors import chosen, symbol_of
-from npu_overlays.syntax.splices import Splice, overlapping
-from npu_overlays.syntax.symbols import Module
 
 _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
     "added": additions.splices,
@@ -94,7 +95,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
         raise MergeError(dict.fromkeys(problems))
     merged = _merge(module, imports, changes, model)
     after = merged.module if merged.is_python else module
-    declared = [_declaration(operation, module, after) for operation in operations]
+    declared = [_declaration(operation, module, after, model.classes) for operation in operations]
     # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
     emptying = [one for one, operation in zip(declared, operations, strict=True) if operation.emptying]
     declared += [replace(one, symbol="") for one in emptying[:1]]
@@ -176,7 +177,7 @@ def _unwritable(module: Module, imports: Iterable[ImportedName], changes: Iterab
             yield Problem(where=change.operation.where, what=what, fix=f"write it as `{escape}` in a string")
 
 
-def _declaration(operation: Operation, before: Module, after: Module) -> Declared:
+def _declaration(operation: Operation, before: Module, after: Module, classes: ClassGraph) -> Declared:
     """Return what an operation declares, under the name that comparing the two modules gives it."""
     module = after if operation.action == "added" else before
     known = next(iter(chosen(module, operation.symbol)), None)
@@ -186,7 +187,7 @@ def _declaration(operation: Operation, before: Module, after: Module) -> Declare
         operation=operation.action,
         reason=operation.reason,
         layer=operation.layer,
-        private=wrapping.private_name(module, known) if known and operation.action == "wrapped" else "",
+        private=wrapping.private_name(classes, module, known) if known and operation.action == "wrapped" else "",
         where=operation.where,
     )
 

@@ -12,12 +12,12 @@ from npu_overlays.merging.authorship import spliced
 from npu_overlays.merging.imports import RENAME, binds_the_same
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.targets import problem
+from npu_overlays.model.encodings import as_declared
+from npu_overlays.model.import_order import ImportOrder
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Load, Scope, is_private
+from npu_overlays.model.splices import Splice, placed, splice
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.encodings import as_declared
-from npu_overlays.syntax.import_order import ImportOrder
-from npu_overlays.syntax.scopes import Load, Scope, is_private
-from npu_overlays.syntax.splices import Splice, placed, splice
-from npu_overlays.syntax.symbols import Module
 
 
 class Merged:

@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from npu_overlays.merging.imports import imported_names
-from npu_overlays.syntax.scopes import Load, Scope
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Load, Scope
 
 
 class Reach(NamedTuple):

@@ -14,10 +14,10 @@ from npu_overlays.merging.imports import RENAME
 from npu_overlays.merging.reached import loads, reach
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.targets import problem
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Scope
+from npu_overlays.model.selectors import leaf_of, owner_of
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.syntax.scopes import Scope
-from npu_overlays.syntax.selectors import leaf_of, owner_of
-from npu_overlays.syntax.symbols import Module
 
 _RENAME_ADDED = "add it under another name"
 # Lines a message names.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.model import Model
+from npu_overlays.model.splices import Splice
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.operations import Operation, Reason
-from npu_overlays.syntax.splices import Splice
 from npu_overlays.tree import PatchedTree
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.targets import find, problem
-from npu_overlays.merging.upstream.instances import overriding
+from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import Definition, first_line
+from npu_overlays.model.instances import overriding
+from npu_overlays.model.module import Module
+from npu_overlays.model.splices import Splice
+from npu_overlays.model.texts import naming_no_encoding
 from npu_overlays.overlay.operations import Action, Operation
-from npu_overlays.syntax.definitions import Definition, first_line
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import naming_no_encoding
 
 _WIDTH = 119
 
@@ -88,6 +89,14 @@ class Site:
                 )
                 raise self.error(what, f"operate on `{one.method}`, or on what that sets")
         return definition
+
+    def closed_kind(self, owner: str) -> str:
+        """Return by which of typing's kinds that are closed to additions a class of the module is made, if any.
+
+        A NamedTuple copies methods to another class and never fills ``__class__``; a TypedDict is a plain dict when it
+        runs; to a Protocol, nearly every name in the class is something its implementations must have.
+        """
+        return self.classes.closed_kind(Symbol(self.module.path, owner)) if owner else ""
 
     @property
     def named(self) -> str:

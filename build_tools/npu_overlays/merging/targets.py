@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.upstream.redefinitions import overwritten
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Binding
+from npu_overlays.model.selectors import chosen, leading, plain, selector
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.scopes import Binding
-from npu_overlays.syntax.selectors import chosen, leading, plain, selector
-from npu_overlays.syntax.symbols import Module
 
 # What a reader would not think of a definition, behind what leads to it.
 _KINDS = {"function": "", "class": ", a class", "attribute": ", a value", "import": ", an import"}

@@ -9,7 +9,7 @@ from typing import Literal
 from npu_overlays.changes.compare import FileChange
 from npu_overlays.migrating.layout import PatchSet
 from npu_overlays.migrating.ledger import Entry, Ledger, ListedFile, ListedVersion
-from npu_overlays.syntax.selectors import leaf_of
+from npu_overlays.model.selectors import leaf_of
 
 FindingKind = Literal["not there", "not listed", "wrong owner", "wrong kind", "wrong action"]
 

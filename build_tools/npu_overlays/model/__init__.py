@@ -4,7 +4,23 @@
 what an expression stands for, and `Model.classes` what classes derive from, in the order in which Python asks them.
 """
 
-from npu_overlays.model.source_model import Model, model_of, model_of_files, model_of_module, patched_model
+from npu_overlays.model.source_model import (
+    Model,
+    classes_of,
+    model_of,
+    model_of_files,
+    model_of_module,
+    patched_model,
+)
 from npu_overlays.model.symbols import Symbol, Target
 
-__all__ = ["Model", "Symbol", "Target", "model_of", "model_of_files", "model_of_module", "patched_model"]
+__all__ = [
+    "Model",
+    "Symbol",
+    "Target",
+    "classes_of",
+    "model_of",
+    "model_of_files",
+    "model_of_module",
+    "patched_model",
+]

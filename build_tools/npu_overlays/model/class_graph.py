@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.externals import external_has
+from npu_overlays.model.functions import first_parameter
 from npu_overlays.model.inheritance import Bases, Mro
+from npu_overlays.model.module import Module
+from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.symbols import Symbol, Target
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition
-from npu_overlays.syntax.functions import first_parameter
-from npu_overlays.syntax.nodes import nodes_of
-from npu_overlays.syntax.symbols import Module
 
 # A class that may have a name among its bases.
 _HEADER = rb"\bclass\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b(?:%s)\b"
@@ -30,6 +30,10 @@ class ClassGraph:
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self._members: dict[str, dict[str, tuple[frozenset[str], frozenset[str]]]] = {}
+
+    def with_module(self, path: str, content: bytes) -> ClassGraph:
+        """Return the classes of the same tree with one module that has another content."""
+        return ClassGraph(Resolver(self.resolver.modules.with_module(path, content)))
 
     @property
     def texts(self) -> Mapping[str, bytes]:
@@ -147,6 +151,17 @@ class ClassGraph:
         """Return the attributes that methods of a class set on anything."""
         node = self.node(symbol)
         return {one.attr for one in _given(node)} if node else set()
+
+    def closed_kind(self, symbol: Symbol) -> str:
+        """Return which of ``NamedTuple``, ``Protocol`` and ``TypedDict`` makes a class; empty for any other class.
+
+        Heirs of a NamedTuple or a Protocol are ordinary classes, heirs of a TypedDict are not.
+        """
+        if self.resolver.inheritance.is_typed_dict(symbol):
+            return "TypedDict"
+        foreign = [one for one in self.bases(symbol).stated if isinstance(one, str)]
+        leaves = {one.rpartition(".")[2] for one in foreign}
+        return next((kind for kind in ("NamedTuple", "Protocol") if kind in leaves), "")
 
     def heirs(self, symbol: Symbol) -> Iterator[Symbol]:
         """Yield the classes that derive from a class; looking at all modules takes long."""

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
-from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.nodes import nodes_of
+from npu_overlays.model.definitions import bound_name
+from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.symbols import Imported
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
-
-
-class Imported(NamedTuple):
-    """One name that an import binds.
-
-    `local` is that name, ``*`` of a star import; `module` the absolute dotted name of the module, empty where dots lead
-    out of the package; `name` what is taken of it, empty where it is the module itself; `alias` the syntax.
-    """
-
-    local: str
-    module: str
-    name: str
-    alias: ast.alias
-
-    @property
-    def full(self) -> str:
-        """The dotted name of what it stands for."""
-        return f"{self.module}.{self.name}" if self.name else self.module
 
 
 def all_imported(tree: ast.AST, module: str, *, package: bool) -> Iterator[Imported]:

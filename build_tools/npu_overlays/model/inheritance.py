@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+from npu_overlays.model.definitions import Definition
 from npu_overlays.model.externals import actual_bases, external_line, made_of
-from npu_overlays.model.linearization import Class, linearized
+from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Symbol, Target
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.nodes import nodes_of
 
 T = TypeVar("T")
+
+Class: TypeAlias = Symbol | str
+Line: TypeAlias = Sequence[Class]
 
 NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _OBJECT = "builtins.object"
@@ -46,7 +49,7 @@ class Mro(NamedTuple):
         return tuple(one for one in self.order if isinstance(one, Symbol))
 
 
-class Names(Protocol):
+class NameResolver(Protocol):
     """What says what the expressions in a module stand for."""
 
     modules: ShippedModules
@@ -66,7 +69,7 @@ class Inheritance:
         names: resolves their bases.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameResolver) -> None:
         self._names = names
         self._bases: dict[Symbol, Bases] = {}
         self._mro: dict[Symbol, Mro] = {}
@@ -156,7 +159,7 @@ class Inheritance:
             stated.append((likeliest, subscripted))
         stated += [(_GENERIC, True)] if getattr(node, "type_params", []) else []
         actual = actual_bases(stated, self._is_generic)
-        if any(self._is_typed_dict(one) for one, _ in stated):
+        if any(self.is_typed_dict(one) for one, _ in stated):
             actual = [*(one for one in actual if one == _GENERIC), "builtins.dict"]
         kept = tuple(one for one in actual if one and one != _OBJECT)
         # In front of another class Python refuses it.
@@ -188,10 +191,10 @@ class Inheritance:
         line = self.mro(target).line if isinstance(target, Symbol) else ()
         return any(self._definitions(one.member("__class_getitem__")) for one in line)
 
-    def _is_typed_dict(self, target: Target) -> bool:
-        """Return whether a base makes a class a dictionary that is nothing else."""
+    def is_typed_dict(self, target: Target) -> bool:
+        """Return whether a class, or what derives from it, is a dictionary and nothing else."""
         if isinstance(target, Symbol):
-            return any(self._is_typed_dict(one) for one in self.bases(target).stated)
+            return any(self.is_typed_dict(one) for one in self.bases(target).stated)
         return made_of(target) == "builtins.dict"
 
     def _keeps_bases(self, path: str, definition: Definition, keyword: ast.keyword) -> bool:
@@ -232,3 +235,36 @@ def _hands_on_bases(function: ast.stmt) -> bool:
     calls = [one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "attr", "") == "__new__"]
     given = [one.args[2] if len(one.args) > len(_MAKING) - 1 else one.args[-1] for one in calls if one.args]
     return bool(given) and all(isinstance(one, ast.Starred) or getattr(one, "id", "") == name for one in given)
+
+
+def linearized(lines: Sequence[Line], bases: Line, is_opaque: Callable[[Class], bool]) -> tuple[list[Class], bool]:
+    """Return what Python makes of the lines of several bases, and whether it surely does.
+
+    Where Python refuses them, the first ones come first, and that is not sure. Nor is the order of classes of the tree
+    where it hangs on whether one class of another distribution derives from another.
+
+    Args:
+        lines: of each base, itself in front.
+        bases: in the order in which they are stated.
+        is_opaque: returns whether the bases of a class are not known.
+    """
+    pending: list[Line] = [*lines, bases]
+    found: list[Class] = []
+    sure = True
+    while heads := [line[0] for line in pending if line]:
+        behind = {one for line in pending for one in line[1:]}
+        free = [one for one in heads if one not in behind]
+        first = (free or heads)[0]
+        sure = sure and bool(free) and not _hangs(first, pending[:-1], is_opaque)
+        found.append(first)
+        pending = [[one for one in line if one != first] for line in pending]
+    return found, sure
+
+
+def _hangs(first: Class, lines: Sequence[Line], is_opaque: Callable[[Class], bool]) -> bool:
+    """Return whether another class may derive from the one that comes next, and have to come before it."""
+    if isinstance(first, Symbol):
+        return False
+    ahead = any(line[:1] == [first] and any(isinstance(one, Symbol) for one in line) for line in lines)
+    beside = [one for line in lines if first not in line for one in line]
+    return ahead and any(map(is_opaque, beside))

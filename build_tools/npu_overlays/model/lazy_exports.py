@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.exports import Surface, may_import_all
 from npu_overlays.model.imports import absolute
+from npu_overlays.model.lazy_packages import LazyEntry, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.lazy import Entry, looks_lazy
-from npu_overlays.syntax.surface import Surface, may_import_all
+
+__all__ = ["entries", "has", "looks_lazy", "may_hand_on", "origins"]
 
 # Scripts, and what modules are generated from.
 _NEVER_COLLECTED = ("convert_", "modular_")
@@ -40,7 +42,7 @@ def may_hand_on(content: bytes) -> bool:
     return may_import_all(content) or looks_lazy(content)
 
 
-def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, Entry]]:
+def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, LazyEntry]]:
     """Yield what a lazy package says that it has, each with the module that it has it from."""
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
     for entry in lazy.entries if lazy else ():

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TypeAlias
 
-from npu_overlays.model.imports import Imported, all_imported
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.exports import looks_dynamic, may_import_all
+from npu_overlays.model.imports import all_imported
 from npu_overlays.model.inheritance import NAMED_TUPLES, Inheritance, assigned
 from npu_overlays.model.lazy_exports import origins
+from npu_overlays.model.lazy_packages import looks_lazy
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Binding
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.model.symbols import Symbol, Target
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.lazy import looks_lazy
-from npu_overlays.syntax.scopes import Binding
-from npu_overlays.syntax.surface import looks_dynamic, may_import_all
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.symbols import Imported, Symbol, Target
 
 # A definition, or a star import.
 _Binder: TypeAlias = Definition | Binding

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache, cached_property
 
-from npu_overlays.model.imports import Imported, absolute, imported
+from npu_overlays.model.exports import Surface
+from npu_overlays.model.imports import absolute, bound_otherwise, imported
+from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
-from npu_overlays.syntax.surface import Surface
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.symbols import Imported
 
 EXTENSIONS = (".so", ".pyd")
 _OF_EVERY_MODULE = frozenset(
@@ -115,6 +116,35 @@ class ShippedModules:
     def imported(self, module: str, node: ast.AST) -> Iterator[Imported]:
         """Yield the names that a statement of a module binds by importing them."""
         return imported(node, module, package=self.is_package(module))
+
+    def sole_imports(
+        self, module: str, nodes: Sequence[ast.AST], unsure: Container[ast.AST], is_wanted: Callable[[Imported], bool]
+    ) -> dict[str, Imported]:
+        """Return by local name what a module imports under it, of such names as nothing else in it may bind.
+
+        Args:
+            module: its dotted name.
+            nodes: all of its syntax.
+            unsure: those that may not run.
+            is_wanted: returns whether an import is worth a look: names that another one binds too are left out.
+        """
+        found: dict[str, Imported] = {}
+        doubtful: set[str] = set()
+        for node in nodes:
+            if not isinstance(node, (ast.Import, ast.ImportFrom)):
+                continue
+            for one in self.imported(module, node):
+                known = found.setdefault(one.local, one)
+                if node in unsure or known.full != one.full or not is_wanted(one):
+                    doubtful.add(one.local)
+        if found.keys() > doubtful:  # looking at all that binds names takes long
+            doubtful |= bound_otherwise(nodes)
+        return {name: one for name, one in found.items() if name not in doubtful}
+
+    def inner_module(self, module: str, name: str) -> str:
+        """Return the module that another one has under a name; empty where it has something else there, or nothing."""
+        inner = f"{module}.{name}"
+        return inner if self.holds(inner) and name not in self.surface(module).bound else ""
 
     @cached_property
     def packages(self) -> frozenset[str]:

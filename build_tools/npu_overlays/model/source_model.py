@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.pin import Pin
 from npu_overlays.tree import PatchedTree, SourceTree
+
+# A stage that has no model of a tree asks about one module, symbol by symbol.
+_KEPT = 16
 
 
 class Model:
@@ -83,9 +87,15 @@ def _model(
     return Model(ShippedModules(places, [home for _, home in pin.homes], read, parsed, unseen), absent)
 
 
+@lru_cache(maxsize=_KEPT)
 def model_of_module(path: str, content: bytes) -> Model:
     """Return the model of one module, where nothing is known of the others of its tree."""
     return model_of_files({path: content}, [path])
+
+
+def classes_of(module: Module) -> ClassGraph:
+    """Return the classes of one module, where nothing is known of the others of its tree."""
+    return model_of_module(module.path, module.file).classes
 
 
 def model_of_files(

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.model.selectors import selector, with_selector
+from npu_overlays.model.texts import names_in
 from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.operations import Edit, ImportedName, Operation
 from npu_overlays.overlay.reading.arguments import Arguments, read_arguments
@@ -18,8 +20,6 @@ from npu_overlays.overlay.reading.marks import Mark, read_marks
 from npu_overlays.overlay.reading.misuse import misplaced
 from npu_overlays.overlay.reading.parsed import ParsedFile, parse_file
 from npu_overlays.overlay.reading.shared_names import rename_references
-from npu_overlays.syntax.selectors import selector, with_selector
-from npu_overlays.syntax.texts import names_in
 
 
 def read_operations(file: str, content: bytes, *, layer: str, target: str = "") -> tuple[Operation, ...]:

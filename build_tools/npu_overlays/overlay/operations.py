@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from npu_overlays.model.selectors import leaf_of, owner_of, plain, selector
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
-from npu_overlays.syntax.selectors import leaf_of, owner_of, plain, selector
 
 Action = Literal["added", "replaced", "wrapped", "edited", "deleted"]
 TargetKind = Literal["function", "class", "attribute"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from npu_overlays.model.selectors import owner_of
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.fitting import Fitting, Modules
@@ -12,7 +13,6 @@ from npu_overlays.porting.revision import Revision
 from npu_overlays.porting.staying import new_in, uses_left
 from npu_overlays.porting.successors import Successor, Successors
 from npu_overlays.porting.verdict import Verdict
-from npu_overlays.syntax.selectors import owner_of
 
 
 class Absent:

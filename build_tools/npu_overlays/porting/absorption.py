@@ -7,15 +7,15 @@ import dataclasses
 
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.merge import merge
+from npu_overlays.model.fingerprint import dump, fingerprint
+from npu_overlays.model.logical_lines import layout_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.porting.alignment import is_made, statements
 from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.lines import syntax_of
 from npu_overlays.porting.revision import Revision
-from npu_overlays.syntax.fingerprint import dump, fingerprint
-from npu_overlays.syntax.logical import layout_of
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
 
 # The one definition of a symbol, in its module.
 _Defined = tuple[Module, ast.stmt]

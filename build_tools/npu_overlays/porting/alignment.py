@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from npu_overlays.syntax.logical import Layout
+from npu_overlays.model.logical_lines import Layout
 
 _Line = TypeVar("_Line", bound=Hashable)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from npu_overlays import source
 from npu_overlays.acquisition import released_version, upstream_metadata
 from npu_overlays.choice import Choice
+from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.derivation import Told
 from npu_overlays.errors import ConfigError, Problem, UsageError
-from npu_overlays.lock.lockfile import load_lock
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pin import Pin

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.upstream.parts import parts
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.likeness import ENOUGH, Shape, likeness, shape
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import parts
+from npu_overlays.model.selectors import chosen, leaf_of, owner_of, plain, selector, symbols
 from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.revision import Revision
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.likeness import ENOUGH, Shape, likeness, shape
-from npu_overlays.syntax.selectors import chosen, leaf_of, owner_of, plain, selector, symbols
-from npu_overlays.syntax.symbols import Module
 
 # Code of less, `None` or `return self.x`, says little about which other one it became under another name.
 _TELLING = 8

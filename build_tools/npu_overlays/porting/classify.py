@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from npu_overlays.contracts.contracts import Contract, ContractDifference
 from npu_overlays.errors import listing
-from npu_overlays.lock.contracts import Contract, Difference
+from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
@@ -25,7 +26,6 @@ from npu_overlays.porting.staying import new_in
 from npu_overlays.porting.successors import Successors
 from npu_overlays.porting.vanished import vanished
 from npu_overlays.porting.verdict import Kind, Verdict
-from npu_overlays.syntax.selectors import chosen
 
 # Files that a line names.
 _SHOWN = 3
@@ -206,6 +206,6 @@ class Classifier:
         return Verdict(kind="already gone", proposal="drop", evidence=evidence)
 
 
-def _differing(differences: Iterable[Difference]) -> str:
+def _differing(differences: Iterable[ContractDifference]) -> str:
     listed = ", ".join(str(one) for one in differences)
     return f"upstream's {listed} changed" if listed else ""

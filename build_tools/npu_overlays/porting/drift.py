@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from npu_overlays.lock.contracts import Contract
+from npu_overlays.contracts.contracts import Contract
 from npu_overlays.overlay.content import Content
 from npu_overlays.porting.classify import Classifier, names_of
 from npu_overlays.porting.history import History, revisions

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from npu_overlays.errors import Problem, UsageError
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import leaf_of, owner_of
+from npu_overlays.model.texts import renamed
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Layer
 from npu_overlays.porting.restating import Move
 from npu_overlays.refreshing.rewriting import Written, rewritten
-from npu_overlays.syntax.selectors import leaf_of, owner_of
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import renamed
 from npu_overlays.tree import SourceTree
 
 

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from npu_overlays.contracts.contracts import Contract, ContractDifference, breaking, differences
 from npu_overlays.errors import MergeError, OverlayError
-from npu_overlays.lock.contracts import Contract, Difference, breaking, differences
 from npu_overlays.merging.emptying import each_deletion
 from npu_overlays.merging.merge import splices_of
 from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.merging.targets import find
-from npu_overlays.merging.upstream.parts import definitions, owners, parts
 from npu_overlays.model import model_of_module
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import definitions, owners, parts
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.porting.revision import Revision
-from npu_overlays.syntax.symbols import Module
 
 _KEPT = 24
 
@@ -69,8 +69,8 @@ class Fit:
     """
 
     problem: str = ""
-    breaking: tuple[Difference, ...] = ()
-    changed: tuple[Difference, ...] = ()
+    breaking: tuple[ContractDifference, ...] = ()
+    changed: tuple[ContractDifference, ...] = ()
 
     @property
     def applies(self) -> bool:

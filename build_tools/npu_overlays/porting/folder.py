@@ -15,8 +15,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
-from npu_overlays.lock.lockfile import load_lock, stated_version
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, PORT_FILE, is_ignored
 from npu_overlays.overlay.lookup import readable

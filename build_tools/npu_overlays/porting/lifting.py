@@ -9,16 +9,16 @@ import ast
 import json
 from dataclasses import replace
 
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import leaf_of
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.restating import Move
 from npu_overlays.refreshing.importing import Markers
 from npu_overlays.refreshing.rendering import where
 from npu_overlays.refreshing.rewriting import statement_at
-from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.selectors import leaf_of
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
 
 
 def lifted(move: Move, content: bytes) -> Move:

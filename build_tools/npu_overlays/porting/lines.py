@@ -7,7 +7,7 @@ import keyword
 from collections import Counter
 from collections.abc import Iterator
 
-from npu_overlays.syntax.parsing import parsed
+from npu_overlays.model.parsing import parsed
 
 _Words = tuple[str, ...]
 

@@ -12,10 +12,12 @@ from typing import Any
 
 from npu_overlays.acquisition import acquire
 from npu_overlays.choice import Choice
+from npu_overlays.contracts.changed_reads import changed_reads
+from npu_overlays.contracts.lockfile import load_lock, write_lock
 from npu_overlays.derivation import Told, derive_lock
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.lock.lockfile import load_lock, write_lock
 from npu_overlays.model import model_of
+from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay
@@ -29,7 +31,6 @@ from npu_overlays.porting.landed import Landed
 from npu_overlays.porting.revision import Names, revision_of
 from npu_overlays.porting.rows import Blame, Row, rows, with_reads, with_users
 from npu_overlays.progress import step
-from npu_overlays.reads import Upstream, changed_reads
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
 from npu_overlays.tree import SourceTree

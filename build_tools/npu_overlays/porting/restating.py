@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.errors import MergeError
+from npu_overlays.model.definitions import bound_name
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import plain
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
 from npu_overlays.refreshing.rendering import where
-from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.selectors import plain
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
 _LONG = 90

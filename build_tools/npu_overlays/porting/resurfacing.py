@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.porting.fitting import Modules
 from npu_overlays.porting.revision import Revision
-from npu_overlays.syntax.logical import Layout, layout_of
-from npu_overlays.syntax.selectors import chosen
 
 
 class Resurfacing:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from npu_overlays.contracts.changed_reads import ChangedRead
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
@@ -15,7 +16,6 @@ from npu_overlays.porting.landed import Commit, Landed
 from npu_overlays.porting.revision import Names, Revision
 from npu_overlays.porting.texts import Texts, file_verdict, patches
 from npu_overlays.porting.verdict import Kind, Verdict
-from npu_overlays.reads import ChangedRead
 
 Said = Operation | SourcedEdit | OverlayFile
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 from npu_overlays.porting.port import Port
 from npu_overlays.porting.rows import Row
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import SourceTree
 
 _COLUMN = 76

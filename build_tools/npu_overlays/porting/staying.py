@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from npu_overlays.syntax.selectors import chosen, leaf_of
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, leaf_of
 
 # Names and lines a message shows.
 _SHOWN = 6

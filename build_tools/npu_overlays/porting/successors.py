@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from npu_overlays.lock.contracts import Contract, breaking
-from npu_overlays.merging.upstream.parts import parts
+from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.likeness import ENOUGH
+from npu_overlays.model.logical_lines import layout_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import parts
+from npu_overlays.model.selectors import chosen, leaf_of, symbols
+from npu_overlays.model.texts import renamed
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.porting.candidates import Candidates
 from npu_overlays.porting.fitting import Fitting, Modules
 from npu_overlays.porting.revision import Revision
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.likeness import ENOUGH
-from npu_overlays.syntax.logical import layout_of
-from npu_overlays.syntax.selectors import chosen, leaf_of, symbols
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import renamed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from npu_overlays.contracts.surroundings import surroundings
 from npu_overlays.errors import OverlayError
-from npu_overlays.lock.surroundings import surroundings
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.patches import read_patch

@@ -11,12 +11,12 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, owner_of
 from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.porting.alignment import statements
 from npu_overlays.porting.lines import is_like, names_bound
-from npu_overlays.syntax.logical import Layout, layout_of
-from npu_overlays.syntax.selectors import chosen, owner_of
-from npu_overlays.syntax.symbols import Module
 
 _Words = tuple[str, ...]
 

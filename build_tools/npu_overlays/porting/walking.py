@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from npu_overlays.contracts.contracts import Contract
 from npu_overlays.crew.cores import cores
 from npu_overlays.crew.together import Died, Work, together
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.lock.contracts import Contract
 from npu_overlays.overlay.content import Content
 from npu_overlays.porting.drift import Drift, Survival, Walk, drift
 

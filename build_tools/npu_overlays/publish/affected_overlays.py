@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from npu_overlays.lock.metadata import required_names
+from npu_overlays.contracts.metadata import required_names
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks

@@ -11,8 +11,8 @@ from typing import TypedDict
 
 from packaging.specifiers import SpecifierSet
 
-from npu_overlays.lock.head import load_metadata
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.lock_head import load_metadata
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.lookup import load_all
 from npu_overlays.overlay.project import Overlay

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.module import Module
+from npu_overlays.model.splices import Splice
+from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.refreshing.commenting import comments
 from npu_overlays.refreshing.importing import Markers
 from npu_overlays.refreshing.rendering import edit_text, literal, statement, uses, where
-from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
 

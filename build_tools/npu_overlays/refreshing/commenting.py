@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from npu_overlays.model.module import Module
+from npu_overlays.model.tokens import tokens
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.rendering import edit_text
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.tokens import tokens
 
 _Argument: TypeAlias = ast.expr | ast.keyword
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.emptying import does_nothing, each_deletion
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, symbol_of
 from npu_overlays.overlay.operations import EVERYTHING, ImportedName, Operation
 from npu_overlays.refreshing.attempting import Attempt, Change, Derived, Subject, applied, merged
 from npu_overlays.refreshing.differing import differing, says, text
@@ -14,8 +16,6 @@ from npu_overlays.refreshing.meaning import plain_imports, same_program
 from npu_overlays.refreshing.proposing import Place, new_operation, only
 from npu_overlays.refreshing.rebinding import exchanged_imports
 from npu_overlays.refreshing.renaming import new_in, outliving
-from npu_overlays.syntax.selectors import chosen, symbol_of
-from npu_overlays.syntax.symbols import Module
 
 
 def derive(subject: Subject) -> Derived:

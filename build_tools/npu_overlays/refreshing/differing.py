@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from npu_overlays.merging.actions.wrapping import private_name
+from npu_overlays.model import classes_of
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import plain, symbols
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.proposing import dedented_text, only, text_of
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.selectors import plain, symbols
-from npu_overlays.syntax.symbols import Module
 
 
 def text(module: Module, definition: Definition | None) -> str:
@@ -51,7 +52,7 @@ def differing(now: Module, wanted: Module, operations: Mapping[str, Operation]) 
 def _private(module: Module, symbol: str) -> str:
     """Return the name for the original of a symbol, were it wrapped; empty where there is no such symbol."""
     definition = only(module, symbol)
-    return private_name(module, definition) if definition else ""
+    return private_name(classes_of(module), module, definition) if definition else ""
 
 
 def _is_within(definition: Definition, whole: Mapping[ast.stmt, str]) -> bool:

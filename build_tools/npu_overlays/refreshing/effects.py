@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.syntax.definitions import FUNCTIONS, bound_name
+from npu_overlays.model.definitions import FUNCTIONS, bound_name
 
 IMPORTS = (ast.Import, ast.ImportFrom)
 NAMED = (*FUNCTIONS, ast.ClassDef)

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npu_overlays.merging.imports import imported_names
+from npu_overlays.model.definitions import bound_name
+from npu_overlays.model.module import Module
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import names_in
 from npu_overlays.overlay.operations import ACTIONS, ImportedName, Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE
-from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import names_in
 
 
 class Markers:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.renaming import New, new_in, outliving
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import TypeAlias
 
+from npu_overlays.model.definitions import bound_name, stored_names
 from npu_overlays.refreshing.effects import IMPORTS, NAMED, VALUES, acts, bound_within, names_read, touched
-from npu_overlays.syntax.definitions import bound_name, stored_names
 
 _BUILTIN = frozenset(dir(builtins))
 # What these give depends on all that was bound by then.

@@ -6,6 +6,8 @@ import dataclasses
 
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.apply import apply_part
+from npu_overlays.model.encodings import encoding_of
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.pipeline import Subject
@@ -19,8 +21,6 @@ from npu_overlays.refreshing.notices import notice_blocks, without_notices
 from npu_overlays.refreshing.patching import last_patch
 from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.texts import Text, substituted
-from npu_overlays.syntax.encodings import encoding_of
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 

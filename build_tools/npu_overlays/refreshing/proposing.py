@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.merging.actions.wrapping import private_name, without_docstring
+from npu_overlays.model import classes_of
+from npu_overlays.model.definitions import FUNCTIONS, Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import names_in, reindent, value_text
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason, TargetKind
 from npu_overlays.refreshing.substituting import substitutions
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import names_in, reindent, value_text
 
 NEW = "refreshed:0"
 
@@ -92,7 +93,7 @@ class Place:
 
     def _wrapping(self, after: Definition) -> Iterator[Operation]:
         """Yield a wrapper, where upstream's function stands beside it under the private name, unchanged."""
-        private = only(self.wanted, private_name(self.wanted, after))
+        private = only(self.wanted, private_name(classes_of(self.wanted), self.wanted, after))
         original = only(self.upstream, self.symbol)
         if private is None or original is None or not _is_kept(self.upstream, original, self.wanted, private):
             return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npu_overlays.model.module import Module
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 

@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.differing import says, text
 from npu_overlays.refreshing.proposing import only
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.symbols import Module
 
 # So much of its lines something shares with what it was under another name, as git has it.
 ALIKE = 0.5

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from npu_overlays.model.selectors import selecting_decorators, selector
+from npu_overlays.model.texts import names_in, reindent
 from npu_overlays.overlay.operations import Edit, Operation
-from npu_overlays.syntax.selectors import selecting_decorators, selector
-from npu_overlays.syntax.texts import names_in, reindent
 
 _WIDTH = 119
 _STEP = "    "

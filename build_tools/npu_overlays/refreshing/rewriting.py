@@ -7,17 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.encodings import as_declared
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import accessor
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import reindent
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
 from npu_overlays.refreshing.amending import amended
 from npu_overlays.refreshing.importing import Markers, with_imports
 from npu_overlays.refreshing.rendering import literal, statement
-from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.encodings import as_declared
-from npu_overlays.syntax.selectors import accessor
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent
 
 _STEP = "    "
 _GONE = "pass  # gone"

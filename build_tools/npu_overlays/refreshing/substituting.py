@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.passages import Passage
+from npu_overlays.model.texts import lines_of
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout, layout_of
-from npu_overlays.syntax.passages import Passage
-from npu_overlays.syntax.texts import lines_of
 
 # Of a definition, at most so much may be exchanged by an edit, or else it is a replacement.
 _SHARE = 0.5

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
+from npu_overlays.model import classes_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
@@ -22,8 +25,6 @@ from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Pl
 from npu_overlays.refreshing.rewriting import Written, blank, rewritten
 from npu_overlays.refreshing.settings import with_change, with_file, with_new, without_file
 from npu_overlays.refreshing.sharing import by_place, shared
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
 from npu_overlays.tree import PatchedTree
 
 Explain = Callable[[str, str], Grounds]
@@ -91,10 +92,12 @@ class Writer:
     def _layer_of(self, new: Operation) -> str:
         """Return the name of the layer for something new: an original that left its wrapper stays beside it."""
         wrapped = [one for one in self._subject.content.operations if one.action == "wrapped" and one.path == new.path]
-        module = Module(new.path, self._subject.tree.read(new.path)) if wrapped else None
+        if not wrapped:
+            return self._into.name
+        module = Module(new.path, self._subject.tree.read(new.path))
+        classes = classes_of(module)
         for one in wrapped:
-            names = [private_name(module, known) for known in chosen(module, one.symbol)] if module else []
-            if new.symbol in names:
+            if new.symbol in [private_name(classes, module, known) for known in chosen(module, one.symbol)]:
                 return one.layer
         return self._into.name
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.acquisition import acquire, check_shape
+from npu_overlays.contracts.own_metadata import asking
+from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
-from npu_overlays.lock.fired import FIRED_FILE
-from npu_overlays.lock.own_metadata import asking
 from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE

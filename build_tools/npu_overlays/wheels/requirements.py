@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.metadata import UpstreamMetadata
 
 
 def rewritten_requires(metadata: UpstreamMetadata, renames: Mapping[str, str], added: Iterable[str] = ()) -> list[str]:

@@ -15,8 +15,8 @@ import npu_summary
 from npu_doctor.knowledge import settings_file
 from npu_overlays.builds import CODE
 from npu_overlays.changes.record import manifest, unified_diff
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.loading import Loaded
-from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, LAYER_FILE, STACKS_FOLDER, Layer, Overlay

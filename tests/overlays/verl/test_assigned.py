@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Unavailable
-from npu_overlays.syntax.parsing import parsed
+from npu_overlays.model.parsing import parsed
 from npu_summary.changes import Changes
 from verl_stacks import STACKS, Stack
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.lock.lockfile import Lock, write_lock
-from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.contracts.lockfile import Lock, write_lock
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.publish.affected_overlays import affected_overlays
 from npu_overlays.publish.ci_matrix import load_overlay_folder
 from npu_overlays.publish.work_tree_changes import change_since

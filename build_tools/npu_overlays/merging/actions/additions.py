@@ -6,13 +6,12 @@ import ast
 
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.targets import find
-from npu_overlays.merging.upstream.classes import closed_kind
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, selector, with_selector
+from npu_overlays.model.splices import Splice
+from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.selectors import chosen, selector, with_selector
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
 
 _STEP = "    "
 _MAKING_CLASSES = frozenset(
@@ -89,7 +88,7 @@ def _member(site: Site) -> list[Splice]:
     owner = find(site.module, site.operation, symbol=with_selector(parent, leading)).node
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
-    if closed_kind(site.module, parent) == "Protocol":
+    if site.closed_kind(parent) == "Protocol":
         what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
         raise site.error(what, "add it to those")
     gap = "" if site.operation.kind == "attribute" else "\n"

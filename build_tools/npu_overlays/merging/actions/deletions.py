@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from npu_overlays.merging.sites import Site
-from npu_overlays.syntax.definitions import Definition, first_line
-from npu_overlays.syntax.selectors import chosen, selector
-from npu_overlays.syntax.splices import Splice
+from npu_overlays.model.definitions import Definition, first_line
+from npu_overlays.model.selectors import chosen, selector
+from npu_overlays.model.splices import Splice
 
 
 def splices(site: Site) -> list[Splice]:

@@ -6,10 +6,10 @@ import ast
 
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream.standing_in import misfit
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition
-from npu_overlays.syntax.splices import Splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import reindent, renamed
+from npu_overlays.model.definitions import FUNCTIONS, Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.splices import Splice
+from npu_overlays.model.texts import reindent, renamed
 
 
 def splices(site: Site) -> list[Splice]:

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.merging.actions.wrappers import Wrapper
-from npu_overlays.merging.upstream.signatures import Parameter, parameters, unbound, written
-from npu_overlays.syntax.definitions import FunctionNode
+from npu_overlays.model.definitions import FunctionNode
+from npu_overlays.model.signatures import Parameter, parameters, unbound, written
 
 
 def misfits(wrapper: Wrapper) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from npu_overlays.merging.actions.upstream_arguments import misfits
 from npu_overlays.merging.actions.wrappers import Wrapper
-from npu_overlays.syntax.functions import FunctionKind, a_kind, function_kind, own_nodes
+from npu_overlays.model.functions import FunctionKind, a_kind, function_kind, own_nodes
 
 Misuse = tuple[str, str]
 _HOW: dict[FunctionKind, str] = {

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.syntax.aliases import full_names
-from npu_overlays.syntax.definitions import FunctionNode
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import FunctionNode
+from npu_overlays.model.module import Module
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,9 @@ class Wrapper:
                     yield inner, outer
 
 
-def entered(module: Module, function: FunctionNode) -> str:
+def entered(classes: ClassGraph, path: str, function: FunctionNode) -> str:
     """Return which decorator of ``contextlib`` makes a function's context manager, or an empty text."""
-    leaves = {name.rpartition(".")[2] for one in function.decorator_list for name in full_names(module, one)}
+    leaves: set[str] = set()
+    for decorator in function.decorator_list:
+        leaves |= {name.rpartition(".")[2] for name in classes.names(path, decorator)}
     return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from npu_overlays.merging.actions.upstream_calls import misuses
 from npu_overlays.merging.actions.wrappers import Wrapper, entered
 from npu_overlays.merging.sites import Site
-from npu_overlays.merging.upstream.classes import called_early, calling_decorator, closed_kind, is_stub
-from npu_overlays.merging.upstream.signatures import Parameter, is_upstreams, mismatch, parameters, written
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode, first_line
-from npu_overlays.syntax.fingerprint import dump
-from npu_overlays.syntax.scopes import is_private
-from npu_overlays.syntax.selectors import accessor, chosen
-from npu_overlays.syntax.splices import Splice, splice
-from npu_overlays.syntax.symbols import Module
-from npu_overlays.syntax.texts import lines_of, reindent, value_text
-from npu_overlays.syntax.tokens import tokens
+from npu_overlays.merging.upstream.classes import called_early, calling_decorator, is_stub
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, first_line
+from npu_overlays.model.fingerprint import dump
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import is_private
+from npu_overlays.model.selectors import accessor, chosen
+from npu_overlays.model.signatures import Parameter, is_upstreams, mismatch, parameters, written
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import lines_of, reindent, value_text
+from npu_overlays.model.tokens import tokens
 
 PRIVATE_PREFIX = "_upstream_"
 # What begins so is no member of a Protocol to `typing`: implementations need not have it.
@@ -25,7 +27,7 @@ _HIDDEN_PREFIX = "_abc_upstream_"
 _INSTEAD = "use @replaced or @edited"
 
 
-def private_name(module: Module, definition: Definition) -> str:
+def private_name(classes: ClassGraph, module: Module, definition: Definition) -> str:
     """Return the qualified name under which the original of a wrapped definition is kept.
 
     In a class, a name that begins and ends with one underscore is one that Enum reserves for itself. Of several
@@ -38,7 +40,8 @@ def private_name(module: Module, definition: Definition) -> str:
         alone = own and [accessor(one.node) for one in known].count(own) == 1
         leaf += f"_{own.rpartition('.')[2] if alone else known.index(definition) + 1}"
     reserved = parent and leaf.endswith("_") and not leaf.endswith("__")
-    prefix = _HIDDEN_PREFIX if parent and closed_kind(module, parent) == "Protocol" else PRIVATE_PREFIX
+    protocol = parent and classes.closed_kind(Symbol(module.path, parent)) == "Protocol"
+    prefix = _HIDDEN_PREFIX if protocol else PRIVATE_PREFIX
     private = f"{prefix}{leaf}{'_' if reserved else ''}"
     return f"{parent}.{private}" if parent else private
 
@@ -51,14 +54,14 @@ def splices(site: Site) -> list[Splice]:
     definition = site.find()
     node = definition.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        field = definition.parent and closed_kind(site.module, definition.parent) == "NamedTuple"
+        field = site.closed_kind(definition.parent) == "NamedTuple"
         what = (
             f"is a field of the NamedTuple `{definition.parent}`, no function"
             if field
             else "is not a function upstream"
         )
         raise site.error(f"{site.named} {what}", "use @replaced or edited(…)")
-    private = private_name(site.module, definition)
+    private = private_name(site.classes, site.module, definition)
     _check_place(site, definition, private)
     indentation = site.module.indentation(node)
     wrapper = _wrapper(site, definition)
@@ -94,7 +97,7 @@ def _check_place(site: Site, definition: Definition, private: str) -> None:
         raise site.error(what, _INSTEAD)
     if not definition.parent:
         return
-    kind = closed_kind(site.module, definition.parent)
+    kind = site.closed_kind(definition.parent)
     if kind == "TypedDict":
         raise site.error(f"`{definition.parent}` is a TypedDict, whose methods cannot be wrapped", "use @replaced")
     if kind == "Protocol" and is_stub(definition.node):
@@ -120,7 +123,7 @@ def _wrapper(site: Site, definition: Definition) -> Wrapper:
         node=node,
         original=original,
         owner=definition.parent,
-        entered=entered(site.module, original),
+        entered=entered(site.classes, site.module.path, original),
     )
     what = f"the wrapper of {site.named}"
     known = {dump(one) for one in original.decorator_list}
@@ -140,7 +143,7 @@ def _wrapper(site: Site, definition: Definition) -> Wrapper:
 def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private: str) -> str:
     """Return the wrapper's text: ``upstream`` points at the original, whatever is left out is as upstream has it."""
     module, node = wrapper.module, wrapper.node
-    callee, known_by = _callee(site.module, definition, private)
+    callee, known_by = _callee(site, definition, private)
     if any(known_by in scope.bindings for scope in module.scopes.all):
         bound = "the name of the original" if known_by == private else "through which it gets at the original"
         what = f"the wrapper of {site.named} binds `{known_by}`, {bound}"
@@ -153,11 +156,11 @@ def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private:
     return "".join([*lines[: first_line(node) - 1], *lines[node.lineno - 1 :]])
 
 
-def _callee(module: Module, definition: Definition, private: str) -> tuple[str, str]:
+def _callee(site: Site, definition: Definition, private: str) -> tuple[str, str]:
     """Return how a wrapper gets at the original, and the name that nothing in it may bind."""
     if not definition.parent:
         return private, private
-    if closed_kind(module, definition.parent) == "NamedTuple":  # which is made anew, so that there is no __class__
+    if site.closed_kind(definition.parent) == "NamedTuple":  # which is made anew, so that there is no __class__
         return private, definition.parent.partition(".")[0]
     # __class__ is the class the method was written in, whatever its module-level name is bound to later.
     return f"__class__.{private.rpartition('.')[2]}", "__class__"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from npu_overlays.model.logical_lines import Layout, layout_of, relative_levels
+from npu_overlays.model.passages import Passage
+from npu_overlays.model.texts import dedented, lines_of
+from npu_overlays.model.tokens import continuation_lines
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout, layout_of, relative_levels
-from npu_overlays.syntax.passages import Passage
-from npu_overlays.syntax.texts import dedented, lines_of
-from npu_overlays.syntax.tokens import continuation_lines
 
 _WHOLE = "lengthen the find to whole lines, or write the replacement as one statement"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.merging.edits.arrangement import arrangement, refusal
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.passages import Passage
+from npu_overlays.model.texts import dedented
+from npu_overlays.model.tokens import tokens
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.logical import Layout, layout_of
-from npu_overlays.syntax.passages import Passage
-from npu_overlays.syntax.texts import dedented
-from npu_overlays.syntax.tokens import tokens
 
 
 @dataclass(frozen=True, kw_only=True)

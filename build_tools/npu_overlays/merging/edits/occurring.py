@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from npu_overlays.errors import Problem
 from npu_overlays.merging.sites import Site
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.passages import Passage
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.definitions import first_line
-from npu_overlays.syntax.logical import Layout, layout_of
-from npu_overlays.syntax.passages import Passage
-from npu_overlays.syntax.symbols import Module
 
 _SHOWN = 3
 

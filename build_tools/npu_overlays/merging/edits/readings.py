@@ -6,10 +6,10 @@ import keyword
 from collections.abc import Iterator
 
 from npu_overlays.merging.edits.exchanges import Exchange
-from npu_overlays.syntax.fragments import Fragment, is_chain, read_fragment
-from npu_overlays.syntax.logical import Layout, layout_of
-from npu_overlays.syntax.passages import Block, Passage
-from npu_overlays.syntax.tokens import Token
+from npu_overlays.model.fragments import Fragment, is_chain, read_fragment
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.passages import Block, Passage
+from npu_overlays.model.tokens import Token
 
 Mistake = tuple[str, str]
 

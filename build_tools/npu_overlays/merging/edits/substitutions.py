@@ -10,11 +10,11 @@ from npu_overlays.merging.edits.exchanges import Exchange, exchanges
 from npu_overlays.merging.edits.occurring import misfit
 from npu_overlays.merging.edits.readings import misreadings
 from npu_overlays.merging.sites import Site
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.logical_lines import layout_of
+from npu_overlays.model.passages import Passage
+from npu_overlays.model.splices import Splice, overlapping, splice
 from npu_overlays.overlay.operations import Edit
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.logical import layout_of
-from npu_overlays.syntax.passages import Passage
-from npu_overlays.syntax.splices import Splice, overlapping, splice
 
 
 def splices(site: Site) -> list[Splice]:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.model.lazy_exports import may_hand_on
-from npu_overlays.syntax.lazy import looks_lazy
+from npu_overlays.model.lazy_exports import looks_lazy, may_hand_on
 
 # `from . import name` does not mention the package whose name it is.
 _DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")

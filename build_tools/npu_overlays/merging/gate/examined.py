@@ -10,11 +10,11 @@ from functools import cached_property
 from npu_overlays.merging.authorship import Authorship, kept
 from npu_overlays.merging.gate.blame import Blame
 from npu_overlays.model import Model
+from npu_overlays.model.exports import may_import_all
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.shipped_modules import module_name
 from npu_overlays.overlay.content import Content
 from npu_overlays.pin import Pin
-from npu_overlays.syntax.surface import may_import_all
 from npu_overlays.tree import PatchedTree
 
 _STRUCTS = b"msgspec"

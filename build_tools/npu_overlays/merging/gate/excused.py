@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.undefined import Undefined
-from npu_overlays.merging.upstream.signatures import is_upstreams, parameters
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.model.signatures import is_upstreams, parameters
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.syntax.definitions import FUNCTIONS
-from npu_overlays.syntax.selectors import chosen
-from npu_overlays.syntax.symbols import Module
 
 
 def excused(subject: Examined, found: Iterable[Undefined]) -> Iterator[Undefined]:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.model.imports import imported
-from npu_overlays.syntax.scopes import Scopes
+from npu_overlays.model.scopes import Scopes
 
 _RENAME = "give it another name"
 
@@ -49,13 +48,13 @@ def _hiding_modules(examined: Examined) -> Iterator[tuple[str, str]]:
         if not home.endswith(".py") or examined.before.modules.offers(package, leaf) is not True:
             continue
         bindings = examined.parsed.scopes(examined.tree.before(home) or b"").bound(leaf)
-        if not bindings or not all(_imports_it(one.node, package, leaf) for one in bindings):
+        if not bindings or not all(_imports_it(examined, one.node, package, leaf) for one in bindings):
             yield path, f"importing it would hide what upstream calls `{leaf}` in {package}"
 
 
-def _imports_it(node: ast.AST, package: str, leaf: str) -> bool:
+def _imports_it(examined: Examined, node: ast.AST, package: str, leaf: str) -> bool:
     """Return whether a statement of a package imports a module of its own."""
-    taken = imported(node, package, package=True)
+    taken = examined.before.modules.imported(package, node)
     return any((one.local, one.module, one.name) == (leaf, package, leaf) for one in taken)
 
 

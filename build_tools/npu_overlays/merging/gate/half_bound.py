@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
+from npu_overlays.model.exports import unevaluated
+from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.parsed_modules import ParsedModules
-from npu_overlays.syntax.nodes import nodes_of
-from npu_overlays.syntax.scopes import Load, Scopes
-from npu_overlays.syntax.surface import unevaluated
+from npu_overlays.model.scopes import Load, Scopes
 
 _WORTH_A_LOOK = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s", re.MULTILINE)
 

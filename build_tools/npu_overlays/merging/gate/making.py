@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.gate.asking import excused, is_local
+from npu_overlays.merging.gate.asking import excused
 from npu_overlays.merging.gate.blame import Report
-from npu_overlays.merging.gate.constructors import constructor, constructor_behind
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.makers import may_be_given
-from npu_overlays.merging.upstream.signatures import Parameter, parameters, unaccepted, unbound, written
 from npu_overlays.model import Symbol, Target
+from npu_overlays.model.callables import constructor, constructor_behind
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
-from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.dynamic_members import may_be_given
+from npu_overlays.model.local_names import is_local
+from npu_overlays.model.signatures import Parameter, parameters, unaccepted, unbound, written
 
 _INIT = "__init__"
 _KEEP = "keep what they give, or change those places too"

@@ -11,22 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import listing
-from npu_overlays.merging.gate.asking import (
-    OPERATORS,
-    excused,
-    is_local,
-    is_operator,
-    is_self,
-    made_by,
-    of_class,
-    receivers,
-)
+from npu_overlays.merging.gate.asking import OPERATORS, excused, is_operator, of_class, receivers
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
-from npu_overlays.merging.gate.makers import may_be_given
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
-from npu_overlays.syntax.definitions import FUNCTIONS
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.dynamic_members import may_be_given
+from npu_overlays.model.local_names import is_local, is_self, made_by
 
 _KEEP = "keep it, or change those places too"
 

@@ -12,9 +12,8 @@ from npu_overlays.merging.gate.blame import Culprit, Report
 from npu_overlays.merging.gate.concerned import concerned
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.merging.gate.references import Reference, references
-from npu_overlays.model.lazy_exports import entries, has
+from npu_overlays.model.lazy_exports import entries, has, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.syntax.lazy import looks_lazy
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 _KEEP = "keep it, or change those places too"

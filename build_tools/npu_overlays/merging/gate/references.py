@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.model.imports import Imported, bound_otherwise
+from npu_overlays.model.exports import typing_blocks, unevaluated
+from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.syntax.nodes import nodes_of
-from npu_overlays.syntax.surface import typing_blocks, unevaluated
+from npu_overlays.model.symbols import Imported
 
 # Who catches one of these counts with the module or the name not being there.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
@@ -56,13 +56,11 @@ def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterat
     needed = {id(node): [_needed(one, node) for one in modules.imported(module, node)] for node in imports}
     if not any(modules.owns(one.module) or not one.module for those in needed.values() for one in those):
         return
-    guarded = {id(inner) for node in nodes for outer in guarded_parts(node) for inner in nodes_of(outer)}
-    sure = [node for node in imports if id(node) not in guarded]
+    guarded = {inner for node in nodes for outer in guarded_parts(node) for inner in nodes_of(outer)}
+    sure = [node for node in imports if node not in guarded]
     yield from (one for node in sure for one in needed[id(node)] if modules.owns(one.module) or not one.module)
-    unsure = {one.local for node in imports if id(node) in guarded for one in modules.imported(module, node)}
-    known = _aliases([one for node in sure for one in modules.imported(module, node)], modules)
-    known = {name: target for name, target in known.items() if name not in unsure}
-    found = list(_attributes(nodes, guarded, known, modules))
+    known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
+    found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
     never = unevaluated(tree) if found else set()
     yield from (dataclasses.replace(one, runs=one.node not in never) for one in found)
 
@@ -97,29 +95,24 @@ def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
 
 
 def _attributes(
-    nodes: list[ast.AST], guarded: set[int], known: dict[str, str], modules: ShippedModules
+    nodes: list[ast.AST], guarded: set[ast.AST], known: dict[str, str], modules: ShippedModules
 ) -> Iterator[Reference]:
     """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
-    known = {name: target for name, target in known.items() if name not in bound_otherwise(nodes)} if known else {}
     if not known:
         return
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     set_here = {node.attr for node in attributes if not isinstance(node.ctx, ast.Load)}
     inner = {id(node.value) for node in attributes}
     for node in attributes:
-        if id(node) not in inner and id(node) not in guarded:
+        if id(node) not in inner and node not in guarded:
             yield from _chain(node, known, modules, set_here)
 
 
-def _aliases(imports: Iterable[Imported], modules: ShippedModules) -> dict[str, str]:
-    """Return the shipped modules by the local name that each, and nothing else, is imported under."""
-    found: dict[str, set[str]] = {}
-    for one in imports:
-        ours = modules.owns(one.full) and modules.holds(one.full)
-        if ours and one.name:
-            ours = one.name not in modules.surface(one.module).bound  # a function can have the name of its module
-        found.setdefault(one.local, set()).add(one.full if ours else "")
-    return {name: min(targets) for name, targets in found.items() if len(targets) == 1 and "" not in targets}
+def _is_module(one: Imported, modules: ShippedModules) -> bool:
+    """Return whether what is imported is a shipped module: a function can have the name of its module."""
+    if not modules.owns(one.full) or not modules.holds(one.full):
+        return False
+    return not one.name or bool(modules.inner_module(one.module, one.name))
 
 
 def _chain(
@@ -136,8 +129,7 @@ def _chain(
     module, text = known[root.id], root.id
     for part in reversed(parts):
         text = f"{text}.{part.attr}"
-        inner = f"{module}.{part.attr}"
-        if modules.holds(inner) and part.attr not in modules.surface(module).bound:
+        if inner := modules.inner_module(module, part.attr):
             module = inner
             continue
         if part.attr not in set_here and modules.owns(module):

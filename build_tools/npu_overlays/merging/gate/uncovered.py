@@ -12,8 +12,8 @@ from npu_overlays.errors import listing
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined, PatchedModule
 from npu_overlays.merging.reached import loads, reach
-from npu_overlays.syntax.scopes import Load, Scope
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Load, Scope
 
 
 def report_uncovered(examined: Examined, report: Report) -> None:

@@ -1,38 +1,23 @@
-"""Classes: those whose machinery meets what an overlay puts into them, and what each of them forbids."""
+"""Classes: function of a class or module → what calls it before there is a class or a wrapper around it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.syntax.aliases import full_names
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.functions import outer_parts, own_nodes
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.functions import outer_parts, own_nodes
+from npu_overlays.model.module import Module
 
-# typing.NamedTuple copies methods to another class and never fills __class__; a TypedDict is a plain dict when it runs;
-# to a Protocol, nearly every name in the class is something its implementations must have.
-_CLOSED = ("NamedTuple", "Protocol", "TypedDict")
 # The machinery calls these while the class body runs.
 _EARLY = frozenset({"_generate_next_value_", "__prepare__"})
 _CALLING = frozenset({"map", "filter", "sorted", "min", "max", "reduce"})
-
-
-def closed_kind(module: Module, owner: str) -> str:
-    """Return which of the closed kinds a class derives from, or an empty text."""
-    named = {name.rpartition(".")[2] for base in _bases(module, owner) for name in full_names(module, base)}
-    return next((kind for kind in _CLOSED if kind in named), "")
 
 
 def is_stub(node: ast.stmt) -> bool:
     """Return whether a function has no body: ``...``, ``pass`` or a docstring alone."""
     body = [one.value if isinstance(one, ast.Expr) else one for one in getattr(node, "body", [])]
     return all(isinstance(one, (ast.Constant, ast.Pass)) for one in body)
-
-
-def _bases(module: Module, owner: str) -> Iterator[ast.expr]:
-    for definition in module.definitions.get(owner, []):
-        yield from getattr(definition.node, "bases", [])
 
 
 def called_early(module: Module, definition: Definition) -> int:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.upstream.classes import closed_kind
-from npu_overlays.merging.upstream.instances import family
-from npu_overlays.merging.upstream.signatures import parameters
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.syntax.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.syntax.fingerprint import brief
-from npu_overlays.syntax.functions import frame_lookers
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.fingerprint import brief
+from npu_overlays.model.functions import frame_lookers
+from npu_overlays.model.instances import family
+from npu_overlays.model.module import Module
+from npu_overlays.model.signatures import parameters
 
 _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 # What these give is a list of names, or of members; of a namespace one can also ask for a single name.
@@ -60,8 +59,7 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
         leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
         if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
             found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-    module = classes.module(owner.path)
-    if module and closed_kind(module, owner.name) == "Protocol":
+    if classes.closed_kind(owner) == "Protocol":
         found.append("type checkers, to which the original is a member of the Protocol")
     return sorted(found)
 

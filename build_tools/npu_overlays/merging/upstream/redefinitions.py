@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npu_overlays.syntax.definitions import Definition
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
 
 
 def overwritten(module: Module, definition: Definition) -> int:

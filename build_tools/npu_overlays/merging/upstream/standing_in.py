@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.merging.upstream.signatures import unaccepted, written
-from npu_overlays.syntax.aliases import full_names
-from npu_overlays.syntax.definitions import FUNCTIONS, FunctionNode, stored_names
-from npu_overlays.syntax.fingerprint import brief, dump
-from npu_overlays.syntax.functions import a_kind, function_kind
-from npu_overlays.syntax.symbols import Module
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
+from npu_overlays.model.fingerprint import brief, dump
+from npu_overlays.model.functions import a_kind, function_kind
+from npu_overlays.model.signatures import unaccepted, written
 
 # How callers get at a function, by its decorator.
 _BOUND = {
@@ -49,7 +48,9 @@ def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
     return None
 
 
-def unlike(own: ast.stmt, theirs: ast.stmt, own_module: Module, their_module: Module) -> Iterator[str]:
+def unlike(
+    own: ast.stmt, theirs: ast.stmt, own_classes: ClassGraph, their_classes: ClassGraph, path: str
+) -> Iterator[str]:
     """Yield what of a function or a class a replacement has otherwise and may have so, each as the rest of a sentence.
 
     Those are decorators that it leaves out, members of a class that are of another kind, and methods that are none to
@@ -58,11 +59,14 @@ def unlike(own: ast.stmt, theirs: ast.stmt, own_module: Module, their_module: Mo
     Args:
         own: the replacement.
         theirs: what it replaces.
-        own_module: says what the decorators of the one are called by their full names.
-        their_module: likewise of the other.
+        own_classes: of the tree with the replacement's text as the module.
+        their_classes: of the tree.
+        path: of the module in both.
     """
-    known = {name for one in _stated(own) for name in _names(one, own_module)}
-    left = [one for one in _stated(theirs) if not known & _names(one, their_module)]
+    known: set[str] = set()
+    for decorator in _stated(own):
+        known |= _names(decorator, own_classes, path)
+    left = [one for one in _stated(theirs) if not known & _names(one, their_classes, path)]
     if left and (instead := _instead(own, theirs)):
         yield instead
         left = [one for one in left if _leaf(one) not in _BOUND]
@@ -78,7 +82,7 @@ def unlike(own: ast.stmt, theirs: ast.stmt, own_module: Module, their_module: Mo
         elif wrong := misfit(here, one) if here else None:
             yield f"has a `{name}` that {wrong[0]}"
         elif here:
-            yield from (f"has a `{name}` that {what}" for what in unlike(here, one, own_module, their_module))
+            yield from (f"has a `{name}` that {what}" for what in unlike(here, one, own_classes, their_classes, path))
 
 
 def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
@@ -117,11 +121,11 @@ def _stated(node: ast.stmt) -> list[ast.expr]:
     return [one for one in listed if getattr(one, "id", "") != _IMPLIED.get(getattr(node, "name", ""))]
 
 
-def _names(decorator: ast.expr, module: Module) -> set[str]:
+def _names(decorator: ast.expr, classes: ClassGraph, path: str) -> set[str]:
     """Return what a decorator may be called, to compare: as it is written, and by full names with its arguments."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     given = dump(ast.Call(ast.Name("_"), decorator.args, decorator.keywords)) if isinstance(decorator, ast.Call) else ""
-    return {dump(decorator), *(f"{name} {given}" for name in full_names(module, called))}
+    return {dump(decorator), *(f"{name} {given}" for name in classes.names(path, called))}
 
 
 def _decorators(node: ast.stmt) -> set[str]:

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import Problem
+from npu_overlays.model.selectors import plain
+from npu_overlays.model.texts import names_in
+from npu_overlays.model.tokens import significant
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Edit, Reason, unwritable
 from npu_overlays.overlay.reading.marks import Mark, selecting
 from npu_overlays.overlay.reading.parsed import ParsedFile
-from npu_overlays.syntax.selectors import plain
-from npu_overlays.syntax.texts import names_in
-from npu_overlays.syntax.tokens import significant
 
 _HALF = re.compile("[\ud800-\udfff]")
 _REASON = ("why", "forwarded", "drop_when")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.model.definitions import bound_name
+from npu_overlays.model.module import Module
 from npu_overlays.overlay.operations import ACTIONS, Action, ImportedName
 from npu_overlays.overlay.reading.vocabulary import (
     MARKERS,
@@ -17,8 +19,6 @@ from npu_overlays.overlay.reading.vocabulary import (
     meant_import,
     nearest_marker,
 )
-from npu_overlays.syntax.definitions import bound_name
-from npu_overlays.syntax.symbols import Module
 
 ImportNode: TypeAlias = ast.Import | ast.ImportFrom
 

@@ -1,0 +1,121 @@
+"""Earlier pins: the layers of an overlay → the locks of the pins that what they say was written for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from packaging.version import Version
+
+from npu_overlays.contracts.contracts import Contract
+from npu_overlays.contracts.lockfile import Lock, load_lock
+from npu_overlays.errors import OverlayError
+from npu_overlays.overlay.bounds import Bounds
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.project import Overlay
+
+Key = tuple[str, ...]
+
+
+def key_of(entry: Contract) -> Key:
+    """Return by what the contracts of one operation on different pins are known to be of the same."""
+    return (*entry.place, entry.operation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """What operations were written for: the contracts of another pin.
+
+    Args:
+        name: what it is called in messages.
+        version: upstream's there; None for the lock of an earlier pin in the same folder, for which all was written.
+        lock: its lock.
+    """
+
+    name: str
+    version: Version | None
+    lock: Lock
+
+    def holds(self, bounds: Bounds) -> bool:
+        """Return whether something with these bounds is applied there."""
+        return self.version is None or bounds.hold(self.version)
+
+    def contract(self, key: Key) -> Contract | None:
+        """Return what an operation met there."""
+        return next((entry for entry in self.lock.contracts if key_of(entry) == key), None)
+
+    def of_patch(self, name: str) -> list[Contract]:
+        """Return what a patch changed there."""
+        return [entry for entry in self.lock.contracts if entry.patch == name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """By layer, the pins its operations were written for, the nearest first, and what is to be said of unread ones."""
+
+    pins: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+    def at(self, layer: str, bounds: Bounds) -> list[Earlier]:
+        """Return the pins, nearest first, at which something of a layer with these bounds is applied."""
+        return [one for one in self.pins.get(layer, ()) if one.holds(bounds)]
+
+
+def written_for(
+    overlay: Overlay,
+    lock: Lock,
+    before: Lock | None,
+    lock_of: Callable[[Overlay], Lock] = load_lock,
+    *,
+    first: bool = False,
+) -> Baselines:
+    """Return what the operations of each layer of a pin were written for.
+
+    Args:
+        overlay: the pin and its layers.
+        lock: its lock.
+        before: the lock that this one takes the place of; where it was made for another pin, all was written for that.
+        lock_of: gives the lock of another pin; may raise `ConfigError`.
+        first: whether the pin is locked for the first time: older than all others, it is compared with the next later.
+    """
+    if in_place := _of_another_pin(before, lock):
+        return Baselines(pins={layer.name: in_place for layer in overlay.chain})
+    version = Version(lock.metadata.version)
+    pins: dict[str, list[Earlier]] = {}
+    unread: dict[str, str] = {}
+    for layer in overlay.layers:
+        known: list[Earlier] = []
+        silent: dict[str, str] = {}
+        for pin in pins_on(layer, beside=overlay):
+            try:
+                theirs = lock_of(pin)
+            except OverlayError as error:
+                silent[pin.name] = error.problems[0].what
+                continue
+            known.append(Earlier(name=pin.name, version=Version(theirs.metadata.version), lock=theirs))
+        pins[layer.name] = _nearest(known, version, also_later=first)
+        unread |= silent if not known else {}
+    return Baselines(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
+
+
+def _nearest(known: list[Earlier], version: Version, *, also_later: bool) -> list[Earlier]:
+    """Return pins in the order in which operations are compared with them."""
+    dated = [(one.version, one) for one in known if one.version is not None]
+    earlier = sorted((pair for pair in dated if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
+    later = sorted((pair for pair in dated if pair[0] > version), key=lambda pair: pair[0])
+    return [one for _, one in (earlier or (later if also_later else []))]
+
+
+def _unread(overlay: Overlay, name: str, why: str) -> str:
+    return (
+        f"{overlay.name}: what {name} was written for is not known ({LOCK_FILE}: {why}), so nothing was "
+        f"compared with it: run `npu-overlays lock {name}`, then `npu-overlays lock {overlay.name}`"
+    )
+
+
+def _of_another_pin(before: Lock | None, lock: Lock) -> list[Earlier]:
+    """Return the lock that was in the pin's own folder, where it was made for another pin."""
+    if before is None or before.commit == lock.commit:
+        return []
+    return [Earlier(name=f"{LOCK_FILE} of {before.commit[:7]}", version=None, lock=before)]

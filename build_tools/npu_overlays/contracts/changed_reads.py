@@ -1,0 +1,146 @@
+"""Changed: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from npu_overlays.contracts.descriptions import described
+from npu_overlays.contracts.overlay_code import Code, Codes
+from npu_overlays.contracts.reads import Read
+from npu_overlays.model.chains import chains
+from npu_overlays.model.lookup import Upstream
+from npu_overlays.model.selectors import plain
+from npu_overlays.overlay.content import Content
+
+_TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
+_DIGEST = re.compile("<[0-9a-f]{8}>")
+_CALLED = {"returns": "result", "called": "constructor"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderPlace:
+    """One place of an overlay that reads a symbol.
+
+    Args:
+        reader: ``wrapped path:symbol`` or ``file path``.
+        written: how the overlay names what leads to the symbol.
+        where: file and line in the overlay.
+    """
+
+    reader: str
+    written: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedRead:
+    """One symbol that is not what it was, and the places that read it.
+
+    Args:
+        before: what it was.
+        now: what it is; None where it is gone.
+        differences: in words, ``value (`a` → `b`)``; that it is gone, where it is.
+        places: who reads it.
+    """
+
+    before: Read
+    now: Read | None
+    differences: tuple[str, ...]
+    places: tuple[ReaderPlace, ...]
+
+    def __str__(self) -> str:
+        return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
+
+    def shown_places(self) -> str:
+        """Return the places in words, those of one definition that serves several targets together."""
+        shown: dict[tuple[str, str], list[str]] = {}
+        for one in self.places:
+            shown.setdefault((one.where, one.written), []).append(one.reader.partition(" ")[2].rpartition("/")[2])
+        return "; ".join(f"{where}, `{text}` ({', '.join(those)})" for (where, text), those in shown.items())
+
+
+def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) -> tuple[ChangedRead, ...]:
+    """Return what is not the same in another tree of all that operations and added files read.
+
+    Args:
+        before: of a lock.
+        upstream: the other tree.
+        content: the overlay that is to apply there; what is not part of it, reads nothing.
+    """
+    codes = {code.reader: code for code in Codes(content).all}
+    found = []
+    for read in before:
+        places = (
+            [place for entry in read.by if (place := _place(entry, codes))] if read.path not in upstream.absent else []
+        )
+        there = upstream.find(read.path, read.symbol) if places else None
+        now = described(there, upstream, whole=bool(read.body)) if there else None
+        found += [*_changed(read, now, places)]
+    return tuple(found)
+
+
+def _changed(before: Read, now: Read | None, places: list[ReaderPlace]) -> Iterator[ChangedRead]:
+    """Yield a change with the places that it matters to; to a wrapper of the symbol itself, only what that returns."""
+    own = [one for one in places if plain(one.reader).endswith(f" {before.path}:{before.symbol}")]
+    others = [one for one in places if one not in own]
+    for those, of_itself in ((own, True), (others, False)):
+        told = tuple(_differences(before, now, of_itself=of_itself))
+        if those and told:
+            yield ChangedRead(before=before, now=now, differences=told, places=tuple(those))
+
+
+def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator[str]:
+    if now is None:
+        if not of_itself:  # which is told of the operation
+            yield "it is gone"
+        return
+    for part in ("returns",) if of_itself else _TEXTS:
+        old, new = getattr(before, part), getattr(now, part)
+        unknown = part == "called" and not (old and new)  # of what was no class, or locked before this was recorded
+        if old != new and not unknown and not (before.entries and now.entries and part == "value"):
+            called = "bases" if part == "signature" and now.kind == "class" else _CALLED.get(part, part)
+            yield f"its {called}{_exchanged(old, new)}"
+    if not of_itself and before.entries and now.entries:
+        yield from _of_entries(before, now)
+    if before.body != now.body and not of_itself:
+        yield "its text"
+
+
+def _of_entries(before: Read, now: Read) -> Iterator[str]:
+    """Yield the entries of a dictionary that changed or are gone; one more is nothing to who reads the others."""
+    known = dict(entry.partition(": ")[::2] for entry in now.entries)
+    for key, old in (entry.partition(": ")[::2] for entry in before.entries):
+        if known.get(key) != old:
+            yield f"its entry {key}{_exchanged(old, known.get(key, ''))}"
+
+
+def _exchanged(old: str, new: str) -> str:
+    """Return two texts side by side; of what is long, a digest says nothing to a reader."""
+    old, new = (_DIGEST.sub("…", text) for text in (old, new))
+    if old == new:
+        return ""
+    return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
+
+
+def _place(entry: str, codes: dict[str, Code]) -> ReaderPlace | None:
+    """Return where something stands that reads, as the overlay is now; None where the overlay has it no more."""
+    reader, _, written = entry.rpartition(" ")
+    code = codes.get(reader)
+    if code is None:
+        return None
+    where = code.operation.where if code.operation else f"{code.file}:1"
+    return ReaderPlace(reader=reader, written=written, where=next(_written(code, written), where))
+
+
+def _written(code: Code, written: str) -> Iterator[str]:
+    names = tuple(written.split("."))
+    for chain, node in chains(code.tree):
+        if chain[: len(names)] == names:
+            yield code.where(node)
+    for other in ast.walk(code.tree):
+        aliases = other.names if isinstance(other, (ast.Import, ast.ImportFrom)) else []
+        if getattr(other, "name", "") == names[-1] or any(names[-1] in (one.asname, one.name) for one in aliases):
+            yield code.where(other)

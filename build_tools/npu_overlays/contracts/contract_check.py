@@ -1,0 +1,103 @@
+"""Checking: the contracts of a lock and those of the source at hand → what is broken, and what is worth a look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from npu_overlays.contracts.contracts import FAR, OWN, Contract, ContractPlace, differences, needed
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.model.selectors import leaf_of
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.operations import Operation
+
+
+def check_contracts(
+    contracts: Iterable[Contract], actual: Iterable[Contract], operations: Iterable[Operation], *, overlay: str
+) -> list[str]:
+    """Compare the locked contracts with the source at hand.
+
+    Args:
+        contracts: of the lock.
+        actual: of the same operations on the source at hand.
+        operations: the operations, for messages.
+        overlay: name of the overlay, for messages.
+
+    Returns:
+        Notices: what changed without harm for the contract.
+
+    Raises:
+        MergeError: with every broken, missing and superfluous contract.
+    """
+    locked = {entry.place: entry for entry in contracts}
+    now = {entry.place: entry for entry in actual}
+    where = _places(operations)
+    again = f"run `npu-overlays lock {overlay}`"
+    problems = []
+    notices = []
+    for place, entry in now.items():
+        at = where.get(place) or (f"{overlay}: {entry.patch}" if entry.patch else overlay)
+        known = locked.get(place)
+        if known is None or known.operation != entry.operation:
+            symbol = f" `{entry.symbol}`" if entry.symbol else ""
+            what = f"the {entry.operation}{symbol} of {entry.path} is not in {LOCK_FILE}"
+            problems.append(Problem(where=at, what=what, fix=f"review it, then {again}"))
+        elif hard := _differing_parts(known, entry, hard=True):
+            what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
+            problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
+        else:
+            notices += [f"{at}: {notice}" for notice in _told(known, entry, again)]
+    problems += list(_superfluous(locked, now, overlay, again))
+    if problems:
+        raise MergeError(problems)
+    return notices
+
+
+def _told(locked: Contract, now: Contract, again: str) -> Iterator[str]:
+    """Yield what changed without harm: of upstream's, and of how the operation is written."""
+    named = f"the {now.operation} `{now.symbol}`"
+    if soft := _differing_parts(locked, now, hard=False):
+        yield f"the {soft} of {named} changed upstream"
+    if locked.unlike != now.unlike:
+        shown = f"{named} {now.unlike or f'no longer {locked.unlike}'}"
+        yield f"{shown}, which {LOCK_FILE} does not say: review it, then {again}"
+
+
+def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> Iterator[str]:
+    """Yield what to know of operations on this upstream, as the contracts say it; it stands in the lock."""
+    where = _places(operations)
+    for entry in contracts:
+        at = where.get(entry.place, "")
+        if entry.hidden:
+            leaf = leaf_of(entry.symbol)
+            what = f"{entry.hidden} may give objects another `{leaf}` than the {entry.operation} `{entry.symbol}`"
+            yield f"{at}: {what}"
+        if entry.watched:
+            yield f"{at}: upstream's code can tell the wrapper of `{entry.symbol}` by {entry.watched}"
+        if entry.unlike:
+            yield f"{at}: the {entry.operation} `{entry.symbol}` {entry.unlike}"
+        if entry.affects:
+            yield f"{at}: the {entry.operation} `{entry.symbol}` {entry.affects}"
+        if entry.undone:
+            yield f"{at}: upstream gives `{entry.symbol}` another value in {entry.undone}"
+
+
+def _places(operations: Iterable[Operation]) -> dict[ContractPlace, str]:
+    """Return where the operation of each contract is written."""
+    return {(one.path, one.symbol, "", ""): one.where for one in operations}
+
+
+def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
+    """Return the parts that differ and the operation cannot do without, or the other ones."""
+    hard_parts = needed(now)
+    found = (one.part for one in differences(locked, now) if one.part not in FAR and one.part not in OWN)
+    return ", ".join(part for part in found if (part in hard_parts) is hard)
+
+
+def _superfluous(
+    locked: Mapping[ContractPlace, Contract], now: Mapping[ContractPlace, Contract], overlay: str, again: str
+) -> Iterator[Problem]:
+    for path, symbol, patch, found in sorted(locked.keys() - now.keys()):
+        what = f"holds a contract for `{symbol or found.strip()}` of {path}, " + (
+            f"which {patch} does not change" if patch else "on which there is no operation"
+        )
+        yield Problem(where=f"{overlay}/{LOCK_FILE}", what=what, fix=again)

@@ -1,0 +1,225 @@
+"""Contracts: what each operation depends on in its pinned upstream, and whether a source at hand keeps it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from npu_overlays.contracts.surroundings import surroundings
+from npu_overlays.errors import MergeError
+from npu_overlays.merging.targets import find
+from npu_overlays.merging.upstream.onlookers import onlookers
+from npu_overlays.merging.upstream.standing_in import unlike
+from npu_overlays.model import classes_of
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.instances import overriding
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import definitions, owners, parts
+from npu_overlays.model.selectors import selector
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.tree import SourceTree
+
+ContractPlace = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on.
+
+    Args:
+        path: repository path.
+        symbol: qualified name; empty for a substitution in a file that is not Python.
+        operation: the operation's action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution.
+        patch: name of the patch.
+        find: what a substitution finds.
+        change: what the patch does to the symbol.
+        owner: the classes around the symbol as they are declared.
+        definitions: where its name has several definitions, or a conditional one, what leads to each.
+        kind: plain function, generator, coroutine, async generator, class, attribute or import.
+        signature: parameters with their defaults; of a class its bases and keywords.
+        decorators: in order.
+        annotations: fingerprint of a function's.
+        body: fingerprint, docstring left out; for a substitution that of the lines around it, for a patch of a file
+            that is not Python that of all of it.
+        keys: those under which a substitution in YAML stands, and what its lines say beside it.
+        watched: by what upstream's code can tell a wrapper from the original.
+        hidden: the methods that may give objects another member in its place.
+        unlike: what a replacement leaves out or has otherwise, though it may.
+        affects: what an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or
+            what Python asks objects for by itself; of a replaced class, what its callers give otherwise.
+        undone: where upstream's modules give the symbol another value.
+    """
+
+    path: str
+    symbol: str = ""
+    operation: str
+    patch: str = ""
+    find: str = ""
+    change: str = ""
+    owner: str = ""
+    definitions: str = ""
+    kind: str = ""
+    signature: str = ""
+    decorators: str = ""
+    annotations: str = ""
+    body: str = ""
+    keys: str = ""
+    watched: str = ""
+    hidden: str = ""
+    unlike: str = ""
+    affects: str = ""
+    undone: str = ""
+
+    @property
+    def place(self) -> ContractPlace:
+        """What it is about, by which two sets of contracts are compared."""
+        return self.path, self.symbol, self.patch, self.find
+
+    def __str__(self) -> str:
+        return f"the {self.operation} `{self.path}{f':{self.symbol}' if self.symbol else ''}`{self._found}"
+
+    @property
+    def _found(self) -> str:
+        first, *more = self.find.strip().splitlines() or [""]
+        shown = f"{first[:_SHOWN]}…" if more or len(first) > _SHOWN else first
+        return f" of `{shown}`" if shown else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContractDifference:
+    """One part that is not the same in two contracts on one place."""
+
+    part: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        name = _SAID.get(self.part, self.part)
+        if self.part in _FINGERPRINTS:
+            return name
+        if self.before and self.after:
+            return f"{name} (`{self.before}` → `{self.after}`)"
+        return f"{name} (`{self.before}` is gone)" if self.before else f"{name} (`{self.after}` is new)"
+
+
+_SHOWN = 40
+_FINGERPRINTS = frozenset({"annotations", "body"})
+_SAID = {
+    "owner": "class",
+    "watched": "onlookers",
+    "hidden": "what hides it",
+    "unlike": "differences",
+    "keys": "place",
+    "affects": "effects",
+    "undone": "rivals",
+}
+# These take a look at all of upstream, and are found when a lock is made.
+FAR = ("affects", "undone")
+_PARTS = (
+    "change",
+    "owner",
+    "definitions",
+    "kind",
+    "signature",
+    "decorators",
+    "annotations",
+    "body",
+    "keys",
+    "watched",
+    "hidden",
+    "unlike",
+    *FAR,
+)
+# What changes with how the operation is written, as long as all that it cannot do without stays.
+OWN = frozenset({"unlike"})
+# What an operation cannot do without; a difference in anything else is worth a look.
+_DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
+_HARD = {
+    "replaced": _DEFINITION,
+    "deleted": _DEFINITION,
+    "wrapped": frozenset({"kind", "signature", "decorators"}),
+    "patch": frozenset({"change"}),
+}
+
+
+def differences(one: Contract, other: Contract) -> list[ContractDifference]:
+    """Return what differs between two contracts of one operation."""
+    pairs = ((part, getattr(one, part), getattr(other, part)) for part in _PARTS)
+    return [
+        ContractDifference(part=part, before=before, after=after) for part, before, after in pairs if before != after
+    ]
+
+
+def needed(contract: Contract) -> frozenset[str]:
+    """Return the parts that an operation cannot do without; of a symbol with a number, which it counts."""
+    counted = any(text.startswith("#") for text in selector(contract.symbol))
+    return _HARD.get(contract.operation, frozenset()) | ({"definitions"} if counted else frozenset())
+
+
+def breaking(locked: Contract, now: Contract) -> list[ContractDifference]:
+    """Return what differs between two contracts of one operation, of that which it cannot do without."""
+    parts_needed = needed(now)
+    return [one for one in differences(locked, now) if one.part in parts_needed]
+
+
+def contract(module: Module, operation: Operation, classes: ClassGraph | None = None) -> Contract:
+    """Return what an operation depends on; raises `MergeError` where its symbol is not there exactly once.
+
+    Args:
+        module: upstream's module.
+        operation: the operation.
+        classes: those of upstream's tree; without them, nothing is known of other modules.
+    """
+    found: dict[str, str] = {}
+    classes = classes or classes_of(module)
+    if operation.action != "added":
+        definition = find(module, operation)
+        found = {**parts(definition), "definitions": definitions(module, operation.name)}
+        if operation.action == "wrapped":
+            found["watched"] = ", ".join(onlookers(classes, operation.path, definition))
+        if operation.action != "deleted":
+            methods = {one.method for one in overriding(classes, operation.path, definition)}
+            found["hidden"] = ", ".join(sorted(methods))
+        found["unlike"] = _unlike(operation, definition, classes) if operation.action == "replaced" else ""
+    return Contract(
+        path=operation.path,
+        symbol=operation.symbol,
+        operation=operation.action,
+        owner=owners(module, operation.symbol),
+        **found,
+    )
+
+
+def _unlike(operation: Operation, definition: Definition, classes: ClassGraph) -> str:
+    """Return in what a replacement of a function or class is another one."""
+    if operation.kind == "attribute":
+        return ""
+    imports = "".join(f"{one.statement}\n" for one in operation.imports)
+    content = f"{imports}{operation.text}".encode()
+    own = Module(operation.where, content)
+    replaced = classes.with_module(operation.path, content)
+    return "; ".join(unlike(own.tree.body[-1], definition.node, replaced, classes, operation.path))
+
+
+def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[Contract]:
+    """Return what each operation and substitution depends on in a source tree; those without their symbol are left out.
+
+    Those are reported when they are applied, with the nearest name.
+
+    Args:
+        content: the overlay.
+        tree: upstream.
+        classes: those of the tree.
+    """
+    found = [_of_edit(one.path, tree.read(one.path), one.edit.find) for one in content.edits if one.path in tree]
+    for operation in content.operations:
+        module = classes.module(operation.path)
+        with suppress(MergeError):
+            found += [contract(module, operation, classes)] if module else []
+    return found
+
+
+def _of_edit(path: str, content: bytes, find: str) -> Contract:
+    return Contract(path=path, operation="edit", find=find, **surroundings(path, content, find))

@@ -1,0 +1,92 @@
+"""Described: symbol of upstream's → what of it can change for those who read it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from npu_overlays.contracts.reads import Read
+from npu_overlays.model.constructor_text import constructor_text
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.fingerprint import brief, fingerprint_of_all
+from npu_overlays.model.functions import own_nodes
+from npu_overlays.model.lookup import ResolvedSymbol, Upstream
+from npu_overlays.model.parts import parts
+
+# A dictionary of more entries is a table of data, of which a digest says enough.
+_MANY = 64
+_PARTS = ("kind", "signature", "decorators")
+
+
+def described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool = False) -> Read:
+    """Return what is known of a symbol, by which two versions of it are compared.
+
+    Args:
+        found: the symbol.
+        upstream: where it was found.
+        whole: whether all of it counts, function bodies included, and not only what a reader of its name meets.
+    """
+    try:
+        return _described(found, upstream, whole=whole)
+    except RecursionError:  # nested deeper than Python's stack: that it is, is all that is said
+        return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
+
+
+def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Read:
+    entries = _entries(found)
+    values = [] if entries else list(dict.fromkeys(map(str, found.values)))
+    shown = _parts(found)
+    return Read(
+        path=found.path,
+        symbol=found.symbol,
+        kind=shown.get("kind", "attribute"),
+        signature=shown.get("signature", ""),
+        called=constructor_text(upstream.model.classes, found.origin) if found.classes else "",
+        decorators=shown.get("decorators", ""),
+        returns=" or ".join(dict.fromkeys(shape for node in found.nodes for shape in _shapes(node))),
+        value=" or ".join(values),
+        entries=entries,
+        body=fingerprint_of_all([*found.nodes, *(one.node for one in found.values)]) if whole else "",
+    )
+
+
+def _parts(found: ResolvedSymbol) -> dict[str, str]:
+    """Return what definitions show of themselves; of branches all that differs."""
+    known = [parts(Definition(name=found.symbol, kind="attribute", node=node)) for node in found.nodes]
+    told = {name: dict.fromkeys(one[name] for one in known if name in one) for name in _PARTS}
+    return {name: " or ".join(texts) for name, texts in told.items() if texts}
+
+
+def _entries(found: ResolvedSymbol) -> tuple[str, ...]:
+    """Return the entries of a dictionary that is written out, sorted by their keys."""
+    only = found.values[0].node if len(found.values) == 1 else None
+    if not isinstance(only, ast.Dict) or not 0 < len(only.keys) <= _MANY:
+        return ()
+    pairs = zip(only.keys, only.values, strict=True)
+    return tuple(sorted(f"{brief(key) if key else '**'}: {brief(value)}" for key, value in pairs))
+
+
+def _shapes(node: ast.stmt) -> Iterator[str]:
+    """Yield in which shapes a function returns: nothing, one value, or so many at once."""
+    if not isinstance(node, FUNCTIONS):
+        return
+    returned = sorted(_returned(node), key=lambda one: (one.lineno, one.col_offset))
+    for value in returned:
+        for one in _alternatives(value.value):
+            if one is None or (isinstance(one, ast.Constant) and one.value is None):
+                yield "None"
+            elif isinstance(one, ast.Tuple) and not any(isinstance(part, ast.Starred) for part in one.elts):
+                yield f"{len(one.elts)} values"
+            else:
+                yield "a value"
+
+
+def _returned(node: FunctionNode) -> list[ast.Return]:
+    return [one for one in own_nodes(node) if isinstance(one, ast.Return)]
+
+
+def _alternatives(value: ast.expr | None) -> Iterator[ast.expr | None]:
+    if isinstance(value, ast.IfExp):
+        yield from (*_alternatives(value.body), *_alternatives(value.orelse))
+    else:
+        yield value

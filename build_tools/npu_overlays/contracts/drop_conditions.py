@@ -1,0 +1,81 @@
+"""Due: what an overlay says, and upstream as it is pinned → what has met its own condition to go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from packaging.version import Version
+
+from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.model.module import Module
+from npu_overlays.model.signatures import parameters
+from npu_overlays.overlay.conditions import Condition, condition
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Reason
+from npu_overlays.overlay.patches import read_patch
+from npu_overlays.tree import SourceTree
+
+_FIX = "delete it, give it until=, or say another drop_when if it is still needed"
+
+
+def due(
+    content: Content, version: str, tree: SourceTree, has_commit: Callable[[str], bool] = lambda _: False
+) -> Iterator[Problem]:
+    """Yield a problem for everything whose `drop_when` is a condition that has come true.
+
+    Args:
+        content: the overlay's.
+        version: upstream's.
+        tree: upstream, unpatched.
+        has_commit: whether a commit is part of it, as far as that is known.
+    """
+    asked: dict[Condition, bool] = {}
+    for where, reason in _reasons(content):
+        wanted = condition(reason.drop_when)
+        if wanted is None:
+            continue
+        if wanted not in asked:
+            asked[wanted] = _holds(wanted, version, tree, has_commit)
+        if asked[wanted]:
+            yield Problem(where=where, what=f"can go: `{reason.drop_when}` is so in upstream {version}", fix=_FIX)
+
+
+def _reasons(content: Content) -> Iterator[tuple[str, Reason]]:
+    yield from dict.fromkeys((one.where, one.reason) for one in content.operations)
+    for file in content.patches:
+        yield file.file, read_patch(file).reason
+
+
+def _holds(wanted: Condition, version: str, tree: SourceTree, has_commit: Callable[[str], bool]) -> bool:
+    if wanted.kind == "version":
+        return Version(version) >= Version(wanted.value)
+    if wanted.kind == "commit":
+        return has_commit(wanted.value)
+    nodes = _nodes(wanted, tree)
+    if wanted.kind == "no symbol":
+        return not nodes
+    return any(not wanted.parameter or _takes(node, wanted.parameter) for node in nodes)
+
+
+def _nodes(wanted: Condition, tree: SourceTree) -> list[ast.stmt]:
+    """Return the definitions of a symbol; none where there is no such file, or it is not Python."""
+    if wanted.path not in tree:
+        return []
+    try:
+        module = Module(wanted.path, tree.read(wanted.path))
+    except OverlayError:
+        return []
+    return [one.node for one in module.definitions.get(wanted.symbol, [])]
+
+
+def _takes(node: ast.stmt, name: str) -> bool:
+    """Return whether a function has a parameter; of a class its own ``__init__`` counts, or else its fields."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return any(one.name == name for one in parameters(node.args))
+    if not isinstance(node, ast.ClassDef):
+        return False
+    made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    fields = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
+    known = any(isinstance(one, ast.Name) and one.id == name for one in fields)
+    return any(_takes(one, name) for one in made) if made else known

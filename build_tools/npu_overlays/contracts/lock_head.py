@@ -1,0 +1,94 @@
+"""The head of a lock: its version, its pin and upstream's metadata, which can be had without all that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from packaging.version import Version
+
+from npu_overlays.contracts.metadata import UpstreamMetadata
+from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.overlay.inputs import LOCK_FILE, PORT_FILE
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.tables import read_bytes, toml_of
+
+T = TypeVar("T")
+
+LOCK_VERSION = 3
+# From there on stand the contracts and the reads: by far the most of a lock.
+_CONTRACTS = b"\n[[contracts]]\n"
+
+
+def load_metadata(overlay: Overlay) -> UpstreamMetadata:
+    """Return what an overlay's lock says of upstream, and read no further; raises `ConfigError` as `load_lock` does."""
+    return metadata_in(overlay, read_lock(overlay))
+
+
+def metadata_in(overlay: Overlay, content: bytes) -> UpstreamMetadata:
+    """Return what the text of an overlay's lock says of upstream; raises `ConfigError` as `load_lock` does."""
+    head = content.partition(_CONTRACTS)[0]
+    made_for, metadata = loaded(overlay, head, lambda values: (values["commit"], metadata_of(values)))
+    check_pin(overlay, made_for)
+    return metadata
+
+
+def check_pin(overlay: Overlay, made_for: str) -> None:
+    """Raise `ConfigError` where a lock was made for another pin than the overlay's."""
+    if made_for != overlay.pin.identity:
+        what = f"made for {made_for}, the pin is {overlay.pin.identity}"
+        fix = f"run `npu-overlays lock {overlay.name}`"
+        raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=fix))
+
+
+def read_lock(overlay: Overlay) -> bytes:
+    """Return the text of an overlay's lock; raises `ConfigError`."""
+    file = overlay.folder / LOCK_FILE
+    if not file.is_file():
+        if (overlay.folder / PORT_FILE).is_file():
+            fix = f"run `npu-overlays port {overlay.name} --continue`, which locks it"
+            raise ConfigError(Problem(where=str(overlay.folder), what="its port is not finished", fix=fix))
+        raise ConfigError(Problem(where=str(file), what="missing", fix=_again(overlay)))
+    try:
+        return read_bytes(file)
+    except ConfigError as error:
+        raise ConfigError(Problem(where=str(file), what=error.problems[0].what, fix=_again(overlay))) from error
+
+
+def _again(overlay: Overlay) -> str:
+    return f"run `npu-overlays lock {overlay.name}`"
+
+
+def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]], T]) -> T:
+    """Return what is made of the values in a lock's text, or in the beginning of one; raises `ConfigError`."""
+    file, again = overlay.folder / LOCK_FILE, _again(overlay)
+    try:
+        values = toml_of(content, file)
+    except ConfigError as error:
+        raise ConfigError(Problem(where=str(file), what=error.problems[0].what, fix=again)) from error
+    if values.get("lock-version") != LOCK_VERSION:
+        what = f"its layout is version {values.get('lock-version')}, this is npu-overlays for version {LOCK_VERSION}"
+        raise ConfigError(Problem(where=str(file), what=what, fix=f"use the npu-overlays that made it, or {again}"))
+    try:
+        return made(values)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(Problem(where=str(file), what=f"damaged ({error!r})", fix=again)) from error
+
+
+def metadata_of(values: Mapping[str, Any]) -> UpstreamMetadata:
+    """Return what a lock's values say of upstream; raises what `loaded` catches where they are damaged."""
+    metadata: dict[str, Any] = {
+        key: tuple(map(text_of, value)) if isinstance(value, list) else value
+        for key, value in values["metadata"].items()
+    }
+    Version(text_of(metadata["version"]))
+    dict(metadata["fields"]), dict(metadata["scripts"]), dict(metadata.get("entry_points", {}))
+    return UpstreamMetadata(**metadata)
+
+
+def text_of(value: object) -> str:
+    """Return a value that is to be a text; raises `TypeError` where it is another."""
+    if not isinstance(value, str):
+        msg = f"{value!r} is not a text"
+        raise TypeError(msg)
+    return value

@@ -1,0 +1,102 @@
+"""Readings: overlay and upstream tree → what each operation and added file reads there.
+
+A name that the overlay's text reads stands for a symbol of upstream's. Where that is data, so are the names it gets its
+value from, as far as they are data in their turn; where it is a class, so are those attributes of its objects
+that the text, or what it calls of the overlay's own, asks for of anything. A dictionary that is written out is told
+entry by entry. What a function does inside is not looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from npu_overlays.contracts.descriptions import described
+from npu_overlays.contracts.overlay_code import Code, Codes
+from npu_overlays.contracts.read_places import ReadingPiece, ReadPlace
+from npu_overlays.contracts.reads import Reading
+from npu_overlays.errors import Problem
+from npu_overlays.merging.results import Applied
+from npu_overlays.model.lookup import ResolvedSymbol, Upstream
+from npu_overlays.overlay.content import Content
+
+
+@dataclass(kw_only=True)
+class Dependencies:
+    """Follows what a piece of an overlay reads to all that it depends on, each symbol once.
+
+    Args:
+        upstream: its upstream.
+        asked: the attributes that are asked for, of objects of whatever class.
+    """
+
+    upstream: Upstream
+    asked: frozenset[str]
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def reached(self, root: ReadPlace) -> Iterator[ResolvedSymbol]:
+        """Yield the symbols that one place leads to, and that no earlier one led to."""
+        pending = [one for one in root.found if one.symbol]
+        while pending:
+            found = pending.pop(0)
+            if (found.path, found.symbol) not in self.seen:
+                self.seen.add((found.path, found.symbol))
+                yield found
+                pending += self._beyond(found)
+
+    def _beyond(self, found: ResolvedSymbol) -> list[ResolvedSymbol]:
+        """Return what a symbol has its value from, or of a class, what is asked for of its objects."""
+        if found.classes:
+            members = (self.upstream.member(found, name) for name in sorted(self.asked))
+            return [one for one in members if one]
+        beyond: list[ResolvedSymbol] = []
+        for value in found.values:
+            for names in value.chains() if not isinstance(value.node, ast.Dict) else ():
+                beyond += self.upstream.chain(found.origin.path, names)[-1:]
+        return [one for one in beyond if one.symbol]
+
+
+def readings(content: Content, upstream: Upstream, applied: Applied) -> tuple[Reading, ...]:
+    """Return what an overlay reads of its upstream, in the order of its operations and files.
+
+    Args:
+        content: the overlay.
+        upstream: its upstream.
+        applied: what applying it there gave: what an edit puts into upstream's text reads what it means in that.
+    """
+    codes = Codes(content, applied)
+    return tuple(reading for code in codes.all for reading in _of(code, codes, upstream))
+
+
+def unmet(content: Content, upstream: Upstream) -> Iterator[Problem]:
+    """Yield a problem for all that `depends` names and upstream does not have.
+
+    Args:
+        content: the overlay.
+        upstream: its upstream.
+    """
+    for operation in content.operations:
+        for name in operation.depends:
+            path, _, symbol = name.partition(":")
+            if path not in upstream.absent and upstream.find(path, symbol) is None:
+                module = upstream.module(path)
+                near = module.nearest(symbol) if module else ""
+                what = f"`depends` names `{name}`, which upstream does not have"
+                fix = f"nearest: `{path}:{near}`" if near else "correct the path and the name, or take it out"
+                yield Problem(where=operation.where, what=what, fix=fix)
+
+
+def _of(code: Code, codes: Codes, upstream: Upstream) -> Iterator[Reading]:
+    """Yield what one piece of an overlay reads; of several places that read one symbol, the first."""
+    piece = ReadingPiece(code=code, codes=codes, upstream=upstream)
+    follow = Dependencies(upstream=upstream, asked=piece.asked)
+    for root in piece.roots():
+        for found in follow.reached(root):
+            yield Reading(read=described(found, upstream), reader=code.reader, written=root.written, where=root.where)
+    operation = code.operation
+    for name in operation.depends if operation else ():
+        path, _, symbol = name.partition(":")
+        if operation and (there := upstream.find(path, symbol)):
+            read = described(there, upstream, whole=True)
+            yield Reading(read=read, reader=code.reader, written="depends", where=operation.where)

@@ -1,0 +1,91 @@
+"""Fired: what the tests of a pin saw its operations call → whether each that is there for an operator was seen to.
+
+An operation can apply, and never do what it is there for: its guard asks about something that is otherwise on this pin.
+Only running it shows that, so the tests write down what they saw, for each pin, and `check` asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tomli_w
+
+from npu_overlays.contracts.overlay_code import called_operators
+from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.tables import load_toml
+
+FIRED_FILE = "fired.toml"
+_HEADER = "# Written by tests: which operators each operation was seen to call on this pin. Do not edit.\n\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fired:
+    """The content of ``fired.toml``.
+
+    Args:
+        pin: what was pinned.
+        called: the operators that each operation, ``path:symbol``, was seen to call.
+    """
+
+    pin: str
+    called: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def load_fired(folder: Path) -> Fired:
+    """Return what the tests of a pin saw, nothing where they wrote nothing; raises `ConfigError` for a damaged file."""
+    file = folder / FIRED_FILE
+    if not file.is_file():
+        return Fired(pin="")
+    values = load_toml(file)
+    pin, called = values.get("pin"), values.get("called")
+    if not isinstance(pin, str) or not isinstance(called, dict) or not all(map(_is_listed, called.values())):
+        raise ConfigError(Problem(where=str(file), what="damaged", fix="let the tests write it anew"))
+    return Fired(pin=pin, called=called)
+
+
+def _is_listed(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def render_fired(fired: Fired) -> str:
+    """Return the text of the file; equal ones have equal texts."""
+    called = {name: sorted(operators) for name, operators in sorted(fired.called.items())}
+    return _HEADER + tomli_w.dumps({"pin": fired.pin, "called": called})
+
+
+def unproven(content: Content, fired: Fired) -> Iterator[Problem]:
+    """Yield a problem for each operation that names an operator and was not seen to call one at this pin.
+
+    Args:
+        content: the overlay.
+        fired: what the tests of this pin saw.
+    """
+    where = f"{content.overlay.folder / FIRED_FILE}"
+    again = "run the tests that show it, which write the file"
+    if fired.pin not in ("", content.overlay.pin.identity):
+        yield Problem(where=where, what=f"was written for {fired.pin}, which is not pinned", fix=again)
+        return
+    naming = called_operators(content)
+    for operation in content.operations:
+        yield from _of(operation, naming.get(operation, frozenset()), fired.called.get(_name(operation), ()), again)
+    for name in sorted(fired.called.keys() - {_name(operation) for operation in naming}):
+        yield Problem(where=where, what=f"speaks of `{name}`, which names no operator", fix=again)
+
+
+def _of(operation: Operation, named: frozenset[str], seen: Sequence[str], again: str) -> Iterator[Problem]:
+    excused = operation.unproven
+    if excused and (seen or not named):
+        what = f"`unproven` stands where {'a test saw what it calls' if seen else 'no operator is named'}"
+        yield Problem(where=operation.where, what=what, fix="take it out", targets=(_name(operation),))
+    elif named and not named & set(seen) and not excused:
+        what = f"no test saw it call {' or '.join(sorted(named))} on this pin ({FIRED_FILE})"
+        fix = f'{again}; mend its guard where it no longer fires; or say unproven="why no test can show it"'
+        yield Problem(where=operation.where, what=what, fix=fix, targets=(_name(operation),))
+
+
+def _name(operation: Operation) -> str:
+    return f"{operation.path}:{operation.symbol}"

@@ -1,0 +1,156 @@
+"""Fragments: code to be put into other code → the complete expressions it is made of.
+
+``a + b`` is one expression by itself, and none where it is put behind ``c *``: Python then reads ``c * a`` first.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from npu_overlays.model.logical_lines import Layout, layout_of
+
+FragmentKind = Literal["values", "named", "statements", "none"]
+_OPERATIONS = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Lambda, ast.Await, ast.Yield)
+_OPENERS = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """One complete expression of a fragment: its tokens, and whether an operator holds it together."""
+
+    tokens: Range
+    operation: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fragment:
+    """What a piece of code reads as.
+
+    Args:
+        layout: its tokens.
+        kind: one or several expressions side by side (``values``), arguments or entries of which some have names
+            (``named``), whole ``statements`` or heads of some, or ``none`` of these, such as ``f(``.
+        values: its outermost expressions; of names, what they are given.
+    """
+
+    layout: Layout
+    kind: FragmentKind
+    values: tuple[Value, ...] = ()
+
+
+def read_fragment(text: str) -> Fragment:
+    """Return what a text reads as by itself."""
+    layout = layout_of(text)
+    if not layout.tokens:
+        return Fragment(layout=layout, kind="none")
+    if layout.lines[-1] == 0:
+        for opening, closing in (("(", ")"), ("_(", ")"), ("{", "}")):
+            if found := _enclosed(layout, opening, closing):
+                return found
+    return _statements(layout)
+
+
+def is_chain(text: str) -> bool:
+    """Return whether a text can follow an expression and bind closest of all: ``.a``, ``(x)``, ``[0].b()``."""
+    tree = _parse(f"_{text}")
+    body = tree.body if tree else []
+    return len(body) == 1 and isinstance(body[0], ast.Expr) and _is_chain(body[0].value)
+
+
+def _is_chain(node: ast.expr) -> bool:
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name) and node.id == "_"
+
+
+def _enclosed(layout: Layout, opening: str, closing: str) -> Fragment | None:
+    """Return a fragment of expressions, read between brackets."""
+    text = f"{opening}\n{layout.source}\n{closing}"
+    tree = _parse(text)
+    if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+        return None
+    node = tree.body[0].value
+    parts: list[ast.AST] = [node]
+    named = False
+    if node.lineno == 1:
+        # The brackets are the node's own: it is what stands side by side in them.
+        parts, named = _side_by_side(node)
+    inner = [part for part in parts if getattr(part, "lineno", 1) > 1]
+    if len(inner) != len(parts) or not parts:
+        return None
+    places = _Places(text)
+    skipped = len(opening)
+    values = [_value(places, part, skipped) for part in inner]
+    return Fragment(layout=layout, kind="named" if named else "values", values=tuple(values))
+
+
+def _side_by_side(node: ast.expr) -> tuple[list[ast.AST], bool]:
+    if isinstance(node, ast.Tuple):
+        return list(node.elts), False
+    if isinstance(node, ast.Call):
+        return [*node.args, *(keyword.value for keyword in node.keywords)], bool(node.keywords)
+    if isinstance(node, ast.Dict):
+        return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part], True
+    return [], False
+
+
+def _statements(layout: Layout) -> Fragment:
+    """Return a fragment of whole statements, or of the head of one; of kind ``none`` where it is neither."""
+    margin = layout.margins[0]
+    opener = _OPENERS.get(layout.texts[0], "")
+    code = "\n".join(line.removeprefix(margin) for line in layout.source.strip("\n").split("\n"))
+    skipped = len(layout_of(opener).tokens)
+    for tail in ("\n pass",) if layout.texts[-1] == ":" else ("", ":\n pass"):
+        text = f"{opener}{code}{tail}"
+        if (tree := _parse(text)) is not None:
+            places = _Places(text)
+            found = [_value(places, node, skipped) for node in _outermost(tree)]
+            return Fragment(layout=layout, kind="statements", values=tuple(one for one in found if one.tokens[0] >= 0))
+    return Fragment(layout=layout, kind="none")
+
+
+def _outermost(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions that stand in no other one."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.expr):
+            yield child
+        else:
+            yield from _outermost(child)
+
+
+def _value(places: _Places, node: ast.AST, skipped: int) -> Value:
+    first, behind = places.tokens(node)
+    return Value(tokens=(first - skipped, behind - skipped), operation=isinstance(node, _OPERATIONS))
+
+
+def _parse(text: str) -> ast.Module | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError):
+            return None
+
+
+class _Places:
+    """Which tokens of a text a node of its syntax tree stands on."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = [0]
+        for line in text.split("\n"):
+            self._lines.append(self._lines[-1] + len(line.encode()) + 1)
+        self.layout = layout_of(text)
+        self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
+        self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
+
+    def tokens(self, node: ast.AST) -> Range:
+        """Return the first token of a node and the one behind it; of what no token begins or ends, nothing."""
+        start = self._lines[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]  # expressions have places
+        end = self._lines[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]  # likewise
+        return self._starts.get(start, -1), self._ends.get(end, -1)

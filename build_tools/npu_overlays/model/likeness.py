@@ -1,0 +1,34 @@
+"""Likeness: two definitions → how alike their code is, from 0 to 1; names of their own, layout and comments aside."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from itertools import pairwise
+
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.tokens import significant
+
+Shape = Counter[tuple[str, str]]
+# Below that, two definitions are two.
+ENOUGH = 0.5
+
+
+def shape(module: Module, definition: Definition) -> Shape:
+    """Return the pairs of neighbouring tokens of a definition's body: of an assignment, of its value."""
+    node = definition.node
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        statements = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+        text = "\n".join(module.whole_text(one).decode() for one in statements)
+    else:
+        value = getattr(node, "value", None)
+        text = module.text(value) if value is not None else module.text(node)
+    words = ["", *(token.text for token in significant(text)), ""]
+    return Counter(pairwise(words))
+
+
+def likeness(one: Shape, other: Shape) -> float:
+    """Return what share of their pairs two shapes have in common."""
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0

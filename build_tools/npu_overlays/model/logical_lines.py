@@ -1,0 +1,206 @@
+"""Logical lines: Python source, or a fragment → its tokens, each with the line and the block it stands in.
+
+A line end inside brackets or behind a backslash is white space; any other one ends a statement, and the white space
+behind it decides which block the next statement belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from npu_overlays.model.tokens import Token, tokens
+
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_HEADS = frozenset(
+    ["if", "elif", "else", "for", "while", "with", "try", "except", "finally", "def", "class", "async", "case"]
+)
+_TAB = 8
+_USUAL_STEP = 4
+# One text is asked for many times: a find in every version of a file, a definition for every find.
+_KEPT = 512
+
+
+class Layout:
+    """The significant tokens of a text, and how they are laid out.
+
+    Args:
+        source: the text; a fragment may close brackets it does not open, and begin and end anywhere.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.tokens: list[Token] = []
+        self.depths: list[int] = []
+        """For each token how many of the brackets opened in this text are open in front of it."""
+        self.breaks: list[str | None] = []
+        """For each token the white space in front of it where it is the first of a line, otherwise None."""
+        self.lines: list[int] = []
+        """For each token the number of its logical line."""
+        depth = 0
+        begins = True
+        for token in tokens(source):
+            if token.kind in ("comment", "newline"):
+                begins = begins or token.kind == "newline"
+                continue
+            follows = begins and bool(self.tokens) and depth == 0
+            self.lines.append(self.lines[-1] + follows if self.lines else 0)
+            self.tokens.append(token)
+            self.depths.append(depth)
+            self.breaks.append(_margin(source, token.start) if begins else None)
+            begins = False
+            depth = max(0, depth + (token.text in _OPENING) - (token.text in _CLOSING))
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The tokens as Python reads them: a line end inside a string is one character."""
+        return [token.text.replace("\r\n", "\n") for token in self.tokens]
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """For each token the byte offsets at which it starts and ends."""
+        found: list[tuple[int, int]] = []
+        at, behind = 0, 0
+        for token in self.tokens:
+            start = at + len(self.source[behind : token.start].encode())
+            at, behind = start + len(token.text.encode()), token.end
+            found.append((start, at))
+        return found
+
+    @cached_property
+    def heads(self) -> list[int]:
+        """For each logical line its first token."""
+        return [number for number, line in enumerate(self.lines) if not number or self.lines[number - 1] != line]
+
+    @cached_property
+    def margins(self) -> list[str]:
+        """For each logical line the white space it begins with."""
+        return [self.breaks[head] or "" for head in self.heads]
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """For each logical line in how many blocks it stands; right for whole statements only."""
+        return _levels(self.margins, step=0)
+
+    @cached_property
+    def step(self) -> int:
+        """How far the first block of the text is indented; as far as most are where there is none."""
+        widths = list(map(_width, self.margins))
+        return next((now - then for then, now in pairwise(widths) if now > then), _USUAL_STEP)
+
+    @cached_property
+    def suites(self) -> frozenset[int]:
+        """The tokens of statements that stand behind the colon of ``if x: …``, on the same line."""
+        return frozenset(token for head in self.heads for token in self._suite(head))
+
+    def _suite(self, head: int) -> Iterator[int]:
+        line = [token for token in range(head, len(self.lines)) if self.lines[token] == self.lines[head]]
+        lambdas = 0
+        for token in line if self.tokens[head].text in _HEADS else ():
+            if self.depths[token] == 0:
+                lambdas += self.texts[token] == "lambda"
+                if self.texts[token] == ":" and lambdas == 0:
+                    yield from line[line.index(token) + 1 :]
+                    return
+                lambdas -= self.texts[token] == ":"
+
+    def statement_margins(self, begun: list[int], *, bracketed: bool) -> list[str]:
+        """Return the white space in front of the logical lines that these tokens of a fragment begin.
+
+        Where the fragment begins inside brackets, that of the statement is in front of the line that closes them.
+        """
+        first = self.breaks[: begun[1] if bracketed and len(begun) > 1 else 1]
+        written = [margin for margin in first if margin is not None]
+        return [written[-1], *(self.breaks[token] or "" for token in begun[1:])]
+
+    def first(self, token: int) -> bool:
+        """Return whether a token is the first of its logical line."""
+        return token == 0 or self.lines[token - 1] != self.lines[token]
+
+    def last(self, token: int) -> bool:
+        """Return whether a token is the last of its logical line."""
+        return token + 1 == len(self.lines) or self.lines[token + 1] != self.lines[token]
+
+    def sequences(self, find: Layout) -> Iterator[int]:
+        """Yield every token at which the tokens of `find` begin, however they are laid out."""
+        size = len(find.texts)
+        for at in range(len(self.texts) - size + 1) if size else ():
+            if self.texts[at] == find.texts[0] and self.texts[at : at + size] == find.texts:
+                yield at
+
+    def occurrences(self, find: Layout) -> list[int]:
+        """Return the tokens at which `find` begins, line by line and block by block; none reaches into another.
+
+        A line end of `find` that stands outside brackets in this text must end a logical line here, and no other may
+        end one; and its logical lines must stand in the blocks they stand in here, relative to each other.
+        """
+        found: list[int] = []
+        for at in self.sequences(find):
+            if (not found or at >= found[-1] + len(find.texts)) and self._laid_out(find, at):
+                found.append(at)
+        return found
+
+    def _laid_out(self, find: Layout, at: int) -> bool:
+        begun = [0]
+        for own in range(1, len(find.tokens)):
+            there = at + own
+            if self.first(there):
+                if find.breaks[own] is None:
+                    return False
+                begun.append(own)
+            elif find.breaks[own] is not None and not find.depths[own] and not self.depths[there]:
+                return False
+        return len(begun) == 1 or self._same_blocks(find, begun, at)
+
+    def _same_blocks(self, find: Layout, begun: list[int], at: int) -> bool:
+        margins = find.statement_margins(begun, bracketed=self.depths[at] > 0)
+        lines = [self.lines[at + own] for own in begun]
+        widths, upstreams = (
+            [_width(one) for one in each] for each in (margins, [self.margins[line] for line in lines])
+        )
+        if at not in self.suites and [one - widths[0] for one in widths] == [one - upstreams[0] for one in upstreams]:
+            return True
+        base = self.levels[lines[0]] + (at in self.suites)
+        return _levels(margins, step=self.step_of(margins)) == [0, *(self.levels[line] - base for line in lines[1:])]
+
+    def step_of(self, margins: list[str]) -> int:
+        """Return how far a block is indented in lines written for this text, with these margins."""
+        tabs = any("\t" in margin for margin in self.margins)
+        return _USUAL_STEP if tabs and not any("\t" in margin for margin in margins) else self.step
+
+
+@lru_cache(maxsize=_KEPT)
+def layout_of(source: str) -> Layout:
+    """Return the layout of a text, the same one each time; nobody changes it."""
+    return Layout(source)
+
+
+def relative_levels(margins: list[str], step: int) -> list[int]:
+    """Return in how many blocks more, or fewer, than the first each line stands; `step` is one block's indentation."""
+    return _levels(margins, step=step)
+
+
+def _levels(margins: list[str], *, step: int) -> list[int]:
+    open_at = [(_width(margins[0]), 0)] if margins else []
+    found = []
+    for width in map(_width, margins):
+        while len(open_at) > 1 and width < open_at[-1][0]:
+            open_at.pop()
+        known, level = open_at[-1]
+        if width > known:
+            open_at.append((width, level + 1))
+        elif width < known:
+            # Out of the block of the first line: how many blocks, only the width can tell.
+            open_at = [(width, level - max(1, -(-(known - width) // step)) if step else 0)]
+        found.append(open_at[-1][1])
+    return found
+
+
+def _margin(source: str, start: int) -> str:
+    line = source[source.rfind("\n", 0, start) + 1 : start].replace("\f", "")
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _width(margin: str) -> int:
+    return len(margin.expandtabs(_TAB))

@@ -1,0 +1,154 @@
+"""Upstream: model of a tree → the symbols that dotted names stand for, and what may give each its value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import plain
+from npu_overlays.model.source_model import Model
+from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.values import GivenValue, settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSymbol:
+    """A symbol of upstream's.
+
+    Args:
+        path: repository path.
+        symbol: qualified name; empty for a module.
+        origin: where it is written: of an inherited member, in the base.
+        nodes: its definitions, more than one where it is defined in branches.
+        values: of what is assigned, what may give it its value.
+    """
+
+    path: str
+    symbol: str
+    origin: Symbol
+    nodes: tuple[ast.stmt, ...] = ()
+    values: tuple[GivenValue, ...] = ()
+
+    @property
+    def classes(self) -> list[ast.ClassDef]:
+        """Its definitions as classes."""
+        return [node for node in self.nodes if isinstance(node, ast.ClassDef)]
+
+
+class Upstream:
+    """The symbols of one tree, as the text of an overlay names them.
+
+    Args:
+        model: of the tree.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._set: dict[Symbol, dict[str, list[GivenValue]]] = {}
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Paths that the pin has and the tree lacks; nothing is known of them."""
+        return self.model.absent
+
+    def module(self, path: str) -> Module | None:
+        """Return a module; None where there is none, or this Python cannot parse it."""
+        return self.model.modules.module(path)
+
+    def find(self, path: str, symbol: str) -> ResolvedSymbol | None:
+        """Return what a module calls by a qualified name, wherever it is written; None where there is none."""
+        names = plain(symbol).split(".")
+        found = self.chain(path, names)
+        return found[-1] if len(found) == len(names) and found[-1].symbol else None
+
+    def named(self, module: str, name: str) -> ResolvedSymbol | None:
+        """Return what an import of a name from a module, or with no name of the module itself, brings of upstream's."""
+        return self._first(self.model.resolver.lookup(module, name, follow=False) if name else [module])
+
+    def chain(self, path: str, names: Sequence[str]) -> list[ResolvedSymbol]:
+        """Return what the names of ``a.b.c``, read in a module, mean one after the other, as far as is known."""
+        first = self._first(self.model.resolver.found(path, names[0], follow=False))
+        return [] if first is None else [first, *self.members(first, names[1:])]
+
+    def members(self, owner: ResolvedSymbol, names: Sequence[str]) -> list[ResolvedSymbol]:
+        """Return what the names behind a module or a class mean one after the other, as far as is known."""
+        found: list[ResolvedSymbol] = []
+        for name in names:
+            inner = self.member(owner, name)
+            if inner is None:
+                break
+            found.append(inner)
+            owner = inner
+        return found
+
+    def member(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
+        """Return a name of a module, or a member of a class: its own, a base's, or what a method gives to ``self``."""
+        if not owner.symbol:
+            return self.named(self.model.modules.name(owner.path), name)
+        found = (self._own(owner, one, name) for one in self._line(owner))
+        return next(filter(None, found), None)
+
+    def inherited(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
+        """Return what ``super()`` of a class calls by a name, as a member of the base that leads to it."""
+        classes = self.model.classes
+        bases = [one for one in classes.bases(owner.origin).actual if isinstance(one, Symbol)]
+        for one in classes.line(owner.origin)[1:]:
+            base = self._first(base for base in bases if one in classes.line(base))
+            if base and (found := self._own(base, one, name)):
+                return found
+        return None
+
+    def _line(self, owner: ResolvedSymbol) -> tuple[Symbol, ...]:
+        """Return a class, or that which a name is given as its value, and its bases in the order of Python."""
+        resolver, origin = self.model.resolver, owner.origin
+        meant = [origin] if owner.classes else resolver.found(origin.path, origin.name, follow=True)
+        first = next((one for one in meant if isinstance(one, Symbol) and resolver.inheritance.is_class(one)), None)
+        return self.model.classes.line(first) if first else ()
+
+    def _own(self, owner: ResolvedSymbol, origin: Symbol, name: str) -> ResolvedSymbol | None:
+        """Return a member of a class that stands in itself, or in one of its bases."""
+        known = self.model.classes.definitions(origin.member(name))
+        values = [*_values(known), *self._settings(origin).get(name, [])]
+        if not known and not values:
+            return None
+        return ResolvedSymbol(
+            path=owner.path,
+            symbol=f"{owner.symbol}.{name}",
+            origin=origin.member(name),
+            nodes=tuple(one.node for one in known),
+            values=tuple(values),
+        )
+
+    def _settings(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
+        """Return what the methods of a class give to ``self``, by name."""
+        if symbol not in self._set:
+            nodes = (one.node for one in self.model.classes.definitions(symbol))
+            self._set[symbol] = settings(node for node in nodes if isinstance(node, ast.ClassDef))
+        return self._set[symbol]
+
+    def _first(self, targets: Iterable[Target]) -> ResolvedSymbol | None:
+        """Return the first of what a name may stand for that is of upstream's text."""
+        return next(filter(None, map(self._resolved, targets)), None)
+
+    def _resolved(self, target: Target) -> ResolvedSymbol | None:
+        if isinstance(target, Symbol):
+            known = [one for one in self.model.classes.definitions(target) if one.kind != "import"]
+            return ResolvedSymbol(
+                path=target.path,
+                symbol=target.name,
+                origin=target,
+                nodes=tuple(one.node for one in known),
+                values=tuple(_values(known)),
+            )
+        path = self.model.modules.paths.get(target or "", "")
+        return ResolvedSymbol(path=path, symbol="", origin=Symbol(path, "")) if path.endswith(".py") else None
+
+
+def _values(definitions: Iterable[Definition]) -> Iterator[GivenValue]:
+    for one in definitions:
+        value = getattr(one.node, "value", None)
+        if isinstance(value, ast.expr):
+            yield GivenValue(node=value)

@@ -1,0 +1,180 @@
+"""Passages: text of one definition → its tokens, which nodes stand on them, and in which block."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.module import Module
+
+# What makes an indented text a module, and puts any other one below the lines that can name an encoding.
+_AROUND, _ABOVE = b"if 1:\n", b"\n\n"
+_LISTS = (
+    *(ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Call),
+    *(ast.arguments, ast.ClassDef, ast.Delete, ast.Import, ast.ImportFrom),
+)
+_FIELDS = ("body", "orelse", "finalbody")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One list of statements.
+
+    Args:
+        head: the token its ``if``, ``else``, ``except``, … begins with; None for the passage itself.
+        owner: the token the whole statement begins with, all its branches included, and no decorator.
+        kind: what statement that is; empty for the block that every statement of its kind has.
+        starts: the first token of each statement, decorators included.
+        ends: for each statement the token behind it.
+    """
+
+    head: int | None
+    owner: int
+    kind: str
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+class Passage:
+    """A definition's text, parsed by itself.
+
+    Args:
+        path: of the module, for messages.
+        content: the bytes of its lines, or of the statement alone where it shares its line.
+
+    Raises:
+        MergeError: when it is not valid Python.
+    """
+
+    def __init__(self, path: str, content: bytes) -> None:
+        around = _AROUND if content[:1].isspace() else _ABOVE
+        self.shift = len(around)
+        self._skipped = len(layout_of(around.decode()).tokens)
+        self._module = Module(path, around + content)
+        self.layout = layout_of(self._module.content.decode())
+        self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
+        self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
+
+    def occurrences(self, find: Layout) -> list[int]:
+        """Return the tokens at which a find begins, line by line and block by block."""
+        return [at for at in self.layout.occurrences(find) if at >= self._skipped]
+
+    def sequences(self, find: Layout) -> list[int]:
+        """Return the tokens at which the words of a find begin, however they are laid out."""
+        return [at for at in self.layout.sequences(find) if at >= self._skipped]
+
+    def bytes_at(self, first: int, behind: int) -> tuple[int, int]:
+        """Return the bytes of the content on which tokens `first` to `behind` stand, the latter not included."""
+        spans = self.layout.spans
+        return spans[first][0] - self.shift, spans[behind - 1][1] - self.shift
+
+    def surroundings(self, start: int, end: int) -> tuple[str, str]:
+        """Return the text between the beginning of a line and byte `start`, and from `end` to the end of its line."""
+        source = self._module.content
+        line = source.rfind(b"\n", 0, start + self.shift) + 1
+        line_end = source.find(b"\n", end + self.shift) + 1 or len(source)
+        return source[line : start + self.shift].decode(), source[end + self.shift : line_end].decode()
+
+    @cached_property
+    def _nodes_by_place(self) -> dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]]:
+        """The nodes by the tokens they stand on, each with its parent."""
+        found: dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]] = {}
+        for node, parent in _nodes(self._module.tree):
+            if hasattr(node, "lineno"):
+                start, end = self._module.span(node)
+                place = (self._starts.get(start, -1), self._ends.get(end, -1))
+                found.setdefault(place, []).append((node, parent))
+                if isinstance(node, ast.BoolOp):
+                    for run in self._runs(node, *place):
+                        found.setdefault(run, []).append((node, parent))
+        return found
+
+    def _runs(self, node: ast.BoolOp, first: int, behind: int) -> Iterator[tuple[int, int]]:
+        """Yield where some operands of ``a and b and c`` stand side by side: they could be in parentheses."""
+        starts, ends = [first], []
+        for operand in node.values[:-1]:
+            operator = self._ends[self._module.span(operand)[1]]
+            while self.layout.texts[operator] == ")":
+                operator += 1
+            ends.append(operator)
+            starts.append(operator + 1)
+        yield from ((start, end) for start in starts for end in [*ends, behind] if end > start)
+
+    def is_node(self, first: int, behind: int) -> bool:
+        """Return whether one node stands on exactly these tokens."""
+        return (first, behind) in self._nodes_by_place
+
+    def is_named(self, first: int, behind: int) -> bool:
+        """Return whether these tokens are one node, or hold what is given to a call or is a parameter, by its name."""
+        depths = self.layout.depths
+        beside = [
+            start for start, _ in self._nodes_by_place if first <= start < behind and depths[start] == depths[first]
+        ]
+        nodes = [
+            node for place in self._nodes_by_place if place[0] in beside for node, _ in self._nodes_by_place[place]
+        ]
+        return self.is_node(first, behind) or any(isinstance(node, (ast.keyword, ast.arg)) for node in nodes)
+
+    def is_statement(self, first: int, behind: int) -> bool:
+        """Return whether these tokens are whole statements."""
+        return any(first in block.starts and behind in block.ends[block.starts.index(first) :] for block in self.blocks)
+
+    def side_by_side(self, places: list[tuple[int, int]]) -> bool:
+        """Return whether on each of these tokens a node stands, and where they are several, all in one list."""
+        parents = [{id(parent): parent for _, parent in self._nodes_by_place.get(place, [])} for place in places]
+        shared = set.intersection(*map(set, parents))
+        return bool(parents[0]) if len(places) == 1 else any(isinstance(parents[0][one], _LISTS) for one in shared)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every list of statements in the passage."""
+        return tuple(self._blocks(self._module.tree, {}))
+
+    def _blocks(self, node: ast.AST, elifs: dict[ast.AST, int]) -> Iterator[Block]:
+        owner = elifs.get(node, self._starts[self._module.span(node)[0]] if isinstance(node, ast.stmt) else 0)
+        for field, holder, statements in _lists(node):
+            starts = tuple(map(self._first, statements))
+            ends = tuple(self._ends[self._module.span(one)[1]] for one in statements)
+            head = self._head(starts[0])
+            kind = "" if field == "body" and holder is node else type(node).__name__
+            yield Block(head=head, owner=owner, kind=kind, starts=starts, ends=ends)
+            for one, start in zip(statements, starts, strict=True):
+                inner: dict[ast.AST, int] = {one: owner} if self.layout.texts[start] == "elif" else {}
+                yield from self._blocks(one, inner)
+
+    def _head(self, first: int) -> int | None:
+        """Return the token that begins the line above a block's first statement; an `elif` is its own."""
+        if self.layout.texts[first] == "elif":
+            return first
+        return self.layout.heads[self.layout.lines[first - 1]] if first else None
+
+    def _first(self, node: ast.AST) -> int:
+        """Return the token a statement begins with, its decorators included."""
+        assert isinstance(node, ast.stmt)  # noqa: S101  # only called for statements
+        line = first_line(node)
+        if line == node.lineno:
+            return self._starts[self._module.span(node)[0]]
+        offset = self._module.offset(line)
+        return min(number for start, number in self._starts.items() if start >= offset)
+
+
+def _lists(node: ast.AST) -> Iterator[tuple[str, ast.AST, list[ast.stmt]]]:
+    """Yield the lists of statements of a statement: the field, what holds it, the list."""
+    for field in _FIELDS:
+        statements = getattr(node, field, None)
+        if isinstance(statements, list) and statements:
+            yield field, node, statements
+    for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        yield "body", part, part.body
+
+
+def _nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield every node with its parent; of f-strings, only the whole, for inside the places are not always right."""
+    for child in ast.iter_child_nodes(tree):
+        yield child, tree
+        if not isinstance(child, ast.JoinedStr):
+            yield from _nodes(child)

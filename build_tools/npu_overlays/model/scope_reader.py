@@ -1,0 +1,199 @@
+"""Scope reader: syntax tree → its scopes, with everything that binds or reads a name in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
+from npu_overlays.model.scope_walk import ScopeWalk, WalkPosition
+from npu_overlays.model.scopes import Binding, How, Load, Scopes
+
+# Strings in their brackets are values, not annotations.
+_LITERAL = ("Literal", "Annotated")
+_KEPT = 128
+
+
+@lru_cache(maxsize=_KEPT)
+def read_scopes(tree: ast.Module) -> Scopes:
+    """Return the scopes of a module, read once for every stage that asks; nobody may change them."""
+    scopes = Scopes()
+    _Reader(scopes).read(tree)
+    return scopes
+
+
+class _Reader(ScopeWalk):
+    """Notes what each node binds and reads."""
+
+    def read(self, tree: ast.Module) -> None:
+        self.walk(tree.body, WalkPosition(self._scopes.module, direct=True))
+        self._scopes.module.loads += _loads_of_all(tree.body)
+        for scope in self._scopes.all:
+            for name in [name for name, kind in scope.outer.items() if kind == "global" and scope.parent]:
+                for binding in scope.bindings.pop(name, []):
+                    self._scopes.module.bind(name, binding._replace(how="global", direct=False))
+
+    def _parameters(self, node: ast.AST, place: WalkPosition) -> WalkPosition:
+        """Return where the annotations and bases of a definition stand: inside its type parameters, if it has any."""
+        parameters = getattr(node, "type_params", [])
+        if not parameters:
+            return place
+        inner = self._scope(place, "function")
+        for parameter in parameters:
+            inner.scope.bind(parameter.name, Binding(parameter, "parameter"))
+            self._children(parameter, inner)
+        return inner
+
+    def _visit_FunctionDef(self, node: FunctionNode, place: WalkPosition) -> None:  # noqa: N802  # named after the node
+        place.scope.bind(node.name, place.bound(node, "definition"))
+        here = place._replace(direct=False, how="definition")
+        self._later(iter(node.decorator_list), here._replace(called=True))
+        around = self._parameters(node, here)
+        self._later(node.returns, around._replace(annotation=True))
+        self._function(node, around, here)
+
+    _visit_AsyncFunctionDef = _visit_FunctionDef  # noqa: N815  # likewise
+
+    def _visit_Lambda(self, node: ast.Lambda, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._function(node, place, place)
+
+    def _function(self, node: FunctionNode | ast.Lambda, around: WalkPosition, here: WalkPosition) -> None:
+        inner = self._scope(around, "function", deferred=True)
+        self._later(iter([*node.args.defaults, *node.args.kw_defaults]), here)
+        for argument in ast.iter_child_nodes(node.args):
+            if isinstance(argument, ast.arg):
+                inner.scope.bind(argument.arg, Binding(argument, "parameter"))
+                self._later(argument.annotation, around._replace(annotation=True))
+        self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
+
+    def _visit_ClassDef(self, node: ast.ClassDef, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        place.scope.bind(node.name, place.bound(node, "definition"))
+        here = place._replace(direct=False, how="definition")
+        self._later(iter(node.decorator_list), here._replace(called=True))
+        around = self._parameters(node, here)
+        self._later(iter(node.bases), around)
+        self._later(iter(node.keywords), around._replace(called=True))
+        reachable = place.scope.kind == "module" or bool(place.scope.name)
+        parent = f"{place.scope.name}." if place.scope.name else ""
+        inner = self._scope(around, "class", name=parent + node.name if reachable else "")
+        self._later(reversed(node.body), inner)
+
+    def _visit_comprehension(self, node: ast.AST, place: WalkPosition) -> None:
+        first: ast.comprehension = node.generators[0]  # type: ignore[attr-defined]  # every kind has them
+        self._later(first.iter, place)
+        inner = self._scope(place, "function", transparent=True)
+        self._children(node, inner, but=("generators",))
+        for number, generator in enumerate(node.generators):  # type: ignore[attr-defined]  # likewise
+            self._children(generator, inner._replace(how="for"), but=() if number else ("iter",))
+
+    _visit_ListComp = _visit_SetComp = _visit_DictComp = _visit_GeneratorExp = _visit_comprehension  # noqa: N815
+
+    def _visit_NamedExpr(self, node: ast.NamedExpr, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        scope = place.scope
+        while scope.transparent and scope.parent:
+            scope = scope.parent
+        scope.bind(node.target.id, place._replace(direct=False).bound(node.target, ":="))
+        self._later(node.value, place)
+
+    def _visit_Name(self, node: ast.Name, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        if isinstance(node.ctx, ast.Load):
+            place.scope.loads.append(place.load(node))
+        else:
+            place.scope.bind(node.id, place.bound(node, "del" if isinstance(node.ctx, ast.Del) else None))
+
+    def _visit_Attribute(self, node: ast.Attribute, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        if not isinstance(node.ctx, ast.Load) and not place.scope.deferred:
+            for name in dotted_names(node):
+                how: How | None = "del" if isinstance(node.ctx, ast.Del) else None
+                place.scope.module.bind(name, place._replace(direct=False).bound(node, how))
+        self._children(node, place)
+
+    def _visit_Call(self, node: ast.Call, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._children(node, place._replace(called=True))
+
+    def _visit_Constant(self, node: ast.Constant, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        # No type holds a backslash; parsing one may warn.
+        if place.annotation and isinstance(node.value, str) and "\\" not in node.value:
+            try:
+                text = ast.parse(node.value.strip(), mode="eval").body
+            except (SyntaxError, ValueError):
+                return
+            self._later(text, place._replace(at=place.at or node))
+
+    def _visit_Subscript(self, node: ast.Subscript, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        leaf = getattr(node.value, "attr", getattr(node.value, "id", ""))
+        self._children(node, place._replace(annotation=False) if leaf in _LITERAL else place)
+
+    def _visit_JoinedStr(self, node: ast.JoinedStr, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._children(node, place._replace(at=place.at or node, annotation=False))
+
+    def _visit_AugAssign(self, node: ast.AugAssign, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._children(node, place)
+        if isinstance(node.target, ast.Name):
+            place.scope.loads.append(place.load(node.target))
+
+    def _visit_AnnAssign(self, node: ast.AnnAssign, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._later(node.annotation, place._replace(annotation=True, direct=False))
+        self._children(node, place, but=("annotation",))
+
+    def _visit_TypeAlias(self, node: ast.AST, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._later(node.name, place)  # type: ignore[attr-defined]  # Python 3.12 knows the node
+        self._later(node.value, self._parameters(node, place._replace(direct=False)))  # type: ignore[attr-defined]  # likewise
+
+    def _visit_If(self, node: ast.If, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        inner = place._replace(direct=False, how="definition")
+        self._later(reversed(node.orelse), inner)
+        self._later(reversed(node.body), inner._replace(typing_only=place.typing_only or is_typing_only(node)))
+        self._later(node.test, inner)
+
+    def _visit_For(self, node: ast.For | ast.AsyncFor, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        self._children(node, place, but=("target",))
+        self._later(node.target, place._replace(direct=False, how="for"))
+
+    _visit_AsyncFor = _visit_For  # noqa: N815  # likewise
+
+    def _visit_withitem(self, node: ast.withitem, place: WalkPosition) -> None:
+        self._later(node.optional_vars, place._replace(direct=False, how="with"))
+        self._later(node.context_expr, place)
+
+    def _visit_ExceptHandler(self, node: ast.ExceptHandler, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        if node.name:
+            place.scope.bind(node.name, place.bound(node, "except"))
+        self._children(node, place._replace(direct=False))
+
+    def _visit_match_name(self, node: ast.AST, place: WalkPosition) -> None:
+        name = getattr(node, "rest" if isinstance(node, ast.MatchMapping) else "name", None)
+        if name:
+            place.scope.bind(name, place.bound(node, "case"))
+        self._children(node, place)
+
+    _visit_MatchAs = _visit_MatchStar = _visit_MatchMapping = _visit_match_name  # noqa: N815  # likewise
+
+    def _visit_Global(self, node: ast.Global | ast.Nonlocal, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        place.scope.outer.update(dict.fromkeys(node.names, "global" if isinstance(node, ast.Global) else "nonlocal"))
+
+    _visit_Nonlocal = _visit_Global  # noqa: N815  # likewise
+
+    def _visit_Import(self, node: ast.Import | ast.ImportFrom, place: WalkPosition) -> None:  # noqa: N802  # likewise
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                self._scopes.stars.append(place.bound(node))
+            else:
+                place.scope.bind(bound_name(node, alias), place.bound(node))
+
+    _visit_ImportFrom = _visit_Import  # noqa: N815  # likewise
+
+
+def _loads_of_all(body: Sequence[ast.stmt]) -> Iterator[Load]:
+    """Yield the names a module lists in ``__all__``: star imports of it read them."""
+    for node in body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
+            parts = list(ast.walk(node))
+            if any(isinstance(part, ast.Name) and part.id == "__all__" for part in parts):
+                texts = (part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+                yield from (Load(str(part.value), part, eager=False) for part in texts)
+        for _, block in blocks(node):
+            yield from _loads_of_all(block)

@@ -1,0 +1,204 @@
+"""Selectors: a symbol and a module → which of the definitions of that name it means; and back.
+
+Where a name is defined more than once, ``[…]`` behind it says which definition is meant, by what leads to it: a
+decorator (``Class.value[@value.setter]``), the condition it stands under (``f[if sys.version_info >= (3, 11)]``), its
+head (``_[def _(arg: int)]``), or its number in the text (``f[#2]``). Several, with ``;`` between them, all hold.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from npu_overlays.model.definitions import FUNCTIONS, Branch, Definition, bound_name
+from npu_overlays.model.module import Module
+from npu_overlays.model.tokens import significant
+
+_SEPARATOR = ";"
+_LONGEST = 100
+_LATER = {"orelse": "else", "finalbody": "finally"}
+
+
+def with_selector(name: str, texts: Iterable[str]) -> str:
+    """Return the symbol that means a definition of a name by what leads to it; without any text the name itself."""
+    listed = f"{_SEPARATOR} ".join(" ".join(text.split()) for text in texts)
+    return f"{name}[{listed}]" if listed else name
+
+
+def plain(symbol: str) -> str:
+    """Return a symbol's qualified name, without what says which definition of it is meant."""
+    return symbol.partition("[")[0]
+
+
+def selector(symbol: str) -> tuple[str, ...]:
+    """Return what leads to the definition that a symbol means; nothing where it has one."""
+    texts = symbol.partition("[")[2].removesuffix("]").split(_SEPARATOR)
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+def owner_of(symbol: str) -> str:
+    """Return the qualified name of the class around a symbol, empty at module level."""
+    return plain(symbol).rpartition(".")[0]
+
+
+def leaf_of(symbol: str) -> str:
+    """Return the last part of a symbol's name."""
+    return plain(symbol).rpartition(".")[2]
+
+
+def accessor(node: ast.AST) -> str:
+    """Return ``@value.setter`` where that decorates a function `value`, and so on; empty for any other node."""
+    name = getattr(node, "name", "")
+    for decorator in getattr(node, "decorator_list", []):
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == name:
+            return f"@{ast.unparse(called)}"
+    return ""
+
+
+def selecting_decorators(node: ast.AST, marker: ast.AST | None = None) -> list[str]:
+    """Return the decorators that say which function of a name it is: ``@value.setter``; of ``_`` all but a marker."""
+    decorators = [one for one in getattr(node, "decorator_list", []) if one is not marker]
+    if getattr(node, "name", "") == "_":
+        return [f"@{ast.unparse(one)}" for one in decorators]
+    return [text for text in [accessor(node)] if text]
+
+
+def chosen(module: Module, symbol: str) -> list[Definition]:
+    """Return the definitions that a symbol can mean; one, where it is clear.
+
+    What never runs when the module is imported is not meant, unless it is selected: stubs under ``@overload``, what
+    stands under ``if TYPE_CHECKING:`` or ``if __name__ == "__main__":``. Nor is ``f = cached(f)``, which hands on what
+    is defined above. Of a property that is the function that gets it.
+    """
+    return _Choice(module, plain(symbol)).of(selector(symbol))
+
+
+def symbol_of(module: Module, definition: Definition) -> str:
+    """Return the symbol that means a definition of a module."""
+    return _Choice(module, definition.name).symbol(definition)
+
+
+def symbols(module: Module) -> list[str]:
+    """Return the symbol of every definition of a module, those of one name side by side."""
+    return [symbol for name in module.definitions for symbol in symbols_of(module, name)]
+
+
+def symbols_of(module: Module, name: str) -> list[str]:
+    """Return for each definition of a name the symbol that means it, with as little behind its name as it takes."""
+    choice = _Choice(module, name)
+    return [choice.symbol(one) for one in choice.known]
+
+
+class _Choice:
+    """The definitions of one name of a module, to choose from."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self._module, self._name = module, name
+        self.known = module.definitions.get(name, [])
+
+    @cached_property
+    def _running(self) -> list[Definition]:
+        return [one for one in self.known if _runs(self._module, one, self.known)] or self.known
+
+    @cached_property
+    def _labels(self) -> dict[int, list[str]]:
+        """What leads to each definition, by its number."""
+        return {number: [*labels(self._module, one), f"#{number}"] for number, one in enumerate(self.known, 1)}
+
+    @cached_property
+    def _words(self) -> dict[ast.stmt, frozenset[tuple[str, ...]]]:
+        numbered = zip(self.known, self._labels.values(), strict=True)
+        return {one.node: frozenset(map(_words, listed)) for one, listed in numbered}
+
+    def of(self, wanted: Sequence[str]) -> list[Definition]:
+        """Return the definitions to which all of some texts lead."""
+        if len(self.known) == 1 and not wanted:
+            return self.known
+        texts = frozenset(map(_words, wanted))
+        found = [one for one in self._running if texts <= self._words[one.node]]
+        found = found or [one for one in self.known if texts <= self._words[one.node]]
+        if any(text.startswith(("@", "#")) for text in wanted):
+            return found
+        return [one for one in found if not accessor(one.node)] or found
+
+    def symbol(self, definition: Definition) -> str:
+        """Return the shortest symbol that means one of the definitions."""
+        if len(self.known) == 1:
+            return self._name
+        *leading, number = self._labels[self.known.index(definition) + 1]
+        own = [text for text in [accessor(definition.node)] if text]
+        short = [text for text in leading if len(text) < _LONGEST and _SEPARATOR not in text]
+        selectors = [(), tuple(own), *(tuple(dict.fromkeys([text, *own])) for text in short)]
+        fitting = (one for one in selectors if self.of(one) == [definition])
+        return with_selector(self._name, next(fitting, (number,)))
+
+
+def leading(module: Module, definition: Definition) -> list[str]:
+    """Return what selects a definition; of one that needs nothing, what a reader knows it by."""
+    if texts := selector(symbol_of(module, definition)):
+        return list(texts)
+    shown = [text for text in labels(module, definition) if not text.startswith("@")]
+    return [*shown, f"#{module.definitions[definition.name].index(definition) + 1}"][:1]
+
+
+def labels(module: Module, definition: Definition) -> list[str]:
+    """Return what leads to a definition: its decorators, the conditions around it, innermost first, and its head."""
+    node = definition.node
+    found = [f"@{module.text(one)}" for one in getattr(node, "decorator_list", [])]
+    branches = [branch for one in definition.around for branch in reversed(one.branches)]
+    found += [text for branch in branches if (text := _condition(module, branch))]
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        found.append(module.head(node))
+    return [" ".join(text.split()) for text in found]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return a text as it is compared: white space, a colon at the end and ``elif`` for ``if`` do not count."""
+    if text.startswith("#"):
+        return (text,)
+    words = [token.text for token in significant(text)]
+    if words[:1] == ["elif"]:
+        words[0] = "if"
+    return tuple(words[:-1] if words[-1:] == [":"] else words)
+
+
+def _condition(module: Module, branch: Branch) -> str:
+    """Return the head of a branch as it is written; empty for the ``else`` that an ``elif`` goes on from."""
+    if branch.field in _LATER:
+        following = getattr(branch.node, branch.field)[0]
+        goes_on = isinstance(following, ast.If) and module.head(following).startswith("elif")
+        return "" if goes_on else _LATER[branch.field]
+    return module.head(branch.head)
+
+
+def _runs(module: Module, definition: Definition, known: list[Definition]) -> bool:
+    """Return whether a definition gives its name a value of its own when the module is imported."""
+    branches = [branch for one in definition.around for branch in one.branches]
+    if any(branch.runs is False for branch in branches) or _hands_on(definition, known):
+        return False
+    decorators: list[ast.expr] = getattr(definition.node, "decorator_list", [])
+    return not any(_is_overload(module, one) for one in decorators)
+
+
+def _is_overload(module: Module, decorator: ast.expr) -> bool:
+    """Return whether a decorator is ``typing.overload``, under whatever name it is imported."""
+    if isinstance(decorator, ast.Attribute):
+        return decorator.attr == "overload"
+    if not isinstance(decorator, ast.Name):
+        return False
+    imports = [one.node for one in module.definitions.get(decorator.id, []) if isinstance(one.node, ast.ImportFrom)]
+    aliases = [alias for node in imports for alias in node.names if bound_name(node, alias) == decorator.id]
+    return "overload" in {decorator.id, *(alias.name for alias in aliases)}
+
+
+def _hands_on(definition: Definition, known: list[Definition]) -> bool:
+    """Return whether it is ``f = cached(f)``, below the function or class it is made of."""
+    node = definition.node
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    above = (one for one in known if one.node.lineno < node.lineno and one.kind in ("function", "class"))
+    if value is None or not any(above):
+        return False
+    read = (one for one in ast.walk(value) if isinstance(one, (ast.Name, ast.Attribute)))
+    return any(isinstance(one.ctx, ast.Load) and ast.unparse(one) == definition.leaf for one in read)

@@ -1,1 +1,0 @@
-"""Python source as text, tokens, symbols and fingerprints."""
