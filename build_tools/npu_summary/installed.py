@@ -25,20 +25,14 @@ _SIGNS = (DATA, MANIFEST, "provenance.py")
 
 
 class Place:
-    """Where one summary package lies.
-
-    Attributes:
-        root: the entry of the path it was found on, a folder or a zip file.
-        package: its import name, e.g. ``verl_npu_summary``.
-        shadows: other places of the same package further down the path, which Python does not import.
-    """
+    """Where one summary package lies."""
 
     __slots__ = ("package", "root", "shadows")
 
     def __init__(self, root: str, package: str) -> None:
-        self.root = root
-        self.package = package
-        self.shadows: list[str] = []
+        self.root = root  # the entry of the path it was found on, a folder or a zip file
+        self.package = package  # its import name: ``verl_npu_summary``
+        self.shadows: list[str] = []  # other places of the package further down the path, which Python does not import
 
     @property
     def folder(self) -> str:
@@ -57,7 +51,7 @@ class Place:
 
     @property
     def store(self) -> Store:
-        """The folder or zip file."""
+        """What reads the root."""
         return open_store(self.root)
 
     def read(self, name: str) -> bytes:
