@@ -35,21 +35,13 @@ _OPERATORS: Mapping[type[ast.cmpop], str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A comparison that comes out otherwise than for the release.
+    """A comparison that comes out otherwise than for the release."""
 
-    Args:
-        path: the file.
-        line: its line.
-        project: whose version is compared.
-        operator: how, the version first.
-        refuses: whether an error that nothing there catches depends on it.
-    """
-
-    path: str
-    line: int
-    project: str
-    operator: str
-    refuses: bool
+    path: str  # the file
+    line: int  # its line
+    project: str  # whose version is compared
+    operator: str  # how, the version first
+    refuses: bool  # whether an error that nothing there catches depends on it
 
 
 def find_bounds(packages: Packages, paths: Sequence[str], releases: Mapping[str, str]) -> Iterator[Bound]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from npu_doctor import origins, probe, repatching, versions
+from npu_doctor import origins, probe, versions
 from npu_doctor.ascend import Ascend
 from npu_doctor.commands import Started
 from npu_doctor.knowledge import Knowledge
@@ -21,21 +21,14 @@ from npu_doctor.system import System
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """One examination.
+    """One examination."""
 
-    Args:
-        system: the machine.
-        knowledge: tables, stacks and symptoms.
-        stack: the stack to hold it against; None for the one of the installed wheels, and where they have none.
-        deterministic: whether the variables of a reproducible run are wanted.
-        imports: whether to try the real imports in a child process.
-    """
-
-    system: System
-    knowledge: Knowledge
+    system: System  # the machine
+    knowledge: Knowledge  # tables, stacks and symptoms
+    # The stack to hold it against; None for the one of the installed wheels, and where they have none.
     stack: Stack | None = None
-    deterministic: bool = False
-    imports: bool = True
+    deterministic: bool = False  # whether the variables of a reproducible run are wanted
+    imports: bool = True  # whether to try the real imports in a child process
     _origins: dict[str, Origin | None] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -74,12 +67,12 @@ class Context:
     @cached_property
     def _trial(self) -> Started | None:
         located = self.packages.locate("mindspeed.patch_utils")
-        return repatching.start(self.system, located.file if located else "")
+        return probe.start_trial(self.system, located.file if located else "")
 
     @cached_property
     def repatching(self) -> bool | None:
         """Whether the installed MindSpeed keeps patches of methods when it renews them; None where nobody can tell."""
-        return repatching.outcome(self._trial)
+        return probe.trial_outcome(self._trial)
 
     def origin(self, package: str) -> Origin | None:
         """Return where a package is imported from."""

@@ -39,17 +39,11 @@ def project_of(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What an expression may hold.
+    """What an expression may hold."""
 
-    Args:
-        texts: texts in it.
-        projects: those whose installed version it may be, as the metadata say it.
-        bare: whether the label may have been cut off.
-    """
-
-    texts: frozenset[str] = frozenset()
-    projects: frozenset[str] = frozenset()
-    bare: bool = False
+    texts: frozenset[str] = frozenset()  # texts in it
+    projects: frozenset[str] = frozenset()  # those whose installed version it may be, as the metadata say it
+    bare: bool = False  # whether the label may have been cut off
 
 
 def _union(held: Iterable[Held]) -> Held:
@@ -63,17 +57,12 @@ def _union(held: Iterable[Held]) -> Held:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scope:
-    """A module, or a call of one of its functions.
+    """A module, or a call of one of its functions."""
 
-    Args:
-        module: the module.
-        calls: the functions that were called on the way, this one last; none for the module itself.
-        given: what the parameters hold.
-    """
-
-    module: Module
+    module: Module  # the module
+    # The functions that were called on the way, this one last; none for the module itself.
     calls: tuple[Function, ...] = ()
-    given: Mapping[str, Held] = field(default_factory=dict)
+    given: Mapping[str, Held] = field(default_factory=dict)  # what the parameters hold
 
     @cached_property
     def values(self) -> Mapping[str, list[ast.expr]]:
@@ -83,16 +72,11 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reader:
-    """Reads expressions.
+    """Reads expressions."""
 
-    Args:
-        packages: where imports are looked up.
-        projects: distributions whose versions count.
-        constants: texts of constants that are attributes of whatever object.
-    """
-
-    packages: Packages
-    projects: frozenset[str]
+    packages: Packages  # where imports are looked up
+    projects: frozenset[str]  # distributions whose versions count
+    # Texts of constants that are attributes of whatever object.
     constants: dict[str, frozenset[str]] = field(default_factory=dict)
     _known: dict[tuple[ast.AST, Scope], Held] = field(default_factory=dict)
     _modules: dict[Module, Scope] = field(default_factory=dict)

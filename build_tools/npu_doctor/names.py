@@ -19,15 +19,10 @@ _UNREAD = sys.stdlib_module_names | {"importlib_metadata", "pkg_resources"}
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """The names of one file.
+    """The names of one file."""
 
-    Args:
-        path: the file.
-        tree: its syntax.
-    """
-
-    path: str
-    tree: ast.Module
+    path: str  # the file
+    tree: ast.Module  # its syntax
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:

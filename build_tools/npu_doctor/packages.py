@@ -20,29 +20,19 @@ _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*\})\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """What an import would take.
+    """What an import would take."""
 
-    Args:
-        file: the module's file; for a namespace package its folder.
-        folder: the package's folder, empty for a plain module.
-        entry: the entry of the path it was found on.
-    """
-
-    file: str
-    folder: str
-    entry: str
+    file: str  # the module's file; for a namespace package its folder
+    folder: str  # the package's folder, empty for a plain module
+    entry: str  # the entry of the path it was found on
 
 
 @dataclass(frozen=True)
 class Packages:
-    """The distributions and modules of one path.
+    """The distributions and modules of one path."""
 
-    Args:
-        path: the folders Python imports from, in order.
-        found: folder or file by top-level name, where Python's own finders were asked.
-    """
-
-    path: Sequence[str]
+    path: Sequence[str]  # the folders Python imports from, in order
+    # Folder or file by top-level name, where Python's own finders were asked.
     found: Mapping[str, str] = field(default_factory=dict)
     _located: dict[str, Located | None] = field(default_factory=dict, repr=False)
 

@@ -18,25 +18,16 @@ _WORDS: dict[Level, str] = {"broken": "BROKEN", "unknown": "unknown", "compatibl
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis(Report):
-    """Everything the doctor found.
+    """Everything the doctor found."""
 
-    Args:
-        stack: name of the stack it was held against, empty for none.
-        nearest: the stack whose pins fit best, where there is none.
-        wheels: the patched wheels that the stack was chosen for, with their overlays; empty where it was named.
-        others: further stacks that these wheels were built for.
-        rows: the findings, worst first.
-        origins: where each package comes from.
-        facts: versions and machine data, to be compared between machines.
-    """
-
-    stack: str
-    nearest: str
+    stack: str  # name of the stack it was held against, empty for none
+    nearest: str  # the stack whose pins fit best, where there is none
+    # The patched wheels that the stack was chosen for, with their overlays; empty where it was named.
     wheels: Mapping[str, str]
-    others: tuple[str, ...]
-    rows: tuple[Row, ...]
-    origins: tuple[Origin, ...]
-    facts: dict[str, str]
+    others: tuple[str, ...]  # further stacks that these wheels were built for
+    rows: tuple[Row, ...]  # the findings, worst first
+    origins: tuple[Origin, ...]  # where each package comes from
+    facts: dict[str, str]  # versions and machine data, to be compared between machines
 
     @property
     def exit_code(self) -> int:

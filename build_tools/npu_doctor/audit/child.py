@@ -11,9 +11,8 @@ import sys
 from types import ModuleType
 
 from npu_doctor.audit import definitions
-from npu_doctor.audit.compare import Comparison
+from npu_doctor.audit.compare import Comparison, Makers
 from npu_doctor.audit.layers import Homes
-from npu_doctor.audit.makers import Makers
 from npu_summary import installed, isolation, outline, verify
 from npu_summary.verify import distributions, subjects
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from npu_doctor import files
+from npu_doctor.ascend import Device, Process
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
-from npu_doctor.smi import Device, Process
 
 _DEVICE = re.compile(r"davinci([0-9]+)")
 _SHARE = 10  # percent of a chip that another process may hold before a run is at risk

@@ -81,11 +81,7 @@ def megatron(context: Context) -> Iterator[Row]:
     training = context.packages.locate("megatron.training")
     found = training.file if training else "not found"
     yield context.judge(
-        20,
-        "megatron.training",
-        "matched" if training else "broken",
-        found,
-        "the source tree of Megatron-LM",
+        20, "megatron.training", "matched" if training else "broken", found, "the source tree of Megatron-LM"
     )
     copies = context.packages.copies("megatron.core")
     if not copies:

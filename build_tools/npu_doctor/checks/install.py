@@ -33,11 +33,7 @@ def engine_torch(context: Context) -> Iterator[Row]:
         empty = "empty" in vllm.partition("+")[2] or not compiled
         built = "no CUDA code" if empty else f"CUDA code ({compiled[0]})"
         yield context.judge(
-            2,
-            "vllm build",
-            "matched" if empty else "broken",
-            f"{vllm}, {built}",
-            "a build for no device (+empty)",
+            2, "vllm build", "matched" if empty else "broken", f"{vllm}, {built}", "a build for no device (+empty)"
         )
 
 

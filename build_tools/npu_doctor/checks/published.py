@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from npu_doctor import versions
 from npu_doctor.checks import driver
 from npu_doctor.context import Context
+from npu_doctor.knowledge import Table
 from npu_doctor.model import Level, Row
-from npu_doctor.tables import Table
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _EXACT = re.compile(r"(?:==)?[0-9][0-9a-z.+]*")

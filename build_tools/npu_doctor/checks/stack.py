@@ -155,10 +155,5 @@ def absent(context: Context) -> Iterator[Row]:
         fix = f"pip uninstall -y {name}" if found else ""
         see = (context.stack.source,) if context.stack else ()
         yield Row(
-            component=name,
-            level=level,
-            found=found or "not installed",
-            expected="not installed",
-            fix=fix,
-            see=see,
+            component=name, level=level, found=found or "not installed", expected="not installed", fix=fix, see=see
         )
