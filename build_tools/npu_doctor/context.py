@@ -100,6 +100,11 @@ class Context:
         found = self.origin(component)
         return (found.branch or found.commit) if found else ""
 
+    def folder(self, package: str) -> str:
+        """Return the folder of a package; empty for a plain module, and where there is none."""
+        located = self.packages.locate(package)
+        return located.folder if located else ""
+
     def has(self, package: str) -> bool:
         """Return whether a package can be found."""
         return self.packages.locate(package) is not None
@@ -134,19 +139,29 @@ class Context:
         if ours:
             yield "--find-links wheels"
 
-    def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
+    def judge(
+        self,
+        symptom: int,
+        component: str,
+        level: Level | bool,  # noqa: FBT001  # a check says whether all is well
+        found: str,
+        expected: str = "",
+        **more: Any,
+    ) -> Row:
         """Return a row that says what the table of symptoms says.
 
         Args:
             symptom: number of the symptom.
             component: what the row is about.
-            level: how it stands.
+            level: how it stands; True for matched, False for broken.
             found: what is there.
             expected: what should be.
             more: ``fix`` or ``why`` in place of the symptom's, ``source`` beside its threads, and values for the
                 places in braces of its fix.
         """
         known = self.knowledge.symptoms[symptom]
+        if isinstance(level, bool):
+            level = "matched" if level else "broken"
         threads = (*known.threads, *filter(None, [more.get("source")]))
         row = Row(component=component, level=level, found=found, expected=expected, see=threads, symptom=symptom)
         if level == "matched":

@@ -40,7 +40,8 @@ def examine(context: Context) -> Diagnosis:
         context = replace(context, stack=next(iter(choice.stacks), None))
         rows += mismatch(choice, context.knowledge)
     _answer("commands", context.start, None, rows)
-    rows += [row for name, check in CHECKS.items() for row in _run(name, check, context)]
+    for name, check in CHECKS.items():
+        rows += _run(name, check, context)
     nearest = "" if context.stack else _answer("nearest", lambda: _nearest(context), "", rows)
     found: dict[str, Origin | None] = {}
     for package in context.settings["packages"]:
@@ -113,7 +114,7 @@ def choose(context: Context) -> Choice:
     The default stack comes first, then those that fit before those that are kept as they were published; of several
     the one of whose versions most are installed.
     """
-    overlays = {name for stack in context.knowledge.stacks for name in stack.overlays}
+    overlays = set[str]().union(*(stack.overlays for stack in context.knowledge.stacks))
     projects = {name.partition("@")[0] for name in overlays}
     wheels: dict[str, str] = {}
     for one in installed.load(installed.places(context.system.path))[0]:
@@ -130,10 +131,9 @@ def mismatch(choice: Choice, knowledge: Knowledge) -> Iterator[Row]:
     """Yield that no stack holds all the wheels, and which stacks there are of each."""
     if not choice.wheels or choice.stacks:
         return
-    of_each = {
-        overlay: [stack.name for stack in knowledge.stacks if overlay in stack.overlays and not stack.record]
-        for overlay in choice.wheels.values()
-    }
+    of_each: dict[str, list[str]] = {}
+    for overlay in choice.wheels.values():
+        of_each[overlay] = [one.name for one in knowledge.stacks if overlay in one.overlays and not one.record]
     there = "; ".join(f"{overlay}: {', '.join(names) or 'no stack'}" for overlay, names in of_each.items())
     # A wheel of an overlay of one's own may well be right, but nothing is known to hold it against.
     level: Level = "broken" if all(of_each.values()) else "compatible"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import chain
 
 from packaging.utils import canonicalize_name
 
@@ -40,7 +41,7 @@ class Packages:
     def all(self) -> tuple[Distribution, ...]:
         """Every distribution, those first on the path first."""
         seen = dict.fromkeys(files.absolute(entry or ".") for entry in self.path)
-        return tuple(distribution for entry in seen for distribution in distributions_in(entry))
+        return tuple(chain.from_iterable(map(distributions_in, seen)))
 
     @cached_property
     def by_name(self) -> dict[str, Distribution]:
@@ -70,8 +71,10 @@ class Packages:
         if recorded:
             return [f"{distribution.root}/{path}" for path in recorded]
         modules = files.text(f"{distribution.info}/top_level.txt") or distribution.name.replace("-", "_")
-        found = [one for name in modules.split() if (one := self.locate(name))]
-        return [path for one in found for path in (files.python_files(one.folder) if one.folder else [one.file])]
+        paths: list[str] = []
+        for located in filter(None, map(self.locate, modules.split())):
+            paths += files.python_files(located.folder) if located.folder else [located.file]
+        return paths
 
     def copies(self, module: str) -> list[Located]:
         """Return every copy of a module on the path, the one that is imported first."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from npu_doctor.model import LEVELS, Level, Origin, Row
 from npu_summary.reports import UNTOLD, Report
+from npu_summary.stream import printable
 
 _OK, _BROKEN = 0, 1
 _WIDTH = 118
@@ -39,6 +41,7 @@ class Diagnosis(Report):
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
+        counted = Counter(row.level for row in self.rows)
         return {
             "schema": 1,
             "stack": self.stack,
@@ -46,7 +49,7 @@ class Diagnosis(Report):
             "wheels": dict(self.wheels),
             "others": list(self.others),
             "exit_code": self.exit_code,
-            "counts": {level: sum(row.level == level for row in self.rows) for level in LEVELS},
+            "counts": {level: counted[level] for level in LEVELS},
             "rows": [row.as_json() for row in self.rows],
             "packages": [vars(origin) for origin in self.origins],
             "facts": self.facts,
@@ -54,7 +57,7 @@ class Diagnosis(Report):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people: what is broken first, each with its fix; what is well on one line each."""
-        yield from (_escape(line) for line in _report_lines(self))
+        return map(printable, _report_lines(self))
 
 
 def _report_lines(report: Diagnosis) -> Iterator[str]:
@@ -62,9 +65,10 @@ def _report_lines(report: Diagnosis) -> Iterator[str]:
     for row in report.rows:
         yield from _row_lines(row)
     yield from ("", "Imported from: (by a Python started in this folder)")
-    yield from [line for origin in report.origins for line in _origin_lines(origin)] or [
-        "  none of the packages is installed"
-    ]
+    for origin in report.origins:
+        yield from _origin_lines(origin)
+    if not report.origins:
+        yield "  none of the packages is installed"
     yield from ("", _verdict(report))
 
 
@@ -107,10 +111,6 @@ def _origin_lines(origin: Origin) -> list[str]:
 
 
 def _verdict(report: Diagnosis) -> str:
-    counts = {level: sum(row.level == level for row in report.rows) for level in _WORDS}
-    said = ", ".join(f"{number} {level}" for level, number in counts.items() if number)
+    counted = Counter(row.level for row in report.rows)
+    said = ", ".join(f"{counted[level]} {level}" for level in _WORDS if counted[level])
     return f"{said or 'nothing to check'}; exit {report.exit_code}"
-
-
-def _escape(line: str) -> str:
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

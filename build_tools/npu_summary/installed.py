@@ -69,7 +69,8 @@ def places(path: Iterable[str] | None = None) -> list[Place]:
         The places, verl first, then transformers, then by name.
     """
     found: dict[str, Place] = {}
-    for root in own_path() if path is None else path:
+    path = own_path() if path is None else path
+    for root in path:
         for package in _packages(root):
             place = Place(root, package)
             first = found.setdefault(package, place)
@@ -115,7 +116,7 @@ def select(found: list[Place], names: Iterable[str]) -> tuple[list[Place], list[
     """
     wanted = {normal_name(name): name for name in names}
     chosen = [place for place in found if not wanted or _names(place) & wanted.keys()]
-    known = {name for place in chosen for name in _names(place)}
+    known = set[str]().union(*map(_names, chosen))
     return chosen, [name for normal, name in wanted.items() if normal not in known]
 
 

@@ -64,7 +64,9 @@ def read(source: bytes, *, module: str, is_package: bool) -> Scope:
     reader = _Reader(codes=codes, package=package)
     scope = reader.scope(tree.body, "")
     scope.packages |= _imported_packages(tree)
-    scope.fluid |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            scope.fluid.update(node.names)
     _mark_outer_assignments(tree, scope)
     return scope
 
@@ -95,7 +97,8 @@ def _mark_outer_assignments(tree: ast.Module, scope: Scope) -> None:
             name = node.args[1] if len(node.args) > 1 else None
             pairs.append((node.args[0], str(name.value) if isinstance(name, ast.Constant) else "*"))
         for owner, attribute in pairs:
-            for binding in scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ():
+            bindings = scope.names.get(owner.id, []) if isinstance(owner, ast.Name) else []
+            for binding in bindings:
                 if binding.scope is not None:
                     binding.scope.fluid.add(attribute)
 

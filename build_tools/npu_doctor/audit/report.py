@@ -56,13 +56,14 @@ class Audit(Report):
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Audit:
         """Read the child's answer."""
-        replacements = [
-            {**{key: value for key, value in one.items() if key != "own"}, **_kind(one["by"]["module"], own=one["own"])}
-            for one in answer["replacements"]
-        ]
+        replacements = []
+        for one in answer["replacements"]:
+            fields = dict(one)
+            kind, reason = _kind(one["by"]["module"], own=fields.pop("own"))
+            replacements.append(Replacement(**fields, kind=kind, reason=reason))
         return cls(
             modules=answer["modules"],
-            replacements=tuple(Replacement(**one) for one in replacements),
+            replacements=tuple(replacements),
             failures=tuple(Failure(**one) for one in answer["failures"]),
             problems=tuple(answer["problems"]),
             asked=answer["asked"],
@@ -141,8 +142,9 @@ def _replacement_lines(one: Replacement) -> Iterator[str]:
         yield f"      ours{lost}: {one.ours['operation']}: {one.ours['why']}"
 
 
-def _kind(module: str, *, own: bool) -> dict[str, str]:
+def _kind(module: str, *, own: bool) -> tuple[str, str]:
+    """Return the kind of a replacement by a module, and why it is expected."""
     for name, reason in EXPECTED.items():
         if module == name or module.startswith(f"{name}."):
-            return {"kind": "expected", "reason": reason}
-    return {"kind": "own" if own else "unexpected", "reason": ""}
+            return "expected", reason
+    return "own" if own else "unexpected", ""

@@ -30,7 +30,8 @@ _BEFORE = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*")
 def development_pin(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend requires a torch_npu that the index does not have."""
     distribution = context.packages.get("vllm-ascend")
-    for text in distribution.requires if distribution else ():
+    texts = distribution.requires if distribution else ()
+    for text in texts:
         wanted = parse(text)
         if wanted is None or canonicalize_name(wanted.name) != "torch-npu" or ".dev" not in range_of(text):
             continue
@@ -83,7 +84,7 @@ def _joined(asked: Mapping[str, Requirement]) -> str:
     first = next((text for text, one in asked.items() if one.url), next(iter(asked)))
     if len(asked) == 1 or asked[first].url:
         return shlex.quote(first)
-    extras = ",".join(sorted({extra for one in asked.values() for extra in one.extras}))
+    extras = ",".join(sorted(set[str]().union(*(one.extras for one in asked.values()))))
     ranges = ",".join(filter(None, map(range_of, asked)))
     clauses = ",".join(dict.fromkeys(ranges.split(",")))
     return shlex.quote(f"{asked[first].name}{f'[{extras}]' if extras else ''}{clauses}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from npu_summary.reports import Report
@@ -92,13 +93,14 @@ class Cluster(Report):
     @property
     def exit_code(self) -> int:
         """0 all nodes are intact and alike, 1 some are not, 2 some did not answer or could not tell."""
-        answers = [report for node in self.nodes for report in (node.verify, node.doctor) if report is not None]
-        unoffered = any(line for node in self.nodes for line in _devices(node.doctor, node.npus))
-        differ = len(self.groups) > 1 or bool(self.disagreements)
-        if differ or unoffered or any(report["exit"] == 1 for report in answers):
+        codes: set[int] = set()
+        for node in self.nodes:
+            codes.update(report["exit"] for report in (node.verify, node.doctor) if report is not None)
+            codes.update(1 for _ in _devices(node.doctor, node.npus))  # there are more than Ray offers
+            codes.update({2} if node.problem else ())
+        if 1 in codes or len(self.groups) > 1 or self.disagreements:
             return 1
-        untold = any(report["exit"] != 0 for report in answers) or any(node.problem for node in self.nodes)
-        return 2 if untold or self.problems or not self.nodes else 0
+        return 2 if any(codes) or self.problems or not self.nodes else 0
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
@@ -117,7 +119,7 @@ class Cluster(Report):
         """Yield the lines for people."""
         yield from _table(self.nodes)
         groups = self.groups
-        for node in (node for group in groups[1:] for node in group):
+        for node in chain.from_iterable(groups[1:]):
             yield f"{_label(node)} differs from the {len(groups[0])} that agree:"
             yield from _comparison_lines(node, groups[0][0])
         if groups and any(groups[0][0].differences()):
@@ -138,13 +140,15 @@ class Cluster(Report):
 
 
 def _table(nodes: tuple[Node, ...]) -> Iterator[str]:
-    names = sorted({name for node in nodes for name in node.versions()}, reverse=True)
+    if not nodes:
+        return
+    names = sorted(set[str]().union(*(node.versions() for node in nodes)), reverse=True)
     rows = [["node", "address", *names, "state"]]
     rows += [
         [node.name, node.address, *(node.versions().get(name, "-") for name in names), node.state] for node in nodes
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows if nodes else ():
+    for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
@@ -181,7 +185,7 @@ def _disagreements(nodes: Sequence[tuple[str, Doctor]]) -> Iterator[str]:
         nodes: what each is called, and its doctor's report.
     """
     found = [(called, _facts(doctor)) for called, doctor in nodes]
-    for name in sorted({name for _, facts in found for name in facts}):
+    for name in sorted(set[str]().union(*(facts for _, facts in found))):
         values: dict[str, list[str]] = {}
         for called, facts in found:
             if name in facts:

@@ -79,7 +79,8 @@ def _instead(subject: Subject, other: Dist) -> tuple[str, str]:
 def check_pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
     """Yield what this one was made for and is missing or another, and companions that are alone."""
     known = {normal_name(place.distribution) for place in places}
-    for pair in subject.changes["pairs"] if subject.changes else ():
+    pairs = subject.changes["pairs"] if subject.changes else []
+    for pair in pairs:
         known.add(normal_name(pair["distribution"]))
         yield from _pair(subject, pair, places)
     yield from _alone(subject, known)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import chain
 
 from ..installed import DATA, MANIFEST, normal_name
 from ..plurals import plural
@@ -98,7 +99,8 @@ def check_summary(subject: Subject) -> Iterator[Finding]:
             yield subject.finding("manifest damaged", what, _CAUSE, paths=paths, level="unknown")
         return
     differing: list[str] = []
-    for one in subject.changes["files"] if subject.changes else ():
+    files = subject.changes["files"] if subject.changes else []
+    for one in files:
         if one["installed"] and subject.files.get(one["installed"]) != one["after"]:
             differing.append(one["installed"])
     if differing:
@@ -121,7 +123,7 @@ def check_tags(subject: Subject) -> Iterator[Finding]:
         stem = path[: found.start(1)] if (found := _TAGGED.search(path)) else ""
         if stem and not any(f"{stem}{suffix}" in compiled for suffix in EXTENSION_SUFFIXES):
             foreign.append(path)
-    tags = [tag for one in subject.own for tag in one.tags] if unnamed else []
+    tags = list(chain.from_iterable(one.tags for one in subject.own)) if unnamed else []
     if tags and all(tag.endswith("-any") for tag in tags):
         what = f"{plural(len(unnamed), 'compiled file')}, and its WHEEL file says that it is for any platform"
         cause = "its metadata was edited, or it was not built by npu-overlays"
