@@ -1,4 +1,4 @@
-"""The examination: a context → a report, whatever state the machine is in."""
+"""The examination: what is asked of a machine, and the stack of its wheels → a report, whatever state it is in."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""What the doctor knows: JSON files → checked tables, symptoms and stacks. Extended by files, not by code."""
+"""What the doctor knows: JSON files → published tables, symptoms and stacks. Extended by files, not by code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +92,16 @@ def load(more: Iterable[str] = ()) -> Knowledge:
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
     files = _files([*map(Path, more), *own])
     return Knowledge(
-        symptoms={symptom.number: symptom for file in files for symptom in file.symptoms},
-        tables=tuple(table for file in files for table in file.tables),
-        ranges=tuple(one for file in files for one in file.ranges),
-        stacks=(*(stack for file in files for stack in file.stacks), *read_stacks(FOLDER)),
+        symptoms={one.number: one for one in _joined(files, "symptoms")},
+        tables=_joined(files, "tables"),
+        ranges=_joined(files, "ranges"),
+        stacks=(*_joined(files, "stacks"), *read_stacks(FOLDER)),
         settings=settings(FOLDER),
     )
+
+
+def _joined(files: list[_File], field: str) -> tuple[Any, ...]:  # of what the field holds
+    return tuple(chain.from_iterable(map(attrgetter(field), files)))
 
 
 def _files(paths: Iterable[Path]) -> list[_File]:

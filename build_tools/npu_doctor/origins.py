@@ -1,4 +1,7 @@
-"""Origins: a package → where it would be imported from, with distribution, commit and digest."""
+"""Origins: a package → where it would be imported from, with distribution, commit and digest.
+
+A git clone is read from its files: git may not be installed on a node.
+"""
 
 from __future__ import annotations
 

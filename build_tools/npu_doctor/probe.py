@@ -1,4 +1,8 @@
-"""Probe: torch, torch_npu and acl, imported in a child process → the first error of each."""
+"""Probe: what only running code tells, in child processes.
+
+torch, torch_npu and acl are imported → the first error of each. MindSpeed's manager of patches is tried on made-up
+classes → whether patches of methods outlive a `repatch`; its file needs nothing but the standard library.
+"""
 
 from __future__ import annotations
 
