@@ -11,8 +11,7 @@ from figures import Figure
 from timing import Contender, Sample, interleaved, seconds
 
 from npu_overlays.commands.running import collect_seldom
-from npu_overlays.index.opened import Request
-from npu_overlays.index.updating import update
+from npu_overlays.publish.index_update import IndexRequest, update_index
 
 FEW, MANY = 500, 5000
 _OF_A_PROJECT = 100
@@ -71,5 +70,5 @@ class _Shop:
     def run(self) -> Sample:
         """Bring the index up to date, and return what that cost."""
         start = time.process_time()
-        update(Request(folders=(self._wheels,), out=self._out))
+        update_index(IndexRequest(folders=(self._wheels,), out=self._out))
         return Sample(seconds=time.process_time() - start)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -21,6 +21,8 @@ from npu_doctor.packages import Packages
 
 # What gives another result for a release with a label than for the release itself.
 _TURNED = frozenset({"<=", "==", "!=", ">", "in", "not in"})
+_COMPARING = (ast.Compare, ast.Call, ast.Match)
+_MEMBERSHIP = frozenset({"in", "not in"})
 _OPERATORS: Mapping[type[ast.cmpop], str] = {
     ast.LtE: "<=",
     ast.GtE: ">=",
@@ -119,7 +121,7 @@ class _Search:
     def bounds(self, module: Module) -> Iterator[Bound]:
         """Yield the bounds of one module, one a line and project."""
         words = [node for word in self._holders(module) for node in module.words.get(word, ())]
-        nodes = {one for node in words for one in module.around(node) if isinstance(one, (ast.Compare, ast.Call))}
+        nodes = {one for node in words for one in module.around(node) if isinstance(one, _COMPARING)}
         found: dict[tuple[int, str], str] = {}
         refusing: set[int] = set()
         for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
@@ -146,6 +148,10 @@ class _Search:
         if isinstance(node, ast.Compare):
             for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
                 yield from self._compared(left, frozenset({_OPERATORS.get(type(operator), "")}), right, frame)
+        elif isinstance(node, ast.Match):
+            for case in (one for each in node.cases for one in ast.walk(each.pattern)):
+                if isinstance(case, ast.MatchValue):
+                    yield from self._compared(node.subject, frozenset({"=="}), case.value, frame)
         elif isinstance(node, ast.Call):
             if operators := self.reader.operators(node, frame):
                 yield from self._compared(node.args[0], operators, node.args[1], frame)
@@ -158,14 +164,13 @@ class _Search:
         self, left: ast.expr, operators: frozenset[str], right: ast.expr, frame: Frame
     ) -> Iterator[tuple[str, str]]:
         """Yield what is turned over of two sides, by the operator in a requirement, or by those asked for."""
-        mirrored = frozenset(MIRRORED.get(one, one) for one in operators - {"in", "not in"})
+        mirrored = frozenset(MIRRORED.get(one, one) for one in operators - _MEMBERSHIP)
         for installed, asked, bound in ((left, operators, right), (right, mirrored, left)):
             version = self.reader.held(installed, frame)
             if version.projects and not version.bare:
                 texts = self.reader.held(bound, frame).texts
                 for project, text in product(version.projects, texts):
-                    clauses = self._clauses(text, project)
-                    turned = _TURNED & (asked if "" in clauses else clauses)
+                    turned = _turned_by(self._clauses(text, project), asked)
                     yield from ((project, operator) for operator in turned)
 
     def _clauses(self, text: str, project: str) -> set[str]:
@@ -178,6 +183,16 @@ class _Search:
 
     def _any_bound(self, texts: Iterable[str]) -> bool:
         return any(self._clauses(text, project) for text in texts for project in self.releases)
+
+
+def _turned_by(clauses: Set[str], asked: frozenset[str]) -> Set[str]:
+    """Return which operators the label turns over: those of a bound's clauses, or those asked for of a bare version.
+
+    A version that is looked for in a `SpecifierSet` is compared as pip does it: without its label, but by ``===``.
+    """
+    if "" in clauses:
+        return _TURNED & asked
+    return clauses & {"==="} if asked and asked <= _MEMBERSHIP else _TURNED & clauses
 
 
 def _refuses(node: ast.AST, module: Module) -> bool:

@@ -24,9 +24,9 @@ CLAUSE = re.compile(r"(===|==|!=|~=|<=|>=|<|>)\s*([^\s,;<>=!~]+)")
 _FUNCTIONS = {"operator.le": "<=", "operator.eq": "==", "operator.ne": "!=", "operator.gt": ">"}
 _METADATA = re.compile(r"\b(importlib[._]metadata|pkg_resources)\.(version|distribution|metadata|get_distribution)$")
 _NAMED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;]|$)")
-# What leaves the label out.
+# What leaves the label out; functions where a text has a plus: to cut at, or in a pattern of digits.
 _PUBLIC = ("public", "base_version", "release", "major", "minor", "micro")
-_CUTTING = ("split", "rsplit", "partition", "rpartition", "sub")
+_CUTTING = ("split", "rsplit", "partition", "rpartition", "sub", "match", "fullmatch", "search", "findall")
 _DEEPEST = 5  # functions that call functions
 _SIDES = 2
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice, sdist_version
-from npu_overlays.installs.stacks import extras_of_overlay
 from npu_overlays.lock.locked import Locked, locked
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
@@ -16,6 +15,7 @@ from npu_overlays.overlay.revisions import Revision, read_revisions
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 from npu_overlays.pairing import Pair, pairs
 from npu_overlays.source import Mode
+from npu_overlays.stack_requirements import extras_of_overlay
 from npu_summary.versions import local_parts
 
 if TYPE_CHECKING:

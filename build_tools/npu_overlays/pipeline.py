@@ -23,6 +23,7 @@ from npu_overlays.loading import Loaded
 from npu_overlays.lock.checking import check_contracts
 from npu_overlays.lock.contracts import contracts
 from npu_overlays.lock.lockfile import ArchiveRecord, Lock, load_lock
+from npu_overlays.lock.own_metadata import asking_notices
 from npu_overlays.lock.unseen import unseen
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
@@ -174,7 +175,12 @@ def prepare(loaded: Loaded) -> Prepared:
         licences=licence_files(overlay, tree),
         tag=wheel_tag(tree),
         record=record,
-        notices=(*notices, *ineffective(applied.patched), *unseen(overlay.pin, tree, overlay=overlay.name)),
+        notices=(
+            *notices,
+            *ineffective(applied.patched),
+            *unseen(overlay.pin, tree, overlay=overlay.name),
+            *asking_notices(overlay, applied.tree),
+        ),
     )
 
 

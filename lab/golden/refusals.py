@@ -52,11 +52,12 @@ class Notes:
     """What one process of pytest notes.
 
     Args:
-        file: where it is written, at once.
+        file: where `write` puts them. A test that limits the size of files must not meet this one.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._lines: set[str] = set()
 
     def expected(self, error: BaseException | None) -> None:
         """Note an error that a test expects."""
@@ -73,8 +74,12 @@ class Notes:
             line = " ".join(problem.split())
             for pattern, replacement in _PLACES:
                 line = pattern.sub(replacement, line)
-            with self._file.open("a", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(f"{family}: {line}\n")
+            self._lines.add(f"{family}: {line}")
+
+    def write(self) -> None:
+        """Write one line a refusal; a name that is no UTF-8 has its bytes escaped."""
+        text = "".join(f"{line}\n" for line in sorted(self._lines))
+        self._file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,6 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder: Path = config.getoption("--refusals")
     folder.mkdir(exist_ok=True)
     notes = Notes(folder / os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    config.add_cleanup(notes.write)
     leave, run, listed = pytest.RaisesExc.__exit__, Environment.cli, language.overlays.mistakes
 
     def noting_leave(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.cells import PYTHONS
+from npu_overlays.publish.ci_matrix import PYTHONS
 
 from .conftest import ROOT, makefile_targets
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.cells import PYTHONS
 from npu_overlays.commands.matrix import matrix
 from npu_overlays.errors import ConfigError
 from npu_overlays.lock.lockfile import Lock, write_lock
 from npu_overlays.lock.metadata import UpstreamMetadata
+from npu_overlays.publish.ci_matrix import PYTHONS
 from support.environment import Environment
 from support.overlays import edit, write_overlay, write_stacks
 

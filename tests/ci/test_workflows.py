@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from npu_overlays.cells import PYTHONS
 from npu_overlays.cli import main
+from npu_overlays.publish.ci_matrix import PYTHONS
 from support.environment import Environment
 
 from .conftest import ROOT, WORKFLOWS, makefile_targets, steps

@@ -445,19 +445,33 @@ def test_compiled_files_in_a_wheel_for_any_platform_are_shipped_as_they_are(
 
 
 def test_modules_that_look_for_their_files_where_the_companion_has_none_are_named(environment: Environment) -> None:
-    asked = {
-        "a": b'from importlib.metadata import distribution\n\nFILES = distribution("Demo").files\n',
-        "b": b'import importlib.metadata as m\n\nNAMED = m.distribution("demo").version, m.distribution("dem").files\n',
+    ways = {
+        "a": 'from importlib.metadata import distribution\n\nFILES = distribution("Demo").files\n',
+        "b": 'import importlib.metadata\n\nFILES = importlib.metadata.files("demo")\n',
+        "c": 'from importlib import metadata as m\n\nNAME = "demo"\nown = m.distribution(NAME)\nFILES = own.files\n',
+        "d": 'import importlib_metadata as m\n\nTEXT = m.Distribution.from_name("demo").read_text("RECORD")\n',
+        # Not files, not of this distribution, or not in metadata.
+        "e": 'import importlib.metadata as m\n\nNAMED = m.distribution("demo").version, m.distribution("dem").files\n',
+        "f": 'from importlib import metadata\nfrom importlib.resources import files\n\nDATA = files("demo")\n',
     }
-    write_wheel(
-        environment.folder / "index", "demo", "1.5", {**DEMO, **{f"space/core/{n}.py": asked[n] for n in asked}}
-    )
+    modules = {f"space/core/{name}.py": text.encode() for name, text in ways.items()}
+    write_wheel(environment.folder / "index", "demo", "1.5", {**DEMO, **modules})
     done = init(environment, "demo", "--suffix", "acme")
-    said = (
-        "space/core/a.py looks for files in the metadata of demo, which are the companion's and list none: make it ask"
-    )
-    assert f"{said} for demo-acme" in " ".join(done.out.split())
-    assert done.out.count("looks for files") == 1
+    folder = next((environment.folder / "here").glob("**/demo@1.5"))
+    locked = environment.cli("lock", str(folder))
+    assert locked.code == 0, locked.err
+    for printed in (done.out, environment.cli("check", str(folder)).err):
+        told = " ".join(printed.split())
+        for name in "abcd":
+            what = "looks for files in the metadata of demo, which are the companion's and list none: make it ask for"
+            assert f"space/core/{name}.py {what} demo-acme" in told
+        assert told.count("looks for files") == len("abcd")
+
+
+def test_the_folder_may_stand_behind_options(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    assert started(environment, "demo", "--suffix", "acme", "--release", "1.5", "my-demo").name == "my-demo"
+    assert "unrecognized arguments: more" in refused(environment, 2, "demo", "other", "--suffix", "acme", "more")
 
 
 def test_the_report_is_json_where_that_is_asked_for(environment: Environment) -> None:

@@ -94,6 +94,7 @@ class Checked:
     def start(self):
         self._check("4.56.1")  # here
 """
+_SPECIFIERS = "from packaging.specifiers import SpecifierSet\n"
 _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version, is_in_range, require_version\n"
 
 
@@ -133,6 +134,11 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
             ),
             "compatible",
         ),
+        (
+            f"{_READ}match version('transformers'):  # here\n    case '4.56.1' | '4.57':\n        NEW = True\n",
+            "compatible",
+        ),
+        (f"{_READ}{_SPECIFIERS}assert version('transformers') in SpecifierSet('===4.56.1')  # here\n", "broken"),
         # By helpers.
         (
             (
@@ -177,12 +183,11 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
         (f"{_OURS}assert Version(found.base_version) <= Version('4.56.1')\n", ""),
         (f"{_READ}assert version('transformers').split('+')[0] == '4.56.1'\n", ""),
         (
-            (
-                f"{_READ}from packaging.specifiers import SpecifierSet\n"
-                "assert SpecifierSet('<=4.56.1').contains(version('transformers'))\n"
-            ),
+            f"{_READ}{_SPECIFIERS}assert SpecifierSet('<=4.56.1').contains(version('transformers'))\n",
             "",
         ),
+        (f"{_READ}{_SPECIFIERS}assert version('transformers') in SpecifierSet('>=4,<=4.56.1')\n", ""),
+        (f"{_READ}import re\nassert re.match(r'[0-9]+[.][0-9.]+', version('transformers'))[0] == '4.56.1'\n", ""),
         ("from transformers.utils.versions import require_version\nrequire_version('transformers<=4.56.1')\n", ""),
         (f"{_OURS}'''assert found <= '4.56.1' '''\nraise OSError('pip install transformers==4.56.1')\n", ""),
     ],

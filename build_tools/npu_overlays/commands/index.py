@@ -19,9 +19,8 @@ from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 
 if TYPE_CHECKING:
-    from npu_overlays.index.opened import Request
-    from npu_overlays.index.pinning import Pinning
-    from npu_overlays.index.updating import Updated
+    from npu_overlays.publish.index_constraints import ConstraintsUpdate
+    from npu_overlays.publish.index_update import IndexRequest, UpdatedIndex
 
 _DESCRIPTION = """\
 Put wheels and source distributions on a package index: a folder of files that
@@ -48,7 +47,7 @@ examples:
 class Options:
     """What was asked for, and whether the report is JSON."""
 
-    request: Request
+    request: IndexRequest
     json: bool
 
 
@@ -65,20 +64,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    from npu_overlays.index.marks import Mark  # noqa: PLC0415  # read for the help of all commands, and needed for one
-    from npu_overlays.index.opened import Request  # noqa: PLC0415  # likewise
+    from npu_overlays.publish.availability import Yank  # noqa: PLC0415  # read for the help of all commands, and needed for one
+    from npu_overlays.publish.index_update import IndexRequest  # noqa: PLC0415  # likewise
 
     problems = list(_contradictions(parsed))
     wanted = {"--yank": (parsed.yank, parsed.reason), "--unyank": (parsed.unyank, None)}
-    marks = [
-        Mark(project=canonicalize_name(named.name), version=_version(named), reason=reason)
+    yanks = [
+        Yank(project=canonicalize_name(named.name), version=_version(named), reason=reason)
         for option, (texts, reason) in wanted.items()
         for text in texts
         if (named := _pinned(option, text, problems))
     ]
     if problems:
         raise UsageError(problems)
-    request = Request(folders=tuple(parsed.folders), out=parsed.out, marks=tuple(marks), replace=parsed.replace)
+    request = IndexRequest(folders=tuple(parsed.folders), out=parsed.out, yanks=tuple(yanks), replace=parsed.replace)
     return Options(request=request, json=parsed.json)
 
 
@@ -111,10 +110,10 @@ def _version(named: Requirement) -> Version:
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.index.updating import update  # noqa: PLC0415  # as above
+    from npu_overlays.publish.index_update import update_index  # noqa: PLC0415  # as above
 
     with undisguised(f"the index in {options.request.out} is as it was"):
-        updated = update(options.request)
+        updated = update_index(options.request)
     if options.json:
         console.json(_as_json(options.request, updated))
         return 0
@@ -122,14 +121,14 @@ def _run(options: Options, console: Console) -> int:
         console.notice(text)
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
-    for line in (line for one in updated.pinnings for line in _repinned(one)):
+    for line in (line for one in updated.constraints for line in _repinned(one)):
         console.line(f"  {line}")
-    for mark in options.request.marks:
-        console.line(f"  {mark.name} is {'not yanked' if mark.reason is None else f'yanked: {mark.reason}'}")
+    for yank in options.request.yanks:
+        console.line(f"  {yank.name} is {'not yanked' if yank.reason is None else f'yanked: {yank.reason}'}")
     return 0
 
 
-def _repinned(one: Pinning) -> Iterator[str]:
+def _repinned(one: ConstraintsUpdate) -> Iterator[str]:
     """Yield what became of the constraints of a stack, where anything did."""
     if one.after != one.before:
         yield f"{one.name} {'is changed:' if one.before else 'is new'}"
@@ -138,7 +137,7 @@ def _repinned(one: Pinning) -> Iterator[str]:
         yield from (f"  + {line}" for line in one.added)
 
 
-def _as_json(request: Request, updated: Updated) -> dict[str, object]:
+def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
     return {
         "index": str(request.out),
         "projects": list(updated.projects),
@@ -148,13 +147,13 @@ def _as_json(request: Request, updated: Updated) -> dict[str, object]:
         "removed": list(updated.removed),
         "constraints": {
             one.name: {"added": list(one.added), "removed": list(one.removed)}
-            for one in updated.pinnings
+            for one in updated.constraints
             if one.after != one.before
         },
-        "not_taken": {str(file): list(pins) for one in updated.pinnings for file, pins in one.refused},
+        "not_taken": {str(file): list(pins) for one in updated.constraints for file, pins in one.refused},
         "warnings": list(updated.warnings),
-        "yanked": {mark.name: mark.reason for mark in request.marks if mark.reason is not None},
-        "unyanked": [mark.name for mark in request.marks if mark.reason is None],
+        "yanked": {yank.name: yank.reason for yank in request.yanks if yank.reason is not None},
+        "unyanked": [yank.name for yank in request.yanks if yank.reason is None],
     }
 
 

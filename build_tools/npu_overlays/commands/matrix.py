@@ -6,10 +6,12 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.cells import Cell, Ground, as_github, as_gitlab, cells_of, change_since, load_ground, touched
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.console import Console
+from npu_overlays.publish.affected_overlays import affected_overlays
+from npu_overlays.publish.ci_matrix import Cell, OverlayFolder, as_github, as_gitlab, cells_of, load_overlay_folder
+from npu_overlays.publish.work_tree_changes import change_since
 
 _DESCRIPTION = """\
 Print CI's matrix, one cell for each overlay and each Python that its upstream
@@ -52,8 +54,8 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    ground = load_ground(checked_root(options.root))
-    cells = cells_of(ground, _touched(ground, options.since, console) if options.since else None)
+    folder = load_overlay_folder(checked_root(options.root))
+    cells = cells_of(folder, _touched(folder, options.since, console) if options.since else None)
     if options.format == "json":
         console.json({"include": cells})
     else:
@@ -63,15 +65,15 @@ def _run(options: Options, console: Console) -> int:
 
 def matrix(root: Path) -> list[Cell]:
     """Return the cells of all overlays; raises `ConfigError` with every mistake in them and their stacks."""
-    return cells_of(load_ground(root))
+    return cells_of(load_overlay_folder(root))
 
 
-def _touched(ground: Ground, since: str, console: Console) -> set[str]:
+def _touched(folder: OverlayFolder, since: str, console: Console) -> set[str]:
     """Return the names of the overlays that a change touches."""
-    change = change_since(since, ground.root)
+    change = change_since(since, folder.root)
     if change.note:
         console.notice(change.note)
-    return touched(ground, change)
+    return affected_overlays(folder, change)
 
 
 COMMAND = Command(

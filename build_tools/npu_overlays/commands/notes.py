@@ -12,7 +12,7 @@ from npu_summary.outline import count
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.index.updating import Updated
+    from npu_overlays.publish.index_update import UpdatedIndex
 
 
 def count_of(record: Changes) -> str:
@@ -59,12 +59,12 @@ def _lacks(record: Changes) -> str:
     return f"{text}; the rest is whole. To have those too, where the repository can be reached: {again}"
 
 
-def index_notes(updated: Updated) -> Iterator[str]:
+def index_notes(updated: UpdatedIndex) -> Iterator[str]:
     """Yield what an update took off an index, what it did not take, and what keeps wheels from being installed."""
     for name in updated.dropped:
         yield f"{name}: listed, but not there any more; it was taken off the list"
     for name in updated.removed:
         yield f"{name}: of other bytes than lie there now; it was removed, and none was given in its place"
-    for file, pins in (kept for one in updated.pinnings for kept in one.refused):
+    for file, pins in (kept for one in updated.constraints for kept in one.refused):
         yield f"{file}: not taken, older than what the index pins: {', '.join(pins)} (`index --replace` takes it)"
     yield from updated.warnings

@@ -91,9 +91,25 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, *given: Any, **named: Any) -> tuple[Any, list[str]]:
         """Refuse what is unknown here and not in the parser above, which does not know what was meant."""
         parsed, rest = super().parse_known_args(*given, **named)
+        if len(rest) == 1 and self._takes_late(parsed, rest[0]):
+            return parsed, []
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return parsed, rest
+
+    def _takes_late(self, parsed: argparse.Namespace, word: str) -> bool:
+        """Give an optional argument the word behind the options; return whether there is one that has none yet.
+
+        Before Python 3.12.7 argparse looks for it only among the words that stand together with the others.
+        """
+        optional = [one for one in self._positionals._group_actions if one.nargs == "?"]
+        if word.startswith("-") or not optional or getattr(parsed, optional[0].dest) is not optional[0].default:
+            return False
+        try:
+            setattr(parsed, optional[0].dest, self._get_values(optional[0], [word]))
+        except argparse.ArgumentError as error:
+            self.error(str(error))
+        return True
 
     def error(self, message: str) -> NoReturn:
         """Print usage, what is wrong and what was probably meant; leave with 2."""

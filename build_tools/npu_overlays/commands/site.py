@@ -1,4 +1,4 @@
-"""`site`: documents, wheels and reports → pages for a browser, with the index beside them."""
+"""`site`: a Sphinx project, wheels and reports → pages for a browser, with the index beside them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from npu_overlays.interrupts import undisguised
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.site.building import Built, Request
+    from npu_overlays.publish.site import BuiltSite, SiteRequest
 
 _DESCRIPTION = """\
-Build a site that any web server can give out, without a word to another host:
-the documents of a project in both languages; for every wheel what was changed,
-why, and the diff; how it is installed, with one command for pip and one for
-uv; reports of `drift`; and the index that pip and uv install from, below
-simple/.
+Build a site that any web server can give out, and that asks no other host for
+anything: the documents of a Sphinx project, here docs/, in both languages; for
+every wheel its changes with their reasons and the diff; one command for pip and
+one for uv to install it; reports of `drift`; and the index that pip and uv
+install from, below simple/.
 
-Commands name the index where the site is served from, or at --index-url. What
-was there is replaced as a whole, but for the index, which is brought up to date.
-A link that leads nowhere is an error. Needs: pip install 'npu-overlays[site]'.
+Commands name the index where the site is served from, or at --index-url. A site
+that was there is replaced, and its index brought up to date. Whatever Sphinx
+warns of, such as a link to no page, is an error. Needs:
+pip install 'npu-overlays[site]'.
 
 examples:
   npu-overlays site                           the documents alone, into site/
@@ -41,7 +42,7 @@ examples:
 class Options:
     """What was asked for, and whether the report is JSON."""
 
-    request: Request
+    request: SiteRequest
     json: bool
 
 
@@ -49,8 +50,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "wheels and source distributions: what is patched, and what the index gives out"
     parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help=text)
     parser.add_argument("--out", type=folder, default="site", metavar="DIR", help="the site (default: site)")
-    text = "a project with README.md and docs/ (default: this folder)"
-    parser.add_argument("--documents", type=folder, default=".", metavar="DIR", help=text)
+    text = "a Sphinx project, as docs/ of npu-overlays is (default: docs)"
+    parser.add_argument("--documents", type=folder, default="docs", metavar="DIR", help=text)
     text = "where the index will be (default: where the site is served from)"
     parser.add_argument("--index-url", default="", metavar="URL", help=text)
     text = "a report of `npu-overlays drift --html`; may be given several times"
@@ -59,13 +60,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _read(parsed: argparse.Namespace) -> Options:
-    from npu_overlays.site.building import Request  # noqa: PLC0415  # read for the help of all commands
+    from npu_overlays.publish.site import SiteRequest  # noqa: PLC0415  # read for the help of all commands
 
     url = parsed.index_url
     if url and not (urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc and url.isprintable()):
         fix = "give the whole address: https://pypi.example.com/simple/"
         raise UsageError(Problem(where="--index-url", what=f"{url!r} is no address of a web server", fix=fix))
-    request = Request(
+    request = SiteRequest(
         folders=tuple(parsed.folders),
         documents=parsed.documents,
         out=parsed.out,
@@ -76,10 +77,10 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.site.building import build  # noqa: PLC0415  # as above
+    from npu_overlays.publish.site import build_site  # noqa: PLC0415  # as above
 
-    with undisguised(f"the site in {options.request.out} is as it was"):
-        built = build(options.request)
+    with undisguised(f"the site in {options.request.out} is unchanged"):
+        built = build_site(options.request)
     notes = list(index_notes(built.index)) if built.index else []
     if options.json:
         console.json({**_as_json(options.request, built), "notes": notes})
@@ -88,16 +89,13 @@ def _run(options: Options, console: Console) -> int:
         console.notice(text)
     console.line(f"{options.request.out}", style="green")
     wheels = plural(len(built.wheels), "patched wheel")
-    console.line(
-        f"  {plural(built.pages, 'page')} in each language; {wheels}; stacks: {', '.join(built.stacks) or 'none'}"
-    )
+    console.line(f"  {wheels}; stacks: {', '.join(built.stacks) or 'none'}")
     return 0
 
 
-def _as_json(request: Request, built: Built) -> dict[str, object]:
+def _as_json(request: SiteRequest, built: BuiltSite) -> dict[str, object]:
     return {
         "site": str(request.out),
-        "pages": built.pages,
         "wheels": list(built.wheels),
         "stacks": list(built.stacks),
     }

@@ -1,12 +1,10 @@
-"""Shipped: the files of an upstream → the folders and modules of it that a wheel holds, and what these cannot find."""
+"""Shipped: the files of an upstream → the folders and modules of it that a wheel holds."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-
-from packaging.utils import canonicalize_name
 
 from npu_overlays.archives import HEADERS
 from npu_summary.changes import SCHEMES
@@ -18,10 +16,6 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _SOURCE_ROOT = "src/"
-# A module that asks for the files of a distribution, as cmake asks for its own.
-_FILES_OF = re.compile(
-    rb"""\bdistribution\(\s*["']([\w.-]+)["']\s*\)\.(?:files|locate_file|read_text|entry_points)\b"""
-)
 _TOP_LEVEL = re.compile(r"([^/]+/)?[^/]+\.egg-info/top_level\.txt")
 
 
@@ -46,15 +40,6 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
                 roots[path[:start]] += 1
     found = below(roots.most_common(1)[0][0] if roots else "", units)
     return dict(sorted([*found.items(), *((kind, "") for kind in kinds)]))
-
-
-def asking(modules: Iterable[tuple[str, bytes]], project: str) -> list[str]:
-    """Return the paths of modules that look for files in the metadata of their own distribution.
-
-    Under its name there is the companion, whose metadata lists none of them.
-    """
-    named = ((path, map(bytes.decode, _FILES_OF.findall(content))) for path, content in modules)
-    return [path for path, names in named if any(canonicalize_name(name) == project for name in names)]
 
 
 def of_source(files: Mapping[str, bytes], project: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.lock.fired import FIRED_FILE
+from npu_overlays.lock.own_metadata import asking
 from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -21,7 +22,6 @@ from npu_overlays.starting.offer import Offer
 from npu_overlays.starting.pinning import start_of
 from npu_overlays.starting.project import comment, configuration, ignored, readme, staged, write_files
 from npu_overlays.starting.request import Request, presence
-from npu_overlays.starting.shipped import asking
 from npu_overlays.tree import SourceTree
 
 
@@ -103,7 +103,8 @@ def write_overlay(request: Request, layered: Layered) -> Started:
             first = comment(new.overlay.folder.name, example)
             more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
         write_files(new.stage, more)
-        shipped = ((path, new.tree.read(path)) for path in new.tree.entries if path.endswith(".py"))
+        place = new.overlay.pin.place
+        shipped = ((path, place(path), new.tree.read(path)) for path in new.tree.entries if path.endswith(".py"))
         found = asking(shipped, request.project)
         files = tuple({**new.files, **more})
         return Started(

@@ -8,9 +8,8 @@ from pathlib import Path
 from packaging.version import Version
 
 from npu_doctor.stacks import constraints_name
+from npu_overlays.constraints import FIX, constraints_text, mistakes, own_pins, pinned, stack_of
 from npu_overlays.errors import Problem
-from npu_overlays.installs.pins import FIX, mistakes, pinned, stack_of
-from npu_overlays.installs.stacks import constraints, own_pins
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.reproducible import write_atomically
@@ -33,7 +32,7 @@ def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[
     for one in loaded:
         ours = {overlay.name: _pins(overlay, loader, names, out) for overlay in (one.overlay, *one.partners)}
         for stack in one.stacks.of(one.name):
-            content = constraints(stack, one.stacks, ours).encode()
+            content = constraints_text(stack, one.stacks, ours).encode()
             file = out / constraints_name(stack.name)
             if not (file.is_file() and file.read_bytes() == content):
                 write_atomically(file, content)

@@ -15,7 +15,6 @@ import npu_summary
 from npu_doctor.knowledge import settings_file
 from npu_overlays.builds import CODE
 from npu_overlays.changes.record import manifest, unified_diff
-from npu_overlays.installs.stacks import DOCTOR, without_extras
 from npu_overlays.loading import Loaded
 from npu_overlays.lock.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
@@ -25,6 +24,7 @@ from npu_overlays.overlay.revisions import REVISIONS_FILE
 from npu_overlays.pipeline import Prepared
 from npu_overlays.reproducible import canonical_json
 from npu_overlays.source.members import Member, upstream_members
+from npu_overlays.stack_requirements import DOCTOR, without_extras
 from npu_overlays.tree import PatchedTree
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.explanation import explanations

@@ -1,1 +1,0 @@
-"""A place to install from: wheels and sdists → a folder of pages that pip and uv read."""

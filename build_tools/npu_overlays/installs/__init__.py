@@ -1,1 +1,0 @@
-"""How a stack is installed: extras, constraints and the install page."""

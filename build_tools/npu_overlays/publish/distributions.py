@@ -1,0 +1,133 @@
+"""Distributions: folders of wheels and sdists → files for an index, and the link of each; broken ones are refused."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from packaging.metadata import RawMetadata, parse_email
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from npu_overlays.archives import ArchiveError, core_metadata
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.publish.simple_pages import FileLink, file_identity
+
+_SUFFIXES = (".whl", ".tar.gz")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributionFile:
+    """A wheel or sdist that was given, by its name alone.
+
+    Args:
+        file: where it lies.
+        project: its normalized name.
+        version: the version in its name.
+    """
+
+    file: Path
+    project: str
+    version: Version
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.file.name
+
+
+def find_distributions(folders: Sequence[Path], problems: list[Problem]) -> list[DistributionFile]:
+    """Return the wheels and sdists of some folders; mistakes are added to `problems`."""
+    found: dict[tuple[str, Version, str], DistributionFile] = {}
+    for folder in folders:
+        for file in _listed(folder, problems):
+            identity = file_identity(file.name)
+            if identity is None:
+                what = "its name is not that of a wheel or of a source distribution"
+                fix = "give it the name it was built with, NAME-VERSION-… , or put it elsewhere"
+                problems.append(Problem(where=str(file), what=what, fix=fix))
+                continue
+            one = DistributionFile(file=file, project=identity[0], version=identity[1])
+            first = found.setdefault(identity, one)
+            if first != one and not (first.name == one.name and digest(first.file) == digest(file)):
+                what = f"to an installer it is the same as {first.file}, and is another file"
+                problems.append(Problem(where=str(file), what=what, fix="leave one of them out"))
+    return list(found.values())
+
+
+def _listed(folder: Path, problems: list[Problem]) -> list[Path]:
+    try:
+        files = [file for file in folder.iterdir() if file.name.endswith(_SUFFIXES)]
+    except OSError as error:
+        fix = "name a folder of wheels or source distributions"
+        problems.append(Problem(where=str(folder), what=f"cannot be listed: {error.strerror}", fix=fix))
+        return []
+    if not files:
+        what, fix = "holds no wheel and no source distribution", "name the folder they were built into"
+        problems.append(Problem(where=str(folder), what=what, fix=fix))
+    return sorted(files, key=lambda file: file.name)
+
+
+def read_distribution(file: Path, given: DistributionFile, sha256: str) -> tuple[FileLink, bytes]:
+    """Read a distribution.
+
+    Args:
+        file: what is read, which may be a copy under the same name.
+        given: where the user has it.
+        sha256: of the file, hex.
+
+    Returns:
+        Its link, and the core metadata to put beside it, empty for an sdist.
+
+    Raises:
+        OutputError: it is broken, or its metadata contradict its name; names the user's file.
+    """
+    try:
+        metadata = core_metadata(file)
+        fields, _ = parse_email(metadata)
+    except (ArchiveError, OSError) as error:
+        raise OutputError(Problem(where=str(given.file), what=str(error), fix="build or fetch it again")) from error
+    if problems := list(_mistakes(given, fields)):
+        raise OutputError(problems)
+    beside = metadata if file.name.endswith(".whl") else b""
+    link = FileLink(
+        filename=file.name,
+        url=quote(file.name),
+        hashes={"sha256": sha256},
+        size=file.stat().st_size,
+        requires_python=fields.get("requires_python", ""),
+        core_metadata={"sha256": hashlib.sha256(beside).hexdigest()} if beside else False,
+    )
+    return link, beside
+
+
+def _mistakes(given: DistributionFile, fields: RawMetadata) -> Iterator[Problem]:
+    """Yield where metadata contradict the name of their file, or have values that installers cannot read."""
+    where, again = str(given.file), "build it again, and do not rename it"
+    if canonicalize_name(fields.get("name", "")) != given.project:
+        yield Problem(where=where, what=f"calls itself {fields.get('name', '')!r} inside", fix=again)
+    try:
+        same_version = Version(fields.get("version", "")) == given.version
+    except InvalidVersion:
+        same_version = False
+    if not same_version:
+        yield Problem(where=where, what=f"says that its version is {fields.get('version', '')!r} inside", fix=again)
+    try:
+        SpecifierSet(fields.get("requires_python", ""))
+    except InvalidSpecifier as error:
+        fix = "correct Requires-Python and build it again: installers pass over such files, or ignore it"
+        yield Problem(where=where, what=str(error), fix=fix)
+
+
+def digest(file: Path, algorithm: str = "sha256") -> str:
+    """Return a digest of a file, hex, read piece by piece."""
+    made = hashlib.new(algorithm, usedforsecurity=False)  # another tool's page may have an old one
+    with file.open("rb") as stream:
+        while piece := stream.read(_CHUNK):
+            made.update(piece)
+    return made.hexdigest()

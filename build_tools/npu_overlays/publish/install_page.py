@@ -1,0 +1,112 @@
+"""Install page: the stacks → docs/install.md in English and Chinese, with the commands that install each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from npu_doctor.knowledge import load
+from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack, constraints_name
+from npu_overlays.reproducible import write_atomically
+from npu_overlays.stack_requirements import BASE, DOCTOR, distribution, extras, requirement
+
+PAGES = {"en": "install.md", "zh": "install.zh-CN.md"}
+
+_TEXTS: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_NAMES = {"cann": "CANN", "hdk": "HDK", "nnal": "NNAL"}
+_ORDER = {"source": 0, "git": 1, "index": 2}  # engines before what is built against them
+
+
+def render(catalogue: Catalogue, language: str) -> str:
+    """Return the page in a language, ``en`` or ``zh``."""
+    # Sphinx brings Jinja: only those who write these pages need it.
+    import jinja2  # noqa: PLC0415
+
+    template = Path(__file__).with_suffix(".md.jinja").read_text(encoding="utf-8")
+    environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)  # noqa: S701  # Markdown
+    page = environment.from_string(template).render(
+        language=language,
+        texts=_TEXTS[language],
+        names=_NAMES,
+        index=CPU_INDEX,
+        catalogue=catalogue,
+        anchor=lambda name: name.lower().replace(".", ""),
+        commands=commands,
+        extras=extras,
+    )
+    return page.rstrip() + "\n"
+
+
+def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[str]:
+    """Return the shell commands that install a consistent stack, in their order.
+
+    Args:
+        stack: the stack.
+        catalogue: the names the index knows the components by.
+        x86: whether for x86, where torch comes from PyTorch's own index.
+    """
+    given = f"-c {constraints_name(stack.name)}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
+    lines = [
+        "source /usr/local/Ascend/ascend-toolkit/set_env.sh",
+        f"python{stack.python} -m venv npu && source npu/bin/activate",
+        "source /usr/local/Ascend/nnal/atb/set_env.sh",
+        f"pip install {given} --find-links wheels 'verl-npu[{BASE},{DOCTOR}]'",
+    ]
+    built = [component for component in stack.components if component.group and component.group != BASE]
+    for component in sorted(built, key=lambda component: _ORDER[component.install]):
+        lines += _install(component, given, catalogue)
+    lines += _removals(stack, catalogue)
+    return [*lines, "python -I -m verl_npu_summary --verify", f"python -I -m npu_doctor --stack {stack.name}"]
+
+
+def _install(component: Component, given: str, catalogue: Catalogue) -> list[str]:
+    env = "".join(f"{key}={value} " for key, value in component.env.items())
+    options = f"{component.options} " if component.options else ""
+    if component.install == "index":
+        return [f"{env}pip install {given} {options}'{requirement(component, catalogue)}'", *component.commands]
+    if component.commands:
+        return list(component.commands)
+    revision = component.commit or component.tag
+    target = f"{distribution(component, catalogue)} @ git+{component.repository}{f'@{revision}' if revision else ''}"
+    return [f"{env}pip install {given} {options}'{target}'"]
+
+
+def _removals(stack: Stack, catalogue: Catalogue) -> list[str]:
+    """Return the commands that remove what must not be there; triton takes files of triton-ascend with it."""
+    lines = [f"pip uninstall -y {' '.join(stack.absent)}"] if stack.absent else []
+    ours = stack.component("triton_ascend")
+    if "triton" in stack.absent and ours is not None:
+        for line in _install(ours, "--no-deps", catalogue):
+            if line.startswith("pip install "):
+                lines.append(line.replace("pip install ", "pip install --force-reinstall ", 1))
+    return lines
+
+
+def outdated(folder: Path) -> list[Path]:
+    """Return the pages in a folder that differ from the data."""
+    catalogue, found = load(), []
+    for language, name in PAGES.items():
+        file = folder / name
+        if not file.is_file() or file.read_text(encoding="utf-8") != render(catalogue, language):
+            found.append(file)
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages into ``docs``, or with ``--check`` print those that are not up to date."""
+    folder = Path("docs")
+    stale = outdated(folder)
+    if "--check" in arguments:
+        for file in stale:
+            sys.stderr.write(f"{file}: not up to date; run: python -m npu_overlays.publish.install_page\n")
+        return 1 if stale else 0
+    catalogue = load()
+    for language, name in PAGES.items():
+        write_atomically(folder / name, render(catalogue, language).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

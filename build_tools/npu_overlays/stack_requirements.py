@@ -1,0 +1,86 @@
+"""Stack requirements: a stack → what pip is asked for, as requirements and as extras of a wheel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from packaging.version import Version
+
+from npu_doctor.stacks import Catalogue, Component, Stack
+
+BASE = "npu"
+DOCTOR = "doctor"  # the extra that brings npu-doctor
+ON_INDEX = ("index", "source")
+
+
+def distribution(component: Component, catalogue: Catalogue) -> str:
+    """Return the name the index knows a component by."""
+    name: str = catalogue.settings.get("distributions", {}).get(component.name, component.name.replace("_", "-"))
+    return name
+
+
+def requirement(component: Component, catalogue: Catalogue) -> str:
+    """Return a component as a requirement."""
+    extra = f"[{component.extra}]" if component.extra else ""
+    version = f"=={component.version}" if component.version else component.allow
+    return f"{distribution(component, catalogue)}{extra}{version}"
+
+
+def extras(stack: Stack, catalogue: Catalogue) -> dict[str, list[str]]:
+    """Return the extras a stack gives verl-npu.
+
+    Args:
+        stack: the stack; components that only git has cannot stand in a wheel's metadata and are left out.
+        catalogue: the names the index knows the components by.
+
+    Returns:
+        Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each of them can be
+        asked for alone and two of different stacks are refused together instead of mixed.
+    """
+    if not stack.components:
+        return {}
+    modules = dict.fromkeys(catalogue.settings.get("cann_modules", {}).values())
+    base = [*_group(stack, BASE, catalogue), *modules]
+    found = {BASE: base}
+    for component in stack.components:
+        if component.group and component.group not in found:
+            found[component.group] = [*base, *_group(stack, component.group, catalogue)]
+    return found
+
+
+def _group(stack: Stack, name: str, catalogue: Catalogue) -> list[str]:
+    found = []
+    for component in stack.components:
+        # A requirement brings dependencies, so what must be installed without them cannot be one.
+        askable = component.install in ON_INDEX and "--no-deps" not in component.options
+        if component.group == name and askable:
+            found.append(requirement(component, catalogue))
+    return found
+
+
+def extras_of_overlay(overlay: str, catalogue: Catalogue) -> dict[str, list[str]]:
+    """Return the extras of the wheel of an overlay: those of its consistent stacks, newest torch first.
+
+    A stack kept as a record contradicts itself, so a wheel never asks for it.
+    """
+    stacks = [stack for stack in catalogue.stacks if overlay in stack.overlays and not stack.record]
+    merged: dict[str, list[str]] = {}
+    for stack in sorted(stacks, key=_torch_version, reverse=True):
+        merged = {**extras(stack, catalogue), **merged}
+    return dict(sorted(merged.items()))
+
+
+def _torch_version(stack: Stack) -> Version:
+    torch = stack.component("torch")
+    return Version(torch.version if torch else "0")
+
+
+def without_extras(requires: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return upstream's requirements without those of extras that a stack replaces.
+
+    Upstream's own ``vllm`` and ``sglang`` ask for versions and a torch that no stack has.
+    """
+    conditions = "|".join(rf"extra\s*==\s*[\"']{re.escape(name)}[\"']" for name in names)
+    replaced = re.compile(conditions or r"(?!)")
+    return [text for text in requires if not replaced.search(text.partition(";")[2])]

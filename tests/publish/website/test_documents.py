@@ -1,0 +1,82 @@
+"""Documents of a small Sphinx project with the settings of ours, in both languages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from support.environment import Environment
+
+from .conftest import ROOT, write_project
+
+DOCS = ROOT / "docs"
+TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
+
+
+def page(file: Path) -> BeautifulSoup:
+    return BeautifulSoup(file.read_bytes(), "html.parser")
+
+
+def article(file: Path) -> str:
+    """Return the text of a page."""
+    found = page(file).select_one("article")
+    assert found
+    return " ".join(found.get_text(" ").split())
+
+
+def test_each_document_is_in_both_languages_and_a_missing_translation_is_named(environment: Environment) -> None:
+    project = write_project(
+        environment.folder / "project",
+        {
+            "index.md": "# It\n\nEnglish | [简体中文](index.zh-CN.md)\n\n[one](one.md#a-b)\n",
+            "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n[一](one.md#a-b)、[二](two.zh-CN.md)\n",
+            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json)\n\n## A b\n\nText.\n",
+            "two.md": "# Two\n\nEnglish | [简体中文](two.zh-CN.md)\n\nText.\n",
+            "two.zh-CN.md": "# 二\n\n[English](two.md) | 简体中文\n\n正文。\n",
+            "overview.md": "```{include} ../README.md\n:relative-docs: docs/\n```\n",
+            "../README.md": "# Read me\n\n[one](docs/one.md)\n",
+            "../data/x.json": "{}",
+        },
+        listed=("one", "two", "overview"),
+    )
+    out = environment.folder / "site"
+    environment.ok("site", "--documents", project, "--out", out)
+    assert article(out / "index.html") == "简体中文 It ¶ one"
+    assert article(out / "zh-CN" / "index.html") == "English 它 ¶ 一 、 二"
+    assert "本页尚无中文版" in article(out / "zh-CN" / "one.html")
+    for name in ("two", "index"):
+        assert "本页尚无中文版" not in article(out / "zh-CN" / f"{name}.html")
+    links = [str(link["href"]) for link in page(out / "one.html").select("article p a")]
+    assert links[:2] == ["index.html", "overview.html"]
+    assert (out / links[2]).read_text() == "{}"
+    assert page(out / "overview.html").select("article p a[href='one.html']")
+
+
+def test_a_document_that_no_list_names_is_refused(environment: Environment) -> None:
+    project = write_project(environment.folder / "project", {"index.md": "# It\n", "lost.md": "# Lost\n"})
+    done = environment.cli("site", "--documents", project)
+    assert done.code == 6
+    assert f"{project / 'lost.md'}: document isn't included in any toctree" in done.err
+
+
+@pytest.mark.parametrize("name", ["index", "start", "patches"])
+def test_templates_are_alike_in_both_languages(name: str) -> None:
+    texts = [(DOCS / f"{name}{suffix}").read_text("utf-8") for suffix in (".md", ".zh-CN.md")]
+    loops = [re.findall(r"\{%.*?%\}|\{\{.*?\}\}", text.replace("title.zh", "title.en")) for text in texts]
+    assert loops[0]
+    assert loops[0] == loops[1]
+    lists = [re.findall(r"^[\w-]+$|<([\w-]+)>$", "\n".join(TOCTREE.findall(text)), re.MULTILINE) for text in texts]
+    assert lists[0] == lists[1]
+
+
+def test_text_of_wheels_is_no_markup_on_a_page(environment: Environment) -> None:
+    text = "a_b* [x](y) `c` <script>d</script> #e 1. f|g {h} \\i $j &amp;"
+    report = f"<!DOCTYPE html><title>{text}</title>"
+    project = write_project(environment.folder / "project", {"index.md": (DOCS / "patches.md").read_text("utf-8")})
+    (environment.folder / "report.html").write_text(report)
+    environment.ok("site", "--documents", project, "--drift", "report.html")
+    (item,) = page(environment.folder / "site" / "index.html").select("article li")
+    assert item.get_text() == text.replace("&amp;", "&")
