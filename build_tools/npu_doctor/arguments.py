@@ -130,9 +130,7 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--deterministic", action="store_true", help="also what a reproducible run needs")
     parser.add_argument(
-        "--no-import",
-        action="store_true",
-        help="do not try to import torch and torch_npu (which a child process does)",
+        "--no-import", action="store_true", help="do not try to import torch and torch_npu (which a child process does)"
     )
 
 

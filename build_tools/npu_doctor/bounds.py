@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import product
 
 from npu_doctor import files, names, versions
-from npu_doctor.expressions import CLAUSE, MIRRORED, Reader, Scope, project_of
+from npu_doctor.expressions import CLAUSE, MIRRORED, Frame, Reader, project_of
 from npu_doctor.names import Function, Module
 from npu_doctor.packages import Packages
 
@@ -37,21 +37,13 @@ _OPERATORS: Mapping[type[ast.cmpop], str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A comparison that comes out otherwise than for the release.
+    """A comparison that comes out otherwise than for the release."""
 
-    Args:
-        path: the file.
-        line: its line.
-        project: whose version is compared.
-        operator: how, the version first.
-        refuses: whether an error that nothing there catches depends on it.
-    """
-
-    path: str
-    line: int
-    project: str
-    operator: str
-    refuses: bool
+    path: str  # the file
+    line: int  # its line
+    project: str  # whose version is compared
+    operator: str  # how, the version first
+    refuses: bool  # whether an error that nothing there catches depends on it
 
 
 def find_bounds(packages: Packages, paths: Sequence[str], releases: Mapping[str, str]) -> Iterator[Bound]:
@@ -134,8 +126,8 @@ class _Search:
         refusing: set[int] = set()
         for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
             function = [one for one in module.around(node) if isinstance(one, Function)][:1]
-            scope = Scope(module=module, calls=tuple(function)) if function else self.reader.whole(module)
-            for project, operator in self._turned(node, scope):
+            frame = Frame(module=module, calls=tuple(function)) if function else self.reader.whole(module)
+            for project, operator in self._turned(node, frame):
                 found.setdefault((node.lineno, project), operator)
                 refusing |= {node.lineno} if _refuses(node, module) else set()
         for (line, project), operator in found.items():
@@ -151,32 +143,32 @@ class _Search:
             waiting += given
         return found
 
-    def _turned(self, node: ast.AST, scope: Scope) -> Iterator[tuple[str, str]]:
+    def _turned(self, node: ast.AST, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield each project whose release a comparison turns over, or a call by what it calls, with the operator."""
         if isinstance(node, ast.Compare):
             for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
-                yield from self._compared(left, frozenset({_OPERATORS.get(type(operator), "")}), right, scope)
+                yield from self._compared(left, frozenset({_OPERATORS.get(type(operator), "")}), right, frame)
         elif isinstance(node, ast.Match):
             for case in (one for each in node.cases for one in ast.walk(each.pattern)):
                 if isinstance(case, ast.MatchValue):
-                    yield from self._compared(node.subject, frozenset({"=="}), case.value, scope)
+                    yield from self._compared(node.subject, frozenset({"=="}), case.value, frame)
         elif isinstance(node, ast.Call):
-            if operators := self.reader.operators(node, scope):
-                yield from self._compared(node.args[0], operators, node.args[1], scope)
-            called = self.reader.called(node, scope)
+            if operators := self.reader.operators(node, frame):
+                yield from self._compared(node.args[0], operators, node.args[1], frame)
+            called = self.reader.called(node, frame)
             if called and any(self._any_bound(one.texts) for one in called.given.values()):
                 for inner in ast.walk(called.calls[-1]):
                     yield from self._turned(inner, called)
 
     def _compared(
-        self, left: ast.expr, operators: frozenset[str], right: ast.expr, scope: Scope
+        self, left: ast.expr, operators: frozenset[str], right: ast.expr, frame: Frame
     ) -> Iterator[tuple[str, str]]:
         """Yield what is turned over of two sides, by the operator in a requirement, or by those asked for."""
         mirrored = frozenset(MIRRORED.get(one, one) for one in operators - _MEMBERSHIP)
         for installed, asked, bound in ((left, operators, right), (right, mirrored, left)):
-            version = self.reader.held(installed, scope)
+            version = self.reader.held(installed, frame)
             if version.projects and not version.bare:
-                texts = self.reader.held(bound, scope).texts
+                texts = self.reader.held(bound, frame).texts
                 for project, text in product(version.projects, texts):
                     turned = _turned_by(self._clauses(text, project), asked)
                     yield from ((project, operator) for operator in turned)

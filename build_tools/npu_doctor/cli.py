@@ -60,9 +60,9 @@ def _report(options: argparse.Namespace) -> Report:
             distributions=options.distribution,
             doctor=_of_doctor(options) if options.doctor else None,
         )
-    from npu_doctor import diagnosis  # noqa: PLC0415  # see above
+    from npu_doctor.examination import diagnose  # noqa: PLC0415  # see above
 
-    return diagnosis.diagnose(
+    return diagnose(
         stack=options.stack, deterministic=options.deterministic, data=options.data, imports=not options.no_import
     )
 

@@ -13,38 +13,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a command said.
+    """What a command said."""
 
-    Args:
-        code: its exit status, negative for a signal, None when it did not run or did not end.
-        out: standard output.
-        err: standard error.
-        problem: why there is no answer, or no whole one; empty when it ran.
-    """
-
-    code: int | None
-    out: str = ""
-    err: str = ""
-    problem: str = ""
+    code: int | None  # its exit status, negative for a signal, None when it did not run or did not end
+    out: str = ""  # standard output
+    err: str = ""  # standard error
+    problem: str = ""  # why there is no answer, or no whole one; empty when it ran
 
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """A command that runs while other things are looked at.
+    """A command that runs while other things are looked at."""
 
-    Args:
-        process: it, None where it could not be started.
-        name: its name, for messages.
-        timeout: how long it may take in all, in seconds.
-        end: when that is over.
-        problem: why it could not be started.
-    """
-
-    process: subprocess.Popen[bytes] | None = None
-    name: str = ""
-    timeout: float = 0
-    end: float = 0
-    problem: str = ""
+    process: subprocess.Popen[bytes] | None = None  # it, None where it could not be started
+    name: str = ""  # its name, for messages
+    timeout: float = 0  # how long it may take in all, in seconds
+    end: float = 0  # when that is over
+    problem: str = ""  # why it could not be started
 
     def answer(self) -> Answer:
         """Wait for it and return what it said, also where it had to be killed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from npu_doctor import origins, probe, repatching, versions
+from npu_doctor import origins, probe, versions
 from npu_doctor.ascend import Ascend
 from npu_doctor.commands import Started
 from npu_doctor.knowledge import Knowledge
@@ -21,21 +21,14 @@ from npu_doctor.system import System
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """One examination.
+    """One examination."""
 
-    Args:
-        system: the machine.
-        knowledge: tables, stacks and symptoms.
-        stack: the stack to hold it against; None for the one of the installed wheels, and where they have none.
-        deterministic: whether the variables of a reproducible run are wanted.
-        imports: whether to try the real imports in a child process.
-    """
-
-    system: System
-    knowledge: Knowledge
+    system: System  # the machine
+    knowledge: Knowledge  # tables, stacks and symptoms
+    # The stack to hold it against; None for the one of the installed wheels, and where they have none.
     stack: Stack | None = None
-    deterministic: bool = False
-    imports: bool = True
+    deterministic: bool = False  # whether the variables of a reproducible run are wanted
+    imports: bool = True  # whether to try the real imports in a child process
     _origins: dict[str, Origin | None] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -74,12 +67,12 @@ class Context:
     @cached_property
     def _trial(self) -> Started | None:
         located = self.packages.locate("mindspeed.patch_utils")
-        return repatching.start(self.system, located.file if located else "")
+        return probe.start_trial(self.system, located.file if located else "")
 
     @cached_property
     def repatching(self) -> bool | None:
         """Whether the installed MindSpeed keeps patches of methods when it renews them; None where nobody can tell."""
-        return repatching.outcome(self._trial)
+        return probe.trial_outcome(self._trial)
 
     def origin(self, package: str) -> Origin | None:
         """Return where a package is imported from."""
@@ -106,6 +99,11 @@ class Context:
         """Return the branch, else the commit, of what has no version of its own."""
         found = self.origin(component)
         return (found.branch or found.commit) if found else ""
+
+    def folder(self, package: str) -> str:
+        """Return the folder of a package; empty for a plain module, and where there is none."""
+        located = self.packages.locate(package)
+        return located.folder if located else ""
 
     def has(self, package: str) -> bool:
         """Return whether a package can be found."""
@@ -141,19 +139,29 @@ class Context:
         if ours:
             yield "--find-links wheels"
 
-    def judge(self, symptom: int, component: str, level: Level, found: str, expected: str = "", **more: Any) -> Row:
+    def judge(
+        self,
+        symptom: int,
+        component: str,
+        level: Level | bool,  # noqa: FBT001  # a check says whether all is well
+        found: str,
+        expected: str = "",
+        **more: Any,
+    ) -> Row:
         """Return a row that says what the table of symptoms says.
 
         Args:
             symptom: number of the symptom.
             component: what the row is about.
-            level: how it stands.
+            level: how it stands; True for matched, False for broken.
             found: what is there.
             expected: what should be.
             more: ``fix`` or ``why`` in place of the symptom's, ``source`` beside its threads, and values for the
                 places in braces of its fix.
         """
         known = self.knowledge.symptoms[symptom]
+        if isinstance(level, bool):
+            level = "matched" if level else "broken"
         threads = (*known.threads, *filter(None, [more.get("source")]))
         row = Row(component=component, level=level, found=found, expected=expected, see=threads, symptom=symptom)
         if level == "matched":

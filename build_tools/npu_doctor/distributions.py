@@ -37,19 +37,12 @@ class _Metadata(metadata.Distribution):
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """One installed distribution.
+    """One installed distribution."""
 
-    Args:
-        name: its name, normalised.
-        version: its version, empty where the metadata do not say.
-        root: the folder its files lie in.
-        info: its metadata folder, or its one metadata file.
-    """
-
-    name: str
-    version: str
-    root: str
-    info: str
+    name: str  # its name, normalised
+    version: str  # its version, empty where the metadata do not say
+    root: str  # the folder its files lie in
+    info: str  # its metadata folder, or its one metadata file
 
     @cached_property
     def requires(self) -> tuple[str, ...]:

@@ -39,17 +39,11 @@ def project_of(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What an expression may hold.
+    """What an expression may hold."""
 
-    Args:
-        texts: texts in it.
-        projects: those whose installed version it may be, as the metadata say it.
-        bare: whether the label may have been cut off.
-    """
-
-    texts: frozenset[str] = frozenset()
-    projects: frozenset[str] = frozenset()
-    bare: bool = False
+    texts: frozenset[str] = frozenset()  # texts in it
+    projects: frozenset[str] = frozenset()  # those whose installed version it may be, as the metadata say it
+    bare: bool = False  # whether the label may have been cut off
 
 
 def _union(held: Iterable[Held]) -> Held:
@@ -62,18 +56,13 @@ def _union(held: Iterable[Held]) -> Held:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scope:
-    """A module, or a call of one of its functions.
+class Frame:
+    """A module, or a call of one of its functions."""
 
-    Args:
-        module: the module.
-        calls: the functions that were called on the way, this one last; none for the module itself.
-        given: what the parameters hold.
-    """
-
-    module: Module
+    module: Module  # the module
+    # The functions that were called on the way, this one last; none for the module itself.
     calls: tuple[Function, ...] = ()
-    given: Mapping[str, Held] = field(default_factory=dict)
+    given: Mapping[str, Held] = field(default_factory=dict)  # what the parameters hold
 
     @cached_property
     def values(self) -> Mapping[str, list[ast.expr]]:
@@ -83,67 +72,62 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reader:
-    """Reads expressions.
+    """Reads expressions."""
 
-    Args:
-        packages: where imports are looked up.
-        projects: distributions whose versions count.
-        constants: texts of constants that are attributes of whatever object.
-    """
-
-    packages: Packages
-    projects: frozenset[str]
+    packages: Packages  # where imports are looked up
+    projects: frozenset[str]  # distributions whose versions count
+    # Texts of constants that are attributes of whatever object.
     constants: dict[str, frozenset[str]] = field(default_factory=dict)
-    _known: dict[tuple[ast.AST, Scope], Held] = field(default_factory=dict)
-    _modules: dict[Module, Scope] = field(default_factory=dict)
+    _known: dict[tuple[ast.AST, Frame], Held] = field(default_factory=dict)
+    _modules: dict[Module, Frame] = field(default_factory=dict)
 
-    def whole(self, module: Module) -> Scope:
-        """Return the scope of a module."""
-        return self._modules.setdefault(module, Scope(module=module))
+    def whole(self, module: Module) -> Frame:
+        """Return the frame of a module."""
+        return self._modules.setdefault(module, Frame(module=module))
 
-    def held(self, node: ast.AST, scope: Scope) -> Held:
+    def held(self, node: ast.AST, frame: Frame) -> Held:
         """Return what an expression may hold."""
-        key = (node, scope)
+        key = (node, frame)
         if key not in self._known:
             self._known[key] = Held()  # what leads back here adds nothing
-            self._known[key] = self._read(node, scope)
+            self._known[key] = self._read(node, frame)
         return self._known[key]
 
-    def operators(self, node: ast.Call, scope: Scope) -> frozenset[str]:
+    def operators(self, node: ast.Call, frame: Frame) -> frozenset[str]:
         """Return by which operators a call compares its two arguments, or requirements that name them; none if not."""
         if len(node.args) != _SIDES:
             return frozenset()
-        known = _FUNCTIONS.get(self._resolve(node.func, scope)[1])
-        asked = {known} if known else self.held(node.func, scope).texts
+        known = _FUNCTIONS.get(self._resolve(node.func, frame)[1])
+        asked = {known} if known else self.held(node.func, frame).texts
         return frozenset(text for text in asked if text in MIRRORED or CLAUSE.search(text))
 
-    def called(self, node: ast.Call, scope: Scope) -> Scope | None:
+    def called(self, node: ast.Call, frame: Frame) -> Frame | None:
         """Return the call of a function whose text is there; None for another, and for one that leads back here."""
-        home, name = self._resolve(node.func, scope)
+        home, name = self._resolve(node.func, frame)
         function = home.functions.get(name) if home else None
-        if home is None or function is None or function in scope.calls or len(scope.calls) > _DEEPEST:
+        if home is None or function is None or function in frame.calls or len(frame.calls) > _DEEPEST:
             return None
-        given = dict(zip(names.parameters(function), [self.held(one, scope) for one in node.args], strict=False))
-        given |= {one.arg: self.held(one.value, scope) for one in node.keywords if one.arg}
-        return Scope(module=home, calls=(*scope.calls, function), given=given)
+        given = dict(zip(names.parameters(function), [self.held(one, frame) for one in node.args], strict=False))
+        given |= {one.arg: self.held(one.value, frame) for one in node.keywords if one.arg}
+        return Frame(module=home, calls=(*frame.calls, function), given=given)
 
-    def _resolve(self, node: ast.AST, scope: Scope) -> tuple[Module | None, str]:
-        return names.resolve(names.dotted(node), scope.module, self.packages)
+    def _resolve(self, node: ast.AST, frame: Frame) -> tuple[Module | None, str]:
+        return names.resolve(names.dotted(node), frame.module, self.packages)
 
-    def _read(self, node: ast.AST, scope: Scope) -> Held:
+    def _read(self, node: ast.AST, frame: Frame) -> Held:
         if isinstance(node, ast.Constant):
             text = node.value if isinstance(node.value, str) else ""
             return Held(texts=frozenset({text}) | self.constants.get(text, frozenset()))
         if isinstance(node, ast.Call):
-            return self._returned(node, scope)
+            return self._returned(node, frame)
         if isinstance(node, ast.Name):
-            return self._named(node, scope)
+            return self._named(node, frame)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node, scope)
+            return self._attribute(node, frame)
         if isinstance(node, ast.Compare):
             return Held()  # a truth, no version
         inner = self._entries(node) if isinstance(node, ast.Dict) else ast.iter_child_nodes(node)
-        return _union(self.held(one, scope) for one in inner)
+        return _union(self.held(one, frame) for one in inner)
 
     def _entries(self, table: ast.Dict) -> list[ast.expr]:
         """Return the values of a table; of one whose keys name projects, only what is for these, with the keys."""
@@ -151,34 +135,34 @@ class Reader:
         ours = [pair for pair in pairs if isinstance(pair[0], ast.Constant) and pair[0].value in self.projects]
         return [one for pair in ours for one in pair] or table.values
 
-    def _named(self, node: ast.Name, scope: Scope) -> Held:
-        if node.id in scope.values or node.id in scope.given:
-            own = _union(self.held(one, scope) for one in scope.values.get(node.id, ()))
-            return _union([own, scope.given.get(node.id, Held())])
-        return self._global(node, scope)
+    def _named(self, node: ast.Name, frame: Frame) -> Held:
+        if node.id in frame.values or node.id in frame.given:
+            own = _union(self.held(one, frame) for one in frame.values.get(node.id, ()))
+            return _union([own, frame.given.get(node.id, Held())])
+        return self._global(node, frame)
 
-    def _global(self, node: ast.AST, scope: Scope) -> Held:
-        home, name = self._resolve(node, scope)
+    def _global(self, node: ast.AST, frame: Frame) -> Held:
+        home, name = self._resolve(node, frame)
         if home is None:
             return Held()
         return _union(self.held(one, self.whole(home)) for one in home.values.get(name, ()))
 
-    def _attribute(self, node: ast.Attribute, scope: Scope) -> Held:
-        found = [self.held(one, self.whole(scope.module)) for one in scope.module.values.get(node.attr, ())]
-        found += [self._global(node, scope), self.held(node.value, scope)]
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> Held:
+        found = [self.held(one, self.whole(frame.module)) for one in frame.module.values.get(node.attr, ())]
+        found += [self._global(node, frame), self.held(node.value, frame)]
         found += [Held(texts=self.constants.get(node.attr, frozenset()), bare=node.attr in _PUBLIC)]
         return _union(found)
 
-    def _returned(self, node: ast.Call, scope: Scope) -> Held:
+    def _returned(self, node: ast.Call, frame: Frame) -> Held:
         """Return what a call may return: an installed version, what a function returns, else all it is given."""
-        given = _union(self.held(one, scope) for one in (*node.args, *(one.value for one in node.keywords)))
-        if _METADATA.search(self._resolve(node.func, scope)[1]):
+        given = _union(self.held(one, frame) for one in (*node.args, *(one.value for one in node.keywords)))
+        if _METADATA.search(self._resolve(node.func, frame)[1]):
             return Held(projects=self.projects & {project_of(text) for text in given.texts})
-        if self.operators(node, scope):
+        if self.operators(node, frame):
             return Held()
-        if inner := self.called(node, scope):
+        if inner := self.called(node, frame):
             returned = [one.value for one in ast.walk(inner.calls[-1]) if isinstance(one, (ast.Return, ast.Yield))]
             return _union(self.held(one, inner) for one in returned if one)
-        found = _union([given, self.held(node.func.value, scope) if isinstance(node.func, ast.Attribute) else Held()])
+        found = _union([given, self.held(node.func.value, frame) if isinstance(node.func, ast.Attribute) else Held()])
         cut = names.last(node.func) in _CUTTING and any("+" in text for text in given.texts)
         return replace(found, bare=found.bare or cut)

@@ -17,17 +17,11 @@ _KINDS = {str: "a text", bool: "true or false", int: "a number", tuple: "a list"
 
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
-    """What is wrong with a file of data.
+    """What is wrong with a file of data."""
 
-    Args:
-        where: file and key.
-        what: the mistake.
-        fix: what to do.
-    """
-
-    where: str
-    what: str
-    fix: str
+    where: str  # file and key
+    what: str  # the mistake
+    fix: str  # what to do
 
 
 class DataError(ValueError):

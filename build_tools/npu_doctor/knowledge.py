@@ -1,15 +1,16 @@
-"""What the doctor knows: JSON files → checked tables, symptoms and stacks. Extended by files, not by code."""
+"""What the doctor knows: JSON files → published tables, symptoms and stacks. Extended by files, not by code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from npu_doctor.jsonfiles import DataError, Mistake, decode, read_object
 from npu_doctor.stacks import Catalogue, Stack, read_stacks, unknown_installs
-from npu_doctor.tables import Range, Table, misfits
 
 SCHEMA = 1
 _TABLES = "knowledge"
@@ -18,25 +19,19 @@ _HERE = Path(__file__).resolve().parent
 FOLDER = _HERE / "data" if (_HERE / "data").is_dir() else _HERE.parents[1] / "stacks"
 
 
+_OUTSIDE = ("broken", "compatible")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Symptom:
-    """What users see when something is wrong.
+    """What users see when something is wrong."""
 
-    Args:
-        number: its number in the table of symptoms.
-        section: the phase it shows in.
-        message: the fragment of the error users search for.
-        cause: why.
-        fix: what to do.
-        threads: where it was learnt.
-    """
-
-    number: int
-    section: str
-    message: str
-    cause: str
-    fix: str
-    threads: tuple[str, ...]
+    number: int  # its number in the table of symptoms
+    section: str  # the phase it shows in
+    message: str  # the fragment of the error users search for
+    cause: str  # why
+    fix: str  # what to do
+    threads: tuple[str, ...]  # where it was learnt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +92,16 @@ def load(more: Iterable[str] = ()) -> Knowledge:
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
     files = _files([*map(Path, more), *own])
     return Knowledge(
-        symptoms={symptom.number: symptom for file in files for symptom in file.symptoms},
-        tables=tuple(table for file in files for table in file.tables),
-        ranges=tuple(one for file in files for one in file.ranges),
-        stacks=(*(stack for file in files for stack in file.stacks), *read_stacks(FOLDER)),
+        symptoms={one.number: one for one in _joined(files, "symptoms")},
+        tables=_joined(files, "tables"),
+        ranges=_joined(files, "ranges"),
+        stacks=(*_joined(files, "stacks"), *read_stacks(FOLDER)),
         settings=settings(FOLDER),
     )
+
+
+def _joined(files: list[_File], field: str) -> tuple[Any, ...]:  # of what the field holds
+    return tuple(chain.from_iterable(map(attrgetter(field), files)))
 
 
 def _files(paths: Iterable[Path]) -> list[_File]:
@@ -140,3 +139,43 @@ def _object(file: Path) -> dict[str, Any]:
             [Mistake(where=str(file), what=f"not an object with `schema` {SCHEMA}", fix=f'say "schema": {SCHEMA}')]
         )
     return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A published table of versions that belong together."""
+
+    name: str  # its name
+    source: str  # where it was published
+    key: str  # the component whose version chooses the row
+    columns: tuple[str, ...]  # the components, in the order of the cells
+    rows: tuple[tuple[str, ...], ...]  # the cells; each a version, a range or several joined by `` | ``
+    symptom: int = 0  # number of the symptom that users see where it does not hold, 0 for none
+    # The level of a version that the row does not name: ``broken``, or ``compatible`` where what was published is
+    # known to be narrower than what works.
+    outside: str = "broken"
+    complete: bool = False  # whether a version of the key that has no row in it is worth a word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """A published statement that widens or narrows a table."""
+
+    when: Mapping[str, tuple[str, ...]]  # versions or ranges by component that must hold
+    component: str  # what it is about
+    allow: str  # the range it allows
+    source: str  # where it was published
+
+
+def misfits(table: Table, prefix: str) -> Iterator[Mistake]:
+    """Yield where a table does not fit itself."""
+    columns = ", ".join(table.columns)
+    if table.key not in table.columns:
+        yield Mistake(where=f"{prefix}key", what=f"`{table.key}` is no column", fix=f"one of: {columns}")
+    if table.outside not in _OUTSIDE:
+        what = f"`{table.outside}` is no level of it"
+        yield Mistake(where=f"{prefix}outside", what=what, fix=f"one of: {', '.join(_OUTSIDE)}")
+    for number, row in enumerate(table.rows):
+        if len(row) != len(table.columns):
+            fix = f"write one for each column: {columns}"
+            yield Mistake(where=f"{prefix}rows[{number}]", what=f"has {len(row)} cells", fix=fix)

@@ -19,15 +19,10 @@ _UNREAD = sys.stdlib_module_names | {"importlib_metadata", "pkg_resources"}
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """The names of one file.
+    """The names of one file."""
 
-    Args:
-        path: the file.
-        tree: its syntax.
-    """
-
-    path: str
-    tree: ast.Module
+    path: str  # the file
+    tree: ast.Module  # its syntax
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:
@@ -139,7 +134,8 @@ def values_in(scope: ast.AST, *, functions: bool = True) -> dict[str, list[ast.e
 def _given(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Yield the names and attributes that a node gives a value, with it; each of a tuple is given the whole value."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
             yield from ((one, node.value) for one in _targets(target))
     elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
         yield from ((one, node.iter) for one in _targets(node.target))

@@ -1,16 +1,19 @@
-"""Origins: a package → where it would be imported from, with distribution, commit and digest."""
+"""Origins: a package → where it would be imported from, with distribution, commit and digest.
+
+A git clone is read from its files: git may not be installed on a node.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterable
+from pathlib import PurePath
 from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files
-from npu_doctor.clones import clone_of, head
 from npu_doctor.distributions import Distribution
 from npu_doctor.model import Origin
 from npu_doctor.packages import Located, Packages
@@ -18,6 +21,10 @@ from npu_summary import changes, provenance
 
 _COMMIT = re.compile(r"(?:^|[^0-9a-z])g([0-9a-f]{7,40})(?:[^0-9a-z]|$)")
 _MOST_FILES = 20_000
+
+
+_HEX = re.compile(r"[0-9a-f]{40}")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def find(packages: Packages, package: str, distribution: str, *, hashed: bool) -> Origin | None:
@@ -128,3 +135,37 @@ def _commit(owner: Distribution | None, located: Located) -> tuple[str, str]:
         return info["commit_id"], str(info.get("requested_revision") or "")
     found = _COMMIT.search(owner.version.replace("_", "."))
     return (found[1] if found else ""), ""
+
+
+def clone_of(file: str) -> str:
+    """Return the ``.git`` of the clone a file lies in, empty where it lies in none; installed files lie in none."""
+    for folder in PurePath(files.absolute(file)).parents[:-1]:
+        if folder.name in _INSTALLED:
+            return ""
+        if files.exists(git := f"{folder}/.git"):
+            return git
+    return ""
+
+
+def head(git: str) -> tuple[str, str]:
+    """Return commit and branch of a clone."""
+    pointer = files.text(git) or ""
+    if pointer.startswith("gitdir:"):
+        git = str(PurePath(git).parent / pointer.partition(":")[2].strip())
+    written = (files.text(f"{git}/HEAD") or "").strip()
+    if not written.startswith("ref:"):
+        return (written, "") if _HEX.fullmatch(written) else ("", "")
+    name = written.partition(":")[2].strip()
+    common = (files.text(f"{git}/commondir") or "").strip()
+    folders = [git, str(PurePath(git, common))] if common else [git]
+    commit = next((found for folder in folders if (found := _reference(folder, name))), "")
+    return commit, name.removeprefix("refs/heads/")
+
+
+def _reference(git: str, name: str) -> str:
+    """Return the commit a reference stands for, loose or packed; empty where it is not there."""
+    loose = (files.text(f"{git}/{name}") or "").strip()
+    if _HEX.fullmatch(loose):
+        return loose
+    packed = (files.text(f"{git}/packed-refs") or "").splitlines()
+    return next((line[:40] for line in packed if line[41:] == name and _HEX.fullmatch(line[:40])), "")

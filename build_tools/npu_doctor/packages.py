@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import chain
 
 from packaging.utils import canonicalize_name
 
@@ -20,29 +21,19 @@ _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*\})\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """What an import would take.
+    """What an import would take."""
 
-    Args:
-        file: the module's file; for a namespace package its folder.
-        folder: the package's folder, empty for a plain module.
-        entry: the entry of the path it was found on.
-    """
-
-    file: str
-    folder: str
-    entry: str
+    file: str  # the module's file; for a namespace package its folder
+    folder: str  # the package's folder, empty for a plain module
+    entry: str  # the entry of the path it was found on
 
 
 @dataclass(frozen=True)
 class Packages:
-    """The distributions and modules of one path.
+    """The distributions and modules of one path."""
 
-    Args:
-        path: the folders Python imports from, in order.
-        found: folder or file by top-level name, where Python's own finders were asked.
-    """
-
-    path: Sequence[str]
+    path: Sequence[str]  # the folders Python imports from, in order
+    # Folder or file by top-level name, where Python's own finders were asked.
     found: Mapping[str, str] = field(default_factory=dict)
     _located: dict[str, Located | None] = field(default_factory=dict, repr=False)
 
@@ -50,7 +41,7 @@ class Packages:
     def all(self) -> tuple[Distribution, ...]:
         """Every distribution, those first on the path first."""
         seen = dict.fromkeys(files.absolute(entry or ".") for entry in self.path)
-        return tuple(distribution for entry in seen for distribution in distributions_in(entry))
+        return tuple(chain.from_iterable(map(distributions_in, seen)))
 
     @cached_property
     def by_name(self) -> dict[str, Distribution]:
@@ -80,8 +71,10 @@ class Packages:
         if recorded:
             return [f"{distribution.root}/{path}" for path in recorded]
         modules = files.text(f"{distribution.info}/top_level.txt") or distribution.name.replace("-", "_")
-        found = [one for name in modules.split() if (one := self.locate(name))]
-        return [path for one in found for path in (files.python_files(one.folder) if one.folder else [one.file])]
+        paths: list[str] = []
+        for located in filter(None, map(self.locate, modules.split())):
+            paths += files.python_files(located.folder) if located.folder else [located.file]
+        return paths
 
     def copies(self, module: str) -> list[Located]:
         """Return every copy of a module on the path, the one that is imported first."""

@@ -1,4 +1,8 @@
-"""Probe: torch, torch_npu and acl, imported in a child process → the first error of each."""
+"""Probe: what only running code tells, in child processes.
+
+torch, torch_npu and acl are imported → the first error of each. MindSpeed's manager of patches is tried on made-up
+classes → whether patches of methods outlive a `repatch`; its file needs nothing but the standard library.
+"""
 
 from __future__ import annotations
 
@@ -52,21 +56,41 @@ for name in NAMES:
 """
 
 
+_TRIAL_SECONDS = 60
+_KEPT, _UNDONE = "npu-doctor: kept", "npu-doctor: undone"
+_TRIAL_CODE = """
+import importlib.util, sys, types
+for name in ("mindspeed", "mindspeed.trial", "trial"):
+    sys.modules[name] = types.ModuleType(name)
+spec = importlib.util.spec_from_file_location("mindspeed.patch_utils", sys.argv[1])
+sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+manager = module.MindSpeedPatchesManager
+own, upstream = sys.modules["mindspeed.trial"], sys.modules["trial"]
+exec("class C:\\n    def step(self): return 1\\n    def other(self): return 1", vars(upstream))
+exec("def step(self): return 2\\ndef other_npu(self): return 2", vars(own))
+def answers():
+    manager.apply_patches()
+    manager.register_patch("trial.C.step", own.step)
+    manager.register_patch("trial.C.other", own.other_npu)
+    manager.apply_patches()
+    return upstream.C().step(), upstream.C().other()
+first = answers()
+manager.remove_patches()
+second = answers()
+if first == (2, 2) and second[1] == 2:
+    print(KEPT if second[0] == 2 else UNDONE)
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """How one import went.
+    """How one import went."""
 
-    Args:
-        module: its name.
-        ok: whether it could be imported.
-        error: the first error, in its own words, with where it was raised.
-        facts: what the module says of itself.
-    """
-
-    module: str
-    ok: bool
-    error: str = ""
-    facts: dict[str, str] = field(default_factory=dict)
+    module: str  # its name
+    ok: bool  # whether it could be imported
+    error: str = ""  # the first error, in its own words, with where it was raised
+    facts: dict[str, str] = field(default_factory=dict)  # what the module says of itself
 
 
 def start(system: System, modules: list[str]) -> Started | None:
@@ -125,3 +149,18 @@ def _last_words(code: int | None, err: str) -> str:
     lines = [line for line in err.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
     said = lines[0] if lines else "it said nothing"
     return f"the interpreter died (exit status {code}): {said}"
+
+
+def start_trial(system: System, file: str) -> Started | None:
+    """Start the trial of a ``mindspeed/patch_utils.py``; None without one."""
+    if not file:
+        return None
+    code = f"KEPT, UNDONE = {_KEPT!r}, {_UNDONE!r}\n{_TRIAL_CODE}"
+    # Isolated from the machine's packages, and without leaving compiled files beside MindSpeed's.
+    return system.start([system.executable, "-I", "-B", "-c", code, file], timeout=_TRIAL_SECONDS)
+
+
+def trial_outcome(started: Started | None) -> bool | None:
+    """Return whether patches of methods are kept; None where that cannot be told."""
+    lines = started.answer().out.splitlines() if started else []
+    return True if _KEPT in lines else False if _UNDONE in lines else None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from npu_doctor.model import LEVELS, Level, Origin, Row
 from npu_summary.reports import UNTOLD, Report
+from npu_summary.stream import printable
 
 _OK, _BROKEN = 0, 1
 _WIDTH = 118
@@ -18,25 +20,16 @@ _WORDS: dict[Level, str] = {"broken": "BROKEN", "unknown": "unknown", "compatibl
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis(Report):
-    """Everything the doctor found.
+    """Everything the doctor found."""
 
-    Args:
-        stack: name of the stack it was held against, empty for none.
-        nearest: the stack whose pins fit best, where there is none.
-        wheels: the patched wheels that the stack was chosen for, with their overlays; empty where it was named.
-        others: further stacks that these wheels were built for.
-        rows: the findings, worst first.
-        origins: where each package comes from.
-        facts: versions and machine data, to be compared between machines.
-    """
-
-    stack: str
-    nearest: str
+    stack: str  # name of the stack it was held against, empty for none
+    nearest: str  # the stack whose pins fit best, where there is none
+    # The patched wheels that the stack was chosen for, with their overlays; empty where it was named.
     wheels: Mapping[str, str]
-    others: tuple[str, ...]
-    rows: tuple[Row, ...]
-    origins: tuple[Origin, ...]
-    facts: dict[str, str]
+    others: tuple[str, ...]  # further stacks that these wheels were built for
+    rows: tuple[Row, ...]  # the findings, worst first
+    origins: tuple[Origin, ...]  # where each package comes from
+    facts: dict[str, str]  # versions and machine data, to be compared between machines
 
     @property
     def exit_code(self) -> int:
@@ -48,6 +41,7 @@ class Diagnosis(Report):
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
+        counted = Counter(row.level for row in self.rows)
         return {
             "schema": 1,
             "stack": self.stack,
@@ -55,7 +49,7 @@ class Diagnosis(Report):
             "wheels": dict(self.wheels),
             "others": list(self.others),
             "exit_code": self.exit_code,
-            "counts": {level: sum(row.level == level for row in self.rows) for level in LEVELS},
+            "counts": {level: counted[level] for level in LEVELS},
             "rows": [row.as_json() for row in self.rows],
             "packages": [vars(origin) for origin in self.origins],
             "facts": self.facts,
@@ -63,7 +57,7 @@ class Diagnosis(Report):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people: what is broken first, each with its fix; what is well on one line each."""
-        yield from (_escape(line) for line in _report_lines(self))
+        return map(printable, _report_lines(self))
 
 
 def _report_lines(report: Diagnosis) -> Iterator[str]:
@@ -71,9 +65,10 @@ def _report_lines(report: Diagnosis) -> Iterator[str]:
     for row in report.rows:
         yield from _row_lines(row)
     yield from ("", "Imported from: (by a Python started in this folder)")
-    yield from [line for origin in report.origins for line in _origin_lines(origin)] or [
-        "  none of the packages is installed"
-    ]
+    for origin in report.origins:
+        yield from _origin_lines(origin)
+    if not report.origins:
+        yield "  none of the packages is installed"
     yield from ("", _verdict(report))
 
 
@@ -116,10 +111,6 @@ def _origin_lines(origin: Origin) -> list[str]:
 
 
 def _verdict(report: Diagnosis) -> str:
-    counts = {level: sum(row.level == level for row in report.rows) for level in _WORDS}
-    said = ", ".join(f"{number} {level}" for level, number in counts.items() if number)
+    counted = Counter(row.level for row in report.rows)
+    said = ", ".join(f"{counted[level]} {level}" for level in _WORDS if counted[level])
     return f"{said or 'nothing to check'}; exit {report.exit_code}"
-
-
-def _escape(line: str) -> str:
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

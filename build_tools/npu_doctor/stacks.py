@@ -20,41 +20,24 @@ INSTALLS = ("system", "index", "source", "git", "overlay")
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One component of a stack.
+    """One component of a stack."""
 
-    Args:
-        name: the component: ``torch_npu``, ``cann``.
-        version: its version.
-        install: ``system``, ``index``, ``source`` (an sdist of the index, to be built), ``git`` or ``overlay``.
-        group: the extra it belongs to, empty for none.
-        allow: range under which it is still compatible.
-        repository: for git.
-        commit: for git.
-        tag: for git, the tag or branch that was named.
-        extra: its own extra that is wanted.
-        env: variables to set while it is built.
-        options: options of pip to build it with.
-        commands: how it is installed where pip alone does not do it.
-        wheels: machines the index has wheels for.
-        source: where its version comes from.
-        note: what to know, ``{"en": …, "zh": …}``.
-    """
-
-    name: str
-    version: str = ""
+    name: str  # the component: ``torch_npu``, ``cann``
+    version: str = ""  # its version
+    # ``system``, ``index``, ``source`` (an sdist of the index, to be built), ``git`` or ``overlay``.
     install: str = "index"
-    group: str = ""
-    allow: str = ""
-    repository: str = ""
-    commit: str = ""
-    tag: str = ""
-    extra: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
-    options: str = ""
-    commands: tuple[str, ...] = ()
-    wheels: tuple[str, ...] = ()
-    source: str = ""
-    note: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""  # the extra it belongs to, empty for none
+    allow: str = ""  # range under which it is still compatible
+    repository: str = ""  # for git
+    commit: str = ""  # for git
+    tag: str = ""  # for git, the tag or branch that was named
+    extra: str = ""  # its own extra that is wanted
+    env: Mapping[str, str] = field(default_factory=dict)  # variables to set while it is built
+    options: str = ""  # options of pip to build it with
+    commands: tuple[str, ...] = ()  # how it is installed where pip alone does not do it
+    wheels: tuple[str, ...] = ()  # machines the index has wheels for
+    source: str = ""  # where its version comes from
+    note: Mapping[str, str] = field(default_factory=dict)  # what to know, ``{"en": …, "zh": …}``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,35 +52,20 @@ class Contradiction:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A set of versions that was published together, or the nearest one that holds, and the overlays made for it.
+    """A set of versions that was published together, or the nearest one that holds, and the overlays made for it."""
 
-    Args:
-        name: what ``--stack`` takes, and its file is called after.
-        overlays: what is built for it, in building order.
-        default: whether it is the one that is built when nothing is named.
-        record: whether its components are as published, contradictions and all.
-        variant_of: for a consistent variant, the record it stands beside.
-        title: one line, by language.
-        source: where the record was published.
-        python: version of Python.
-        components: what it is made of beside the overlays.
-        absent: distributions that must not be installed.
-        constraints: further ranges for the resolver.
-        contradictions: what does not fit, with sources.
-    """
-
-    name: str
-    overlays: tuple[str, ...]
-    default: bool = False
-    record: bool = False
-    variant_of: str = ""
-    title: Mapping[str, str] = field(default_factory=dict)
-    source: str = ""
-    python: str = ""
-    components: tuple[Component, ...] = ()
-    absent: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    contradictions: tuple[Contradiction, ...] = ()
+    name: str  # what ``--stack`` takes, and its file is called after
+    overlays: tuple[str, ...]  # what is built for it, in building order
+    default: bool = False  # whether it is the one that is built when nothing is named
+    record: bool = False  # whether its components are as published, contradictions and all
+    variant_of: str = ""  # for a consistent variant, the record it stands beside
+    title: Mapping[str, str] = field(default_factory=dict)  # one line, by language
+    source: str = ""  # where the record was published
+    python: str = ""  # version of Python
+    components: tuple[Component, ...] = ()  # what it is made of beside the overlays
+    absent: tuple[str, ...] = ()  # distributions that must not be installed
+    constraints: tuple[str, ...] = ()  # further ranges for the resolver
+    contradictions: tuple[Contradiction, ...] = ()  # what does not fit, with sources
 
     def component(self, name: str) -> Component | None:
         """Return a component."""
@@ -106,14 +74,10 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """Stacks, and what holds for all of them.
+    """Stacks, and what holds for all of them."""
 
-    Args:
-        stacks: the default one first, then by name.
-        settings: the content of ``environment.json``: names of distributions, modules CANN needs, and more.
-    """
-
-    stacks: tuple[Stack, ...] = ()
+    stacks: tuple[Stack, ...] = ()  # the default one first, then by name
+    # The content of ``environment.json``: names of distributions, modules CANN needs, and more.
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -20,6 +20,11 @@ def tree(path: str) -> ast.Module | None:
         return None
 
 
+def _body(path: str) -> list[ast.stmt]:
+    parsed = tree(path)
+    return parsed.body if parsed else []
+
+
 def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
     """Yield the modules of a package that importing a file imports, whatever happens: guarded imports are not meant.
 
@@ -41,8 +46,7 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
     if all(there(module) for module, _ in named) and not any(match[2] and "," in match[0] for match in matches):
         yield from named
         return
-    parsed = tree(path)
-    for node in parsed.body if parsed else []:
+    for node in _body(path):
         if isinstance(node, ast.ImportFrom) and not node.level and _below(node.module or "", target):
             yield node.module or "", node.lineno
         elif isinstance(node, ast.Import):
@@ -54,8 +58,8 @@ def imported_names(path: str, module: str) -> Iterator[tuple[tuple[str, ...], in
     if not files.mentions(path, module):  # nearly all
         return
     written = re.search(rf"from[\s\\]+{re.escape(module)}[\s\\]+import\b", files.text(path) or "")
-    parsed = tree(path) if written else None
-    for node in _unguarded(parsed.body) if parsed else ():
+    body = _body(path) if written else []
+    for node in _unguarded(body):
         if isinstance(node, ast.ImportFrom) and node.module == module:
             yield tuple(alias.name for alias in node.names), node.lineno
 
@@ -99,8 +103,10 @@ def _bound_names(node: ast.stmt) -> Iterator[str]:
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+        targets: list[ast.expr] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
+        for name in ast.walk(ast.Tuple(targets)):
+            if isinstance(name, ast.Name):
+                yield name.id
 
 
 def _below(module: str, package: str) -> bool:
@@ -110,7 +116,6 @@ def _below(module: str, package: str) -> bool:
 def functions(path: str, name: str) -> Iterator[str]:
     """Yield the text of every function of a name in a file, methods too."""
     lines = (files.text(path) or "").split("\n")
-    parsed = tree(path)
-    for node in ast.walk(parsed) if parsed else ():
+    for node in ast.walk(ast.Module(_body(path), [])):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
             yield "\n".join(lines[node.lineno - 1 : node.end_lineno])

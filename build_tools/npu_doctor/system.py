@@ -23,33 +23,21 @@ _LISTENING = re.compile(r"^\s*[0-9]+: [0-9A-F]+:([0-9A-F]{1,4}) [0-9A-F:]+ 0A ",
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """One machine, real by default; tests give another root, environment and path.
+    """One machine, real by default; tests give another root, environment and path."""
 
-    Args:
-        root: what ``/`` means for files outside the Python environment.
-        env: the environment variables.
-        path: the folders Python imports from.
-        found: folder or file by top-level package, as a Python started here finds it, whatever its finders do.
-        untold: why that could not be told; empty where it could.
-        explicit_path: whether a child process has to be told that path.
-        executable: the Python that would run the training.
-        machine: the processor's name, ``aarch64`` or ``x86_64``.
-        python: version of that Python, ``3.10.13``.
-        cpus: how many processors it has, None where that cannot be told.
-        patience: how many seconds a command may take at most, however long is usual for it.
-    """
-
-    root: str = "/"
-    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    root: str = "/"  # what ``/`` means for files outside the Python environment
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))  # the environment variables
+    # The folders Python imports from.
     path: Sequence[str] = field(default_factory=lambda: tuple(entry for entry in sys.path if isinstance(entry, str)))
+    # Folder or file by top-level package, as a Python started here finds it, whatever its finders do.
     found: Mapping[str, str] = field(default_factory=dict)
-    untold: str = ""
-    explicit_path: bool = False
-    executable: str = sys.executable
-    machine: str = field(default_factory=platform.machine)
-    python: str = field(default_factory=platform.python_version)
-    cpus: int | None = field(default_factory=os.cpu_count)
-    patience: float = math.inf
+    untold: str = ""  # why that could not be told; empty where it could
+    explicit_path: bool = False  # whether a child process has to be told that path
+    executable: str = sys.executable  # the Python that would run the training
+    machine: str = field(default_factory=platform.machine)  # the processor's name, ``aarch64`` or ``x86_64``
+    python: str = field(default_factory=platform.python_version)  # version of that Python, ``3.10.13``
+    cpus: int | None = field(default_factory=os.cpu_count)  # how many processors it has, None where that cannot be told
+    patience: float = math.inf  # how many seconds a command may take at most, however long is usual for it
 
     def place(self, path: str) -> str:
         """Return where a path of the machine really lies."""

@@ -219,10 +219,8 @@ def _misfit(value: object, kind: str) -> str:
 def _misfit_of_list(value: object, kind: str) -> str:
     if not isinstance(value, list):
         return " must be a list"
-    for number, item in enumerate(value):
-        if misfit := _misfit(item, kind):
-            return f"[{number}]{misfit}"
-    return ""
+    misfits = ((number, _misfit(item, kind)) for number, item in enumerate(value))
+    return next((f"[{number}]{misfit}" for number, misfit in misfits if misfit), "")
 
 
 def _misfit_of_record(value: dict[str, object], kind: str) -> str:
@@ -239,16 +237,15 @@ def _misfit_of_record(value: dict[str, object], kind: str) -> str:
 @cache
 def _fields(kind: str) -> list[tuple[str, str, tuple[type, ...]]]:
     """Return the fields of one of the classes above, each with its annotation and the types that fit it as they are."""
-    classes = globals()[kind].__mro__[-2::-1]
-    said = {name: text for one in classes for name, text in one.__annotations__.items()}
-    return [(name, *_field(text)) for name, text in said.items()]
-
-
-def _field(annotation: str) -> tuple[str, tuple[type, ...]]:
-    if not annotation.startswith("NotRequired["):
-        return annotation, _types(annotation)
-    kind = annotation[12:-1]
-    return kind, (*_types(kind), type(_ABSENT))
+    annotations: dict[str, str] = {}
+    for one in globals()[kind].__mro__[-2::-1]:
+        annotations.update(one.__annotations__)
+    fields = []
+    for name, text in annotations.items():
+        is_optional = text.startswith("NotRequired[")
+        field = text[12:-1] if is_optional else text
+        fields.append((name, field, (*_types(field), type(_ABSENT)) if is_optional else _types(field)))
+    return fields
 
 
 @cache

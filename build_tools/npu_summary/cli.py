@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
-from . import arguments, installed, provenance, stream
+from . import installed, provenance, stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .arguments import Options
+    from argparse import ArgumentParser
+    from collections.abc import Iterator, Sequence
+
     from .changes import Changes
     from .installed import Place
 
 # The options by which users reach npu-doctor from here.
 DOCTORS = ("--doctor", "--audit", "--ray")
+_EXAMPLES = """\
+examples:
+  python -m {package}                         the summary of every patched distribution
+  python -m {package} --why                   the same, with the reason below each change
+  python -m {package} --distribution {distribution}
+  python -m {package} --format json | python -m json.tool
+  python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
+  python -m {package} --html page.html        all of it as one page for a browser
+  python -m {package} --version
+  python -m {package} --verify                is everything as it was built? each repair is printed
+  python -m {package} --explain train.log     the tracebacks of a log: which frames are changed code, and why
+{doctor}
+exit codes:
+  0  printed; with --verify: intact
+  1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
+     with --verify: not intact
+  2  the command line is wrong; with --verify: could not tell
+
+The YAML has the schema of patch_summary.yaml. Its JSON names the version of a schema of its own.
+From Python: `import {package}; {package}.text()` returns the text summary.
+"""
+_DOCTOR = """
+what npu-doctor does, which is {state}:
+  python -m {package} --verify --ray          --verify on every node of the running Ray cluster
+  python -m {package} --audit                 has anything replaced patched code at run time?
+  python -m {package} --doctor                are versions, environment and devices fit to run it?
+  python -m {package} --doctor --help         its options; likewise for the others
+"""
+
+
+class Options:
+    """What to show; the defaults are those of a run without arguments."""
+
+    help: bool = False
+    format: str | None = None
+    why: bool = False
+    diff: bool = False
+    html: str | None = None
+    version: bool = False
+    distribution: Sequence[str] | None = None
+    json: bool = False
+    verify: bool = False
+    explain: str | None = None
 
 
 def main(argv: list[str], *, package: str) -> int:
@@ -22,18 +67,25 @@ def main(argv: list[str], *, package: str) -> int:
         package: the name this package was run by, for messages.
 
     Returns:
-        The exit code: 0 printed, 1 something is not installed or not readable, and what the checks say.
-        Wrong usage leaves with 2.
+        The exit code: 0 printed, 1 something is not installed or not readable, or that of a check. Wrong usage leaves
+        with 2.
     """
-    if _is_for_doctor(argv):
+    own = argv[: argv.index("--")] if "--" in argv else argv  # what follows is for a program
+    if any(one.partition("=")[0] in DOCTORS for one in own):
         return _hand_over(argv, package)
-    options = arguments.parse(argv, package=package)
+    options = parse(argv, package=package)
     if options.help:
-        return _report(stream.emit(arguments.usage(package)), package)
+        return _report(stream.emit(usage(package)), package)
     if options.verify:
-        return _verify(options, package)
+        from .reports import show
+        from .verify import verify
+
+        return show(verify(names=options.distribution or ()), as_json=options.format == "json", package=package)
     chosen, unknown = installed.select(places := installed.places(), options.distribution or ())
-    problems = [_no_such(name, places) for name in unknown]
+    others = ", ".join(place.distribution for place in places) or "none"
+    problems = []
+    for name in unknown:
+        problems.append(f"{name}: no patched distribution of that name is installed (installed: {others})")
     for place in chosen:
         for other in place.shadows:
             stream.warn(f"note: {other} is not used: {place.folder} comes first on sys.path", package=package)
@@ -48,12 +100,6 @@ def main(argv: list[str], *, package: str) -> int:
     return _report("\n".join(filter(None, [*problems, *unread, unwritten])), package)
 
 
-def _is_for_doctor(argv: list[str]) -> bool:
-    """Return whether another distribution, npu-doctor, does what is asked for; what follows ``--`` is a program's."""
-    own = argv[: argv.index("--")] if "--" in argv else argv
-    return any(one.partition("=")[0] in DOCTORS for one in own)
-
-
 def _hand_over(argv: list[str], package: str) -> int:
     """Return the exit code of npu-doctor; 2 where it is not installed.
 
@@ -65,7 +111,7 @@ def _hand_over(argv: list[str], package: str) -> int:
 
     from .reports import UNTOLD
 
-    if not arguments.has_doctor():
+    if not _has_doctor():
         pip = f"{shlex.quote(sys.executable or 'python')} -m pip install npu-doctor"
         how = f"to install it: {pip} (--find-links FOLDER where it lies beside our wheels)"
         stream.warn(f"error: this needs npu-doctor, which is not installed; {how}", package=package)
@@ -74,11 +120,10 @@ def _hand_over(argv: list[str], package: str) -> int:
     return code
 
 
-def _verify(options: Options, package: str) -> int:
-    from .reports import show
-    from .verify import verify
+def _has_doctor() -> bool:
+    import importlib.util
 
-    return show(verify(names=options.distribution or ()), as_json=options.format == "json", package=package)
+    return importlib.util.find_spec("npu_doctor") is not None
 
 
 def _content(places: list[Place], options: Options) -> tuple[str | bytes, list[str]]:
@@ -93,7 +138,10 @@ def _content(places: list[Place], options: Options) -> tuple[str | bytes, list[s
 
 def _render(changes: list[Changes], options: Options) -> str:
     if options.version:
-        return "".join(map(_version, changes))
+        lines = []
+        for one in changes:
+            lines.append(f"{provenance.name(one)} ({provenance.made_of(one)}, {provenance.overlay(one)})\n")
+        return "".join(lines)
     if options.format == "json":
         from . import jsontext
 
@@ -122,13 +170,15 @@ def _tracebacks(places: list[Place], name: str) -> tuple[str, list[str]]:
     """Return the tracebacks of a log with their marks; ``-`` is standard input."""
     from .explain import Symbols, explain, lines_of
 
-    loaded = [(place, *installed.load([place])) for place in places]
-    symbols = Symbols((place, changes) for place, found, _ in loaded for changes in found)
-    problems = [problem for _, _, found in loaded for problem in found]
+    found, problems = [], []
+    for place in places:
+        changes, unread = installed.load([place])
+        found += [(place, one) for one in changes]
+        problems += unread
     lines: list[str] = []
     try:
         with lines_of(name) as log:
-            lines += explain(log, symbols.mark)
+            lines += explain(log, Symbols(found).mark)
     except OSError as error:
         return "", [*problems, f"{name}: {installed.reason(error)}"]
     if not lines:
@@ -136,16 +186,79 @@ def _tracebacks(places: list[Place], name: str) -> tuple[str, list[str]]:
     return "".join(f"{line}\n" for line in lines), problems
 
 
-def _version(changes: Changes) -> str:
-    return f"{provenance.name(changes)} ({provenance.made_of(changes)}, {provenance.overlay(changes)})\n"
-
-
-def _no_such(name: str, places: list[Place]) -> str:
-    others = ", ".join(place.distribution for place in places) or "none"
-    return f"{name}: no patched distribution of that name is installed (installed: {others})"
-
-
 def _report(problems: str, package: str) -> int:
     for problem in problems.splitlines():
         stream.warn(f"error: {problem}", package=package)
     return 1 if problems else 0
+
+
+def parse(argv: list[str], *, package: str) -> Options:
+    """Parse the arguments; leaves with exit code 2 and a message when they are wrong."""
+    if not argv:
+        return Options()
+    parser = _parser(package)
+    options = parser.parse_args(argv, namespace=Options())
+    for message in _mistakes(options):
+        parser.error(message)
+    if options.json:
+        options.format = "json"
+    return options
+
+
+def _mistakes(options: Options) -> Iterator[str]:
+    """Yield what does not go together."""
+
+    def given(**flags: object) -> list[str]:
+        return [f"--{name}" for name, value in flags.items() if value]
+
+    others = given(format=options.format or options.json, why=options.why)
+    html, explain = options.html is not None, options.explain is not None
+    shown = given(diff=options.diff, html=html, version=options.version, explain=explain)
+    if others and shown:
+        yield f"{others[0]} says how to show the summary; {shown[0]} shows none"
+    exclusive = [*shown, *given(verify=options.verify)]
+    if len(exclusive) > 1:
+        yield f"give one of {', '.join(exclusive)}: each prints something else"
+    if options.verify and (options.why or options.format in ("text", "yaml")):
+        yield f"{'--why' if options.why else '--format'} is for the summary; --verify knows --json"
+
+
+def usage(package: str) -> str:
+    """Return the help, which names npu-doctor where it is installed, and where a wheel is made for NPUs."""
+    from . import changes
+
+    parser = _parser(package)
+    has_doctor, doctor = _has_doctor(), ""
+    if has_doctor or any(one["purpose"] == changes.NPU for one in installed.load(installed.places())[0]):
+        doctor = _DOCTOR.format(package=package, state="installed" if has_doctor else "not installed")
+    distribution = package.removesuffix("_summary").replace("_", "-")
+    parser.epilog = _EXAMPLES.format(package=package, distribution=distribution, doctor=doctor)
+    return parser.format_help()
+
+
+def _parser(package: str) -> ArgumentParser:
+    """Return the parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {package}",
+        description="Show what was changed in the installed patched wheels, against which upstream commit, and why;\n"
+        "check the installed files.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    add = parser.add_argument
+    add("-h", "--help", action="store_true", help="show this help and leave")
+    add("--format", choices=("text", "yaml", "json"), help="how to show the summary (default: text)")
+    add("--why", action="store_true", help="add the reasons below each change (JSON always has them)")
+    add("--diff", action="store_true", help="print the unified diff between upstream and what was shipped")
+    add("--html", metavar="FILE", help="write reasons and diffs as one page that needs nothing else")
+    add("--version", action="store_true", help="print each distribution's version, upstream and overlay")
+    only = "only this distribution, by its own name or upstream's (may be given more than once)"
+    add("--distribution", action="append", metavar="NAME", help=only)
+    add("--json", action="store_true", help="print JSON for a machine to read; --verify knows it too")
+    add("--verify", action="store_true", help="compare every installed file with what was built")
+    marked = "show the tracebacks of a log (- for standard input), frames of changed code marked with the reasons"
+    add("--explain", metavar="FILE", help=marked)
+    return parser

@@ -47,9 +47,9 @@ def lines_of(name: str) -> Iterator[Iterable[str]]:
 
 
 def explain(log: Iterable[str], mark: Callable[[str, int, str], str]) -> Iterator[str]:
-    """Yield the lines of every traceback of a log, without colours, below each frame what there is to `mark` it with.
+    """Yield the lines of every traceback of a log, without colours, below each frame its mark.
 
-    That is asked for a file, a line and a function, and empty for nothing.
+    `mark` is asked for a file, a line and a function, and returns an empty text for none.
     """
     inside: set[str] = set()
     for raw in log:
@@ -59,8 +59,8 @@ def explain(log: Iterable[str], mark: Callable[[str, int, str], str]) -> Iterato
         if frame := _FRAME.match(text):
             inside.add(worker)
             yield line
-            if told := mark(frame["file"], int(frame["line"]), frame["function"] or ""):
-                yield f"{worker}    {told}"
+            if sentence := mark(frame["file"], int(frame["line"]), frame["function"] or ""):
+                yield f"{worker}    {sentence}"
         elif _HEAD.match(text) or text.startswith(_LINKS):
             inside.add(worker)
             yield line
@@ -72,11 +72,7 @@ def explain(log: Iterable[str], mark: Callable[[str, int, str], str]) -> Iterato
 
 
 class Symbols:
-    """The changed files of the installed wheels.
-
-    Args:
-        found: each wheel's place with its changes.
-    """
+    """The changed files of the installed wheels, from the place and the changes of each."""
 
     def __init__(self, found: Iterable[tuple[Place, Changes]]) -> None:
         self._files: dict[str, tuple[str, str, FileChange]] = {}
@@ -98,12 +94,15 @@ class Symbols:
         if installed is None:
             return ""
         path, distribution, changed = self._files[installed]
-        names = self._names(path, line)
-        leaf = names[-1][1].rpartition(".")[2] if names else ""
+        if path not in self._spans:
+            self._spans[path] = list(_spans(path))
+        # The functions and classes around the line, the outermost first.
+        around = [(first, name) for first, last, name in self._spans[path] if first <= line <= last]
+        leaf = around[-1][1].rpartition(".")[2] if around else ""
         if function.isidentifier() and function != leaf:
             what = f"{function} is not in line {line} of the file that is installed here"
             return f"[{distribution}] changes {installed}, but {what}: the log is of another build"
-        for start, name in reversed(names):
+        for start, name in reversed(around):
             if change := _change(changed, name, start):
                 return f"[{distribution}] {_sentence(change, outline.symbol(change, name))}"
             if original := _original(changed, name, start):
@@ -112,18 +111,14 @@ class Symbols:
 
     def _changed_file(self, file: str) -> str | None:
         """Return the changed file that a path means, as it lies in its wheel; None for another file."""
-        parts = file.replace("\\", "/").split("/")
-        known = (name for start in range(len(parts)) if (name := "/".join(parts[start:])) in self._files)
-        found = next(known, None)
-        if found is None or not os.path.exists(file):
-            return found  # of another machine, where the wheels lie elsewhere
-        return found if os.path.realpath(file) == self._files[found][0] else None
-
-    def _names(self, path: str, line: int) -> list[tuple[int, str]]:
-        """Return the functions and classes around a line, each with the line it begins on, the outermost first."""
-        if path not in self._spans:
-            self._spans[path] = list(_spans(path))
-        return [(first, name) for first, last, name in self._spans[path] if first <= line <= last]
+        found = file.replace("\\", "/")
+        while found not in self._files:
+            _, slash, found = found.partition("/")
+            if not slash:
+                return None
+        # Where the path is none of this machine, the wheels lie elsewhere on that of the log.
+        is_ours = not os.path.exists(file) or os.path.realpath(file) == self._files[found][0]
+        return found if is_ours else None
 
 
 def _spans(path: str) -> Iterator[tuple[int, int, str]]:
@@ -166,8 +161,10 @@ def _original(file: FileChange, name: str, line: int) -> str:
     kept = last.partition(_KEPT)[2]
     for leaf in (kept, kept.removesuffix("_"), kept.rpartition("_")[0]):
         wrapped = f"{owner}.{leaf}".lstrip(".")
-        changes = [one for one in outline.changes_of(file, wrapped) if one["operation"] == "wrapped"]
-        above = [one for one in changes if (one["line"] or 0) < line]
+        above: list[Change] = []
+        for one in outline.changes_of(file, wrapped):
+            if one["operation"] == "wrapped" and (one["line"] or 0) < line:
+                above.append(one)
         if above:
             return outline.symbol(max(above, key=lambda one: one["line"] or 0), wrapped)
     return ""

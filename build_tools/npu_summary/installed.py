@@ -25,20 +25,14 @@ _SIGNS = (DATA, MANIFEST, "provenance.py")
 
 
 class Place:
-    """Where one summary package lies.
-
-    Attributes:
-        root: the entry of the path it was found on, a folder or a zip file.
-        package: its import name, e.g. ``verl_npu_summary``.
-        shadows: other places of the same package further down the path, which Python does not import.
-    """
+    """Where one summary package lies."""
 
     __slots__ = ("package", "root", "shadows")
 
     def __init__(self, root: str, package: str) -> None:
-        self.root = root
-        self.package = package
-        self.shadows: list[str] = []
+        self.root = root  # the entry of the path it was found on, a folder or a zip file
+        self.package = package  # its import name: ``verl_npu_summary``
+        self.shadows: list[str] = []  # other places of the package further down the path, which Python does not import
 
     @property
     def folder(self) -> str:
@@ -57,7 +51,7 @@ class Place:
 
     @property
     def store(self) -> Store:
-        """The folder or zip file."""
+        """What reads the root."""
         return open_store(self.root)
 
     def read(self, name: str) -> bytes:
@@ -75,7 +69,8 @@ def places(path: Iterable[str] | None = None) -> list[Place]:
         The places, verl first, then transformers, then by name.
     """
     found: dict[str, Place] = {}
-    for root in own_path() if path is None else path:
+    path = own_path() if path is None else path
+    for root in path:
         for package in _packages(root):
             place = Place(root, package)
             first = found.setdefault(package, place)
@@ -121,7 +116,7 @@ def select(found: list[Place], names: Iterable[str]) -> tuple[list[Place], list[
     """
     wanted = {normal_name(name): name for name in names}
     chosen = [place for place in found if not wanted or _names(place) & wanted.keys()]
-    known = {name for place in chosen for name in _names(place)}
+    known = set[str]().union(*map(_names, chosen))
     return chosen, [name for normal, name in wanted.items() if normal not in known]
 
 

@@ -38,15 +38,20 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     yield printable(f"Wheel: {provenance.name(changes)}, {provenance.overlay(changes)}")
     yield ""
     fields = outline.fields(changes["files"]) if why else ()
-    for number, file in enumerate(map(outline.outline, changes["files"]), 1):
+    for number, file in enumerate(changes["files"], 1):
         yield f"Patch File{number}: {_module(file['path'])}"
-        yield from _file(file, fields)
+        yield from _file(outline.outline(file), fields)
         yield ""
     if changes["not_applied"]:
         yield from _not_applied(changes, why=why)
         yield ""
     if changes.get("assigned"):
-        yield from _assigned(changes)
+        yield "Assigned At Run Time: by upstream's own code, in other packages"
+        for one in changes["assigned"]:
+            yield f"   when {_line(one['when'])}"
+            for name in one["what"]:
+                yield _item("assigned", name.replace(":", "."))
+            yield f"{_BELOW}why: {_line(one['why'])}"
         yield ""
     yield from ("=" * 12 + f" {repo} Patch Summary End " + "=" * 14, "")
 
@@ -60,16 +65,12 @@ def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:
     module = _module(file["path"].removesuffix(".py"))
     for number, entry in enumerate(file["class_changes"], 1):
         yield f"  ({number}) Patch class: {module}.{printable(entry['name'])}"
-        yield from _class(entry, fields, whole)
-
-
-def _class(entry: ClassChange, fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
-    inner = outline.class_changes(entry)
-    if inner is entry["changes"]:
-        yield from _reasons(entry, fields, whole, " " * 7)
-    if inner:
-        yield "       Class Changes:"
-        yield from _items(inner, fields, whole)
+        inner = outline.class_changes(entry)
+        if inner is entry["changes"]:
+            yield from _reasons(entry, fields, whole, " " * 7)
+        if inner:
+            yield "       Class Changes:"
+            yield from _items(inner, fields, whole)
 
 
 def _items(changes: list[Change], fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
@@ -91,24 +92,10 @@ def _not_applied(changes: Changes, *, why: bool) -> Iterator[str]:
             yield f"{_BELOW}why: {text}"
 
 
-def _assigned(changes: Changes) -> Iterator[str]:
-    yield "Assigned At Run Time: by upstream's own code, in other packages"
-    for one in changes.get("assigned", ()):
-        yield f"   when {_line(one['when'])}"
-        yield from (_item("assigned", name.replace(":", ".")) for name in one["what"])
-        yield f"{_BELOW}why: {_line(one['why'])}"
-
-
-def _line(text: str) -> str:
-    return printable(" ".join(text.split()))
-
-
 def _reasons(
     entry: Change | ClassChange, fields: tuple[Field, ...], whole: Change | None, indent: str
 ) -> Iterator[str]:
     """Yield the reasons of a change, but for those that its whole file came or went for, which stand there."""
-    if not fields:
-        return
     above = outline.reasons(whole, fields) if whole and entry is not whole else []
     for field, text in outline.reasons(entry, fields):
         if (field, text) not in above:
@@ -117,7 +104,11 @@ def _reasons(
 
 def _item(*columns: str) -> str:
     """Return one line: action, kind and name, and how a symbol was replaced, or what an added one overrides."""
-    return f"{_ITEM}- {_GAP.join(printable(column) for column in columns if column)}"
+    return f"{_ITEM}- {_GAP.join(map(printable, filter(None, columns)))}"
+
+
+def _line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def _module(path: str) -> str:

@@ -27,27 +27,29 @@ def outline(file: FileChange) -> FileChange:
     if file["action"] not in ("added", "deleted"):
         return file
     functions = [change for change in file["module_changes"] if change["kind"] in _DEFINED]
+    whole = next((change for change in file["module_changes"] if change["kind"] == "file"), None)
+    if whole is None:
+        reason = next((part for part in _parts(file) if part.get("operation") in _WHOLE), None)
+        whole = _whole(file["action"], "file", _name(file), reason)
     classes: list[ClassChange] = [{**entry, "changes": []} for entry in file["class_changes"]]
-    return {**file, "module_changes": [_whole_file(file), *functions], "class_changes": classes}
+    return {**file, "module_changes": [whole, *functions], "class_changes": classes}
 
 
 def module_changes(file: FileChange) -> list[Change]:
-    """Return the module changes of a file, the fate of the whole file included.
+    """Return the module changes of a file, that of the whole file among them.
 
-    A deleted file, and an added one in which nothing could be listed (data
-    files), say so themselves; otherwise they would look merely touched.
+    A deleted file, and an added one in which nothing could be listed (data files), get one; otherwise they would look
+    merely touched.
     """
     listed = file["module_changes"]
-    silent = not listed and not file["class_changes"]
-    if any(change["kind"] == "file" for change in listed):
-        return listed
-    if file["action"] == "deleted" or (file["action"] == "added" and silent):
+    is_empty = file["action"] == "added" and not listed and not file["class_changes"]
+    if (file["action"] == "deleted" or is_empty) and all(change["kind"] != "file" for change in listed):
         return [_whole(file["action"], "file", _name(file)), *listed]
     return listed
 
 
 def class_changes(entry: ClassChange) -> list[Change]:
-    """Return the changes inside a class; a deleted class says so itself, since an added one shows as its name alone."""
+    """Return the changes inside a class; a deleted class is one itself; an added one shows as its name alone."""
     if entry["action"] == "deleted" and not entry["changes"]:
         return [_whole("deleted", "class", entry["name"], entry)]
     return entry["changes"]
@@ -66,15 +68,17 @@ def entries(file: FileChange) -> Iterator[Change]:
 
 def count(file: FileChange) -> int:
     """Return how many changes are shown of a file."""
-    return sum(1 for _ in entries(file))
+    return len(list(entries(file)))
 
 
 def changes_of(file: FileChange, name: str) -> list[Change]:
     """Return the changes of a name of a module, ``Class.method`` or not: several where it has several definitions."""
     owner, _, last = name.rpartition(".")
-    members = [change for entry in file["class_changes"] if entry["name"] == owner for change in entry["changes"]]
-    named = [one for one in members if one["name"] == last]
-    return named or [one for one in file["module_changes"] if one["name"] == name]
+    members: list[Change] = []
+    for entry in file["class_changes"]:
+        if entry["name"] == owner:
+            members += [change for change in entry["changes"] if change["name"] == last]
+    return members or [one for one in file["module_changes"] if one["name"] == name]
 
 
 def symbol(change: Change | ClassChange, name: str = "") -> str:
@@ -91,32 +95,22 @@ def manner(change: Change) -> str:
 
 def fields(files: list[FileChange]) -> tuple[Field, ...]:
     """Return which fields to show: with the layer, where more than one made the changes."""
-    parts = (part for file in files for one in _parts(file) for part in _with_also(one))
-    layers = {part["overlay"] for part in parts if "overlay" in part}
+    layers: set[str] = set()
+    for file in files:
+        for change in _parts(file):
+            layers.update(part["overlay"] for part in (change, *change.get("also", ())) if "overlay" in part)
     return (*PLAIN, "overlay") if len(layers) > 1 else PLAIN
 
 
-def _parts(file: FileChange) -> Iterator[Change | ClassChange]:
-    """Yield everything in a changed file that can have a reason."""
-    yield from file["module_changes"]
-    for entry in file["class_changes"]:
-        yield entry
-        yield from entry["changes"]
-
-
-def _with_also(change: Change | ClassChange) -> list[Reason | Change | ClassChange]:
-    """Return what says why: the change itself, and what else had a part in it."""
-    return [change, *change.get("also", [])]
-
-
 def reasons(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
-    """Return the reasons that are given, in a fixed order, as one line of text each."""
-    return [
-        (field, text)
-        for part in _with_also(change)
-        for field in wanted
-        if (text := " ".join(part.get(field, "").split()))
-    ]
+    """Return the reasons of a change and of what else had a part in it, in a fixed order, as one line of text each."""
+    found: Reasons = []
+    parts: list[Reason | Change | ClassChange] = [change, *change.get("also", ())]
+    for part in parts:
+        for field in wanted:
+            if text := " ".join(part.get(field, "").split()):
+                found.append((field, text))
+    return found
 
 
 def by_field(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons:
@@ -127,11 +121,12 @@ def by_field(change: Change | ClassChange, wanted: tuple[Field, ...]) -> Reasons
     return list(found.items())
 
 
-def _whole_file(file: FileChange) -> Change:
-    """Return the change of the whole file, with the reason for which that was done."""
-    listed = next((change for change in file["module_changes"] if change["kind"] == "file"), None)
-    reasoned = next((part for part in _parts(file) if part.get("operation") in _WHOLE), None)
-    return listed or _whole(file["action"], "file", _name(file), reasoned)
+def _parts(file: FileChange) -> Iterator[Change | ClassChange]:
+    """Yield everything in a changed file that can have a reason."""
+    yield from file["module_changes"]
+    for entry in file["class_changes"]:
+        yield entry
+        yield from entry["changes"]
 
 
 def _whole(

@@ -33,7 +33,7 @@ def upstream(changes: Changes) -> str:
 
 
 def name(changes: Changes) -> str:
-    """Return the patched distribution's name and version."""
+    """Return the name and the version of the patched distribution."""
     return f"{changes['distribution']['name']} {changes['distribution']['version']}"
 
 

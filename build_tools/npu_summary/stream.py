@@ -8,13 +8,10 @@ import sys
 
 
 def emit(content: str | bytes) -> str:
-    """Print to standard output and flush it.
+    """Print to standard output and flush it; returns why it could not be printed, nothing when all is well.
 
-    Text keeps to the output's own encoding, with escapes for what that lacks;
-    bytes pass as they are. A reader that left (``| head -1``) is no error.
-
-    Returns:
-        Why it could not be printed; empty when all is well.
+    Text keeps to the output's own encoding, with escapes for what that lacks; bytes pass as they are. A reader that
+    left (``| head -1``) is no error.
     """
     if sys.stdout is None:  # closed by the caller: `>&-`
         return ""
@@ -22,7 +19,11 @@ def emit(content: str | bytes) -> str:
         _write(content)
         sys.stdout.flush()
     except OSError as error:
-        _discard_rest()
+        try:  # noqa: SIM105  # contextlib is one more import at every start
+            # Python's own flush at exit stays silent.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (OSError, ValueError):  # not a real file: nothing will be flushed at exit
+            pass
         return "" if error.errno in {errno.EPIPE, errno.EINVAL} else f"standard output: {error.strerror}"
     return ""
 
@@ -51,11 +52,3 @@ def _write(content: str | bytes) -> None:
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="backslashreplace")
     out.write(content)
-
-
-def _discard_rest() -> None:
-    """Point standard output at nothing, so that Python's own flush at exit stays silent."""
-    try:  # noqa: SIM105  # contextlib is one more import at every start
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # not a real file: nothing will be flushed at exit
-        pass

@@ -1,7 +1,6 @@
 """YAML: changes → the summary in the schema of ``patch_summary.yaml``.
 
-The schema has no place for operations that were not applied; they follow as
-comments, which any reader of the schema ignores.
+The schema has no place for operations that were not applied; they follow as comments, which its readers ignore.
 """
 
 from __future__ import annotations
@@ -22,15 +21,17 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
     """Render a document of distributions in that order, if asked with the reasons that each change has."""
-    lines = [line for changes in distributions for line in _distribution(changes, why=why)]
+    lines: list[str] = []
+    for changes in distributions:
+        lines += _distribution(changes, why=why)
     return "\n".join(["patches:" if lines else "patches: []", *lines, ""])
 
 
 def scalar(value: str) -> str:
     r"""Return the string as a YAML scalar on one line that any YAML 1.1 or 1.2 reader takes for that very string.
 
-    What is not ASCII stands in double quotes, where the ``\x``, ``\u`` and
-    ``\U`` escapes that a narrow output encoding may put in are YAML's too.
+    What is not ASCII stands in double quotes, where the ``\x``, ``\u`` and ``\U`` escapes that a narrow output encoding
+    may put in are YAML's too.
     """
     return value if _is_plain(value) else f'"{"".join(map(_escape, value))}"'
 
@@ -44,10 +45,8 @@ def _is_plain(value: str) -> bool:
 
 
 def _escape(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char.isprintable():
-        return char
+    if char in _ESCAPES or char.isprintable():
+        return _ESCAPES.get(char, char)
     code = ord(char)
     return f"\\U{code:08x}" if code >> 16 else f"\\u{code:04x}"
 
@@ -64,8 +63,8 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
     for file in changes["files"]:
         yield from _file(file, why=why)
     for operation in changes["not_applied"]:
-        said = f"{scalar(operation['operation'])} {scalar(provenance.target(operation))}"
-        yield f"        # not applied, the upstream source lacks the file: {said}"
+        named = f"{scalar(operation['operation'])} {scalar(provenance.target(operation))}"
+        yield f"        # not applied, the upstream source lacks the file: {named}"
 
 
 def _file(file: FileChange, *, why: bool) -> Iterator[str]:
@@ -75,26 +74,21 @@ def _file(file: FileChange, *, why: bool) -> Iterator[str]:
     yield "            diff:" if classes or module else "            diff: {}"
     if classes:
         yield "              class_changes:"
-        for entry in classes:
-            yield from _class(entry, why=why)
+    indent = " " * 18
+    for entry in classes:
+        yield f"                - action: {scalar(entry['action'])}"
+        yield f"{indent}name: {scalar(entry['name'])}"
+        if why:
+            yield from _reasons(entry, indent)
+        if entry["changes"]:
+            yield f"{indent}changes:"
+            yield from _items(entry["changes"], " " * 20, why=why)
     if module:
         yield "              module_changes:"
-        yield from _items(module, 16, why=why)
+        yield from _items(module, " " * 16, why=why)
 
 
-def _class(entry: ClassChange, *, why: bool) -> Iterator[str]:
-    indent = " " * 18
-    yield f"                - action: {scalar(entry['action'])}"
-    yield f"{indent}name: {scalar(entry['name'])}"
-    if why:
-        yield from _reasons(entry, indent)
-    if entry["changes"]:
-        yield f"{indent}changes:"
-        yield from _items(entry["changes"], 20, why=why)
-
-
-def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
-    indent = " " * width
+def _items(changes: list[Change], indent: str, *, why: bool) -> Iterator[str]:
     for change in changes:
         yield f"{indent}- action: {scalar(change['action'])}"
         yield f"{indent}  kind: {scalar(change['kind'])}"
@@ -104,4 +98,5 @@ def _items(changes: list[Change], width: int, *, why: bool) -> Iterator[str]:
 
 
 def _reasons(change: Change | ClassChange, indent: str) -> Iterator[str]:
-    return (f"{indent}{field}: {scalar(text)}" for field, text in outline.by_field(change, outline.PLAIN))
+    for field, text in outline.by_field(change, outline.PLAIN):
+        yield f"{indent}{field}: {scalar(text)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from npu_doctor import knowledge
 from npu_doctor.context import Context
-from npu_doctor.examine import examine
+from npu_doctor.examination import examine
 from npu_doctor.system import System
 
 if TYPE_CHECKING:

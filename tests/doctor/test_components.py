@@ -10,7 +10,7 @@ import pytest
 
 from npu_doctor import knowledge
 from npu_doctor.context import Context
-from npu_doctor.examine import examine
+from npu_doctor.examination import examine
 from npu_doctor.jsonfiles import DataError
 from npu_doctor.stacks import CPU_INDEX
 

@@ -13,7 +13,7 @@ import pytest
 import npu_doctor
 import npu_summary
 from npu_doctor import arguments
-from npu_summary import arguments as summary_arguments
+from npu_summary import cli as summary_cli
 from npu_summary.cli import DOCTORS
 
 DOCTOR, SUMMARY = (Path(package.__path__[0]) for package in (npu_doctor, npu_summary))
@@ -45,7 +45,7 @@ def options(*commands: str) -> set[str]:
 
 
 ALL = options(*arguments.COMMANDS)
-OF_SUMMARY = {*summary_arguments._parser("verl_npu_summary")._option_string_actions, *DOCTORS}
+OF_SUMMARY = {*summary_cli._parser("verl_npu_summary")._option_string_actions, *DOCTORS}
 FILES = [*DOCTOR.rglob("*.py"), *SUMMARY.rglob("*.py")]
 
 
@@ -67,7 +67,7 @@ def test_what_a_message_names_is_accepted(file: Path) -> None:
         for module, words in COMMAND.findall(text.replace("npu_doctor NAME", "npu_doctor doctor")):
             given = shlex.split(words)
             for_doctor = module == "npu_doctor" or any(word in DOCTORS for word in given)
-            parsed = arguments.parse(given) if for_doctor else summary_arguments.parse(given, package=module)
+            parsed = arguments.parse(given) if for_doctor else summary_cli.parse(given, package=module)
             assert parsed
         assert set(OPTION.findall(text)) <= known(file) | FOREIGN, text
 

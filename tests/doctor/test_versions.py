@@ -9,7 +9,8 @@ from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from npu_doctor import requirements, versions
+from npu_doctor import versions
+from npu_doctor.checks import requirements
 
 
 def applies(text: str) -> bool:

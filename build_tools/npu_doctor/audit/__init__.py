@@ -33,12 +33,7 @@ def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], dist
     Returns:
         The replacements, and what could not be imported.
     """
-    asked = {
-        "imports": list(imports),
-        "script": script,
-        "arguments": list(arguments),
-        "names": list(distributions),
-    }
+    asked = {"imports": list(imports), "script": script, "arguments": list(arguments), "names": list(distributions)}
     with tempfile.TemporaryDirectory(prefix="npu-audit-") as folder:
         answer = os.path.join(folder, "answer.json")  # noqa: PTH118  # pathlib is not imported here
         command = [sys.executable, *isolation.options(), "-m", "npu_doctor.audit.child", json.dumps(asked), answer]

@@ -11,9 +11,8 @@ import sys
 from types import ModuleType
 
 from npu_doctor.audit import definitions
-from npu_doctor.audit.compare import Comparison
+from npu_doctor.audit.compare import Comparison, Makers
 from npu_doctor.audit.layers import Homes
-from npu_doctor.audit.makers import Makers
 from npu_summary import installed, isolation, outline, verify
 from npu_summary.verify import distributions, subjects
 
@@ -74,8 +73,8 @@ def _requirers(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]
     """Return, by the name of each distribution that ours require whatever the extras, which of ours does."""
     ours = {installed.normal_name(place.distribution) for place in places}
     required: dict[str, str] = {}
-    for dist in found:
-        for text in dist.requires if dist.key in ours else ():
+    for dist in (one for one in found if one.key in ours):
+        for text in dist.requires:
             wanted, _, condition = text.partition(";")
             name = re.match(r"[A-Za-z0-9._-]+", wanted)
             # Another condition than an extra does not matter: an import has just failed for want of it.
@@ -98,9 +97,13 @@ def _script_failures(file: str, arguments: list[str]) -> Iterator[dict[str, Any]
 
 def _changed_modules(ours: Iterable[Subject]) -> set[str]:
     """Return the modules that the summaries say were changed."""
-    files = [one for subject in ours if subject.changes for one in subject.changes["files"]]
-    paths = {one["installed"] for one in files if one["action"] != "deleted" and one["installed"].endswith(".py")}
-    return {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in paths}
+    found: set[str] = set()
+    for subject in ours:
+        files = subject.changes["files"] if subject.changes else []
+        for one in files:
+            if one["action"] != "deleted" and one["installed"].endswith(".py"):
+                found.add(one["installed"].removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    return found
 
 
 def _import_failure(name: str, *, explicit: bool) -> dict[str, Any] | None:
@@ -158,7 +161,7 @@ def _replacement(
         "symbol": one.symbol,
         "how": one.how,
         "by": {"module": one.by.module, "file": one.by.file, "line": one.by.line, "name": one.by.name},
-        "own": one.by.package in {top for other in ours for top in other.tops},
+        "own": any(one.by.package in other.tops for other in ours),
         "ours": _operation(changed, one.symbol) if changed else None,
     }
 

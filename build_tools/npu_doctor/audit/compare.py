@@ -6,8 +6,7 @@ import sys
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
-from npu_doctor.audit.layers import Home, accessors, bare, code_of, functions_in, path_to
-from npu_doctor.audit.makers import DESCRIPTORS, Makers
+from npu_doctor.audit.layers import Home, Homes, accessors, bare, code_of, functions_in, path_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,35 +17,31 @@ if TYPE_CHECKING:
 
     How = Literal["replaced", "wrapped", "deleted", "added"]
 
+
 # What the standard library adds to classes (named tuples, data classes) is part of their definition; mocks are not.
 _LIBRARY = frozenset(sys.stdlib_module_names) - {"unittest"}
 _MISSING = object()
 
 
+DESCRIPTORS = frozenset({"staticmethod", "classmethod", "property", "setter", "getter", "deleter", "cached_property"})
+# Decorators made with these leave functions of theirs on top.
+_TOOLS = frozenset({"builtins", "functools", "contextlib"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mismatch:
-    """One name that is not what its file defines.
+    """One name that is not what its file defines."""
 
-    Args:
-        symbol: dotted name inside the module.
-        how: what happened to it.
-        by: where what stands there now was defined; for a deleted one, nothing is known.
-    """
-
-    symbol: str
-    how: How
-    by: Home
+    symbol: str  # dotted name inside the module
+    how: How  # what happened to it
+    by: Home  # where what stands there now was defined; for a deleted one, nothing is known
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Compares one module.
+    """Compares one module."""
 
-    Args:
-        makers: the module as imported, what its file defines, and who may have made what it holds.
-    """
-
-    makers: Makers
+    makers: Makers  # the module as imported, what its file defines, and who may have made what it holds
 
     def mismatches(self) -> Iterator[Mismatch]:
         """Yield every mismatch of the module and, nested, of its classes."""
@@ -179,3 +174,50 @@ class Comparison:
     def _how(self, value: object, original: object) -> How:
         reaches = original is not None and path_to(value, lambda one: one is original) is not None
         return "wrapped" if reaches else "replaced"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Makers:
+    """Says of one module who may make its functions and classes."""
+
+    module: ModuleType  # the module as imported
+    scope: Scope  # what its file defines
+    homes: Homes  # finds where code comes from
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The package the module belongs to."""
+        return frozenset({self.module.__name__.partition(".")[0]})
+
+    @property
+    def reachable(self) -> frozenset[str]:
+        """The packages that this file's own code can have taken something from."""
+        return self.own | self.scope.packages
+
+    def who(self, strangers: list[object]) -> Home:
+        """Return the outermost stranger with code of its own; a partial, a cache or a descriptor says little."""
+        deeper = [inner for one in strangers for inner in functions_in(one)]
+        homes = [self.homes.of(one) for one in (*strangers, *deeper)]
+        return next((one for one in homes if one.file and one.package not in _TOOLS), homes[0])
+
+    def made(self, value: object, packages: frozenset[str]) -> bool:
+        """Return whether a value may come from one of the packages; ``?`` among them stands for any."""
+        home = self.homes.of(bare(value))
+        return "?" in packages or home.package in packages or home.package in _TOOLS or not home.module
+
+    def packages(self, decorators: tuple[str, ...]) -> frozenset[str]:
+        """Return the packages that decorators and what they return may come from; ``?`` where one cannot be told."""
+        found: set[str] = set()
+        for dotted in decorators:
+            head, *rest = dotted.split(".")
+            value: object = vars(self.module).get(head, _MISSING)
+            if value is _MISSING:
+                found |= set() if head in DESCRIPTORS or rest[-1:] in (["setter"], ["deleter"], ["getter"]) else {"?"}
+                continue
+            names = {head if isinstance(value, ModuleType) else ""}
+            for name in rest:
+                value = getattr(value, name, value)
+            home = self.homes.of(bare(value))
+            names |= {home.package, str(getattr(value, "__module__", "") or "").partition(".")[0]}
+            found |= names - {""}
+        return frozenset(found)

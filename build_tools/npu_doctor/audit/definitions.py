@@ -6,8 +6,6 @@ import ast
 import warnings
 from dataclasses import dataclass, field
 
-from npu_doctor.audit.statements import assigned, dotted, mangled, statements
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,42 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """One statement that binds a name.
+    """One statement that binds a name."""
 
-    Args:
-        kind: what it binds the name to.
-        line: where.
-        code: a function's code, as this Python compiles it.
-        decorators: dotted names of the decorators, outermost first; ``?`` for one that is no plain name.
-        taken: for an import, the module and the name taken from it (empty for the module itself).
-        scope: for a class, its body.
-        conditional: whether it stands below an ``if``, ``try`` or loop.
-    """
-
-    kind: Kind
-    line: int
-    code: CodeType | None = None
+    kind: Kind  # what it binds the name to
+    line: int  # where
+    code: CodeType | None = None  # a function's code, as this Python compiles it
+    # Dotted names of the decorators, outermost first; ``?`` for one that is no plain name.
     decorators: tuple[str, ...] = ()
+    # For an import, the module and the name taken from it (empty for the module itself).
     taken: tuple[str, str] = ("", "")
-    scope: Scope | None = None
-    conditional: bool = False
+    scope: Scope | None = None  # for a class, its body
+    conditional: bool = False  # whether it stands below an ``if``, ``try`` or loop
 
 
 @dataclass(kw_only=True)
 class Scope:
-    """The body of a module or class.
+    """The body of a module or class."""
 
-    Args:
-        names: bindings by name, in order.
-        fluid: names that code deletes, declares ``global``, or assigns from outside, so nothing can be said of them.
-        star: whether ``import *`` binds names we do not know.
-        packages: top-level packages that the file imports, anywhere.
-    """
-
-    names: dict[str, list[Binding]] = field(default_factory=dict)
+    names: dict[str, list[Binding]] = field(default_factory=dict)  # bindings by name, in order
+    # Names that code deletes, declares ``global``, or assigns from outside, so nothing can be said of them.
     fluid: set[str] = field(default_factory=set)
-    star: bool = False
-    packages: set[str] = field(default_factory=set)
+    star: bool = False  # whether ``import *`` binds names we do not know
+    packages: set[str] = field(default_factory=set)  # top-level packages that the file imports, anywhere
 
 
 def read(source: bytes, *, module: str, is_package: bool) -> Scope:
@@ -80,7 +64,9 @@ def read(source: bytes, *, module: str, is_package: bool) -> Scope:
     reader = _Reader(codes=codes, package=package)
     scope = reader.scope(tree.body, "")
     scope.packages |= _imported_packages(tree)
-    scope.fluid |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            scope.fluid.update(node.names)
     _mark_outer_assignments(tree, scope)
     return scope
 
@@ -111,7 +97,8 @@ def _mark_outer_assignments(tree: ast.Module, scope: Scope) -> None:
             name = node.args[1] if len(node.args) > 1 else None
             pairs.append((node.args[0], str(name.value) if isinstance(name, ast.Constant) else "*"))
         for owner, attribute in pairs:
-            for binding in scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ():
+            bindings = scope.names.get(owner.id, []) if isinstance(owner, ast.Name) else []
+            for binding in bindings:
                 if binding.scope is not None:
                     binding.scope.fluid.add(attribute)
 
@@ -171,3 +158,54 @@ class _Reader:
         base = self.package.split(".")
         base = base[: len(base) - node.level + 1]
         return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def statements(body: list[ast.stmt], *, conditional: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield every statement that runs in this scope; what only type checkers read does not."""
+    for node in body:
+        yield node, conditional
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        only_typing = isinstance(node, ast.If) and dotted(node.test).rpartition(".")[2] == "TYPE_CHECKING"
+        certain = conditional or not isinstance(node, ast.With)
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            if part == "body" and only_typing:
+                continue
+            for inner in getattr(node, part, ()):
+                nested = [inner] if isinstance(inner, ast.stmt) else inner.body
+                yield from statements(nested, conditional=certain)
+
+
+def assigned(node: ast.stmt) -> Iterator[str]:
+    """Yield the names a statement gives a value to."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)):
+        targets = [] if isinstance(node, ast.AnnAssign) and node.value is None else [node.target]
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        targets = [item.optional_vars for item in node.items if item.optional_vars]
+    for target in targets:
+        yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    # `:=` binds too, wherever it stands in the statement.
+    if not isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
+        yield from (
+            one.target.id
+            for one in ast.walk(node)
+            if isinstance(one, ast.NamedExpr) and isinstance(one.target, ast.Name)
+        )
+
+
+def dotted(node: ast.expr) -> str:
+    """Return the dotted name of a decorator or condition, calls stripped; ``?`` for anything else."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def mangled(name: str, owner: str) -> str:
+    """Return the name a private attribute really has in its class."""
+    private = owner.strip("_") and name.startswith("__") and not name.endswith("__")
+    return f"_{owner.lstrip('_')}{name}" if private else name

@@ -18,19 +18,12 @@ _LIMIT = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """Where a function or class was defined.
+    """Where a function or class was defined."""
 
-    Args:
-        module: dotted name of the module, empty where unknown.
-        file: its file, empty for what has none.
-        line: line, 0 where unknown.
-        name: qualified name there.
-    """
-
-    module: str
-    file: str
-    line: int
-    name: str
+    module: str  # dotted name of the module, empty where unknown
+    file: str  # its file, empty for what has none
+    line: int  # line, 0 where unknown
+    name: str  # qualified name there
 
     @property
     def package(self) -> str:
@@ -40,15 +33,10 @@ class Home:
 
 @dataclass(frozen=True, kw_only=True)
 class Homes:
-    """Finds the module a piece of code was written in, whatever ``functools.wraps`` copied onto it.
+    """Finds the module a piece of code was written in, whatever ``functools.wraps`` copied onto it."""
 
-    Args:
-        modules: module name by the real path of its file.
-        script: the program that was run as ``__main__``; empty where none was.
-    """
-
-    modules: Mapping[str, str]
-    script: str = ""
+    modules: Mapping[str, str]  # module name by the real path of its file
+    script: str = ""  # the program that was run as ``__main__``; empty where none was
 
     @classmethod
     def now(cls, script: str = "") -> Homes:

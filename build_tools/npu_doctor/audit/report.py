@@ -21,74 +21,49 @@ EXPECTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """One name that is not what its file defines.
+    """One name that is not what its file defines."""
 
-    Args:
-        module: the module it is in.
-        symbol: its dotted name there.
-        how: ``replaced``, ``wrapped``, ``added`` or ``deleted``.
-        by: who: ``module``, ``file``, ``line`` and ``name``; empty where that leaves no trace.
-        kind: ``unexpected``; ``expected`` where torch_npu does it by design; ``own`` where a patched package does it.
-        reason: why it is expected, else empty.
-        ours: our operation on that symbol and its reason; None where we did not touch it.
-    """
-
-    module: str
-    symbol: str
-    how: str
-    by: dict[str, Any]
-    kind: str
-    reason: str
-    ours: dict[str, str] | None
+    module: str  # the module it is in
+    symbol: str  # its dotted name there
+    how: str  # ``replaced``, ``wrapped``, ``added`` or ``deleted``
+    by: dict[str, Any]  # who: ``module``, ``file``, ``line`` and ``name``; empty where that leaves no trace
+    kind: str  # ``unexpected``; ``expected`` where torch_npu does it by design; ``own`` where a patched package does it
+    reason: str  # why it is expected, else empty
+    ours: dict[str, str] | None  # our operation on that symbol and its reason; None where we did not touch it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One module that could not be imported.
+    """One module that could not be imported."""
 
-    Args:
-        module: its name, or the script's file.
-        error: the first error of the chain.
-        absent: the package that is not installed, where that is why.
-        explicit: whether it was asked for by name.
-        required: the patched distribution that requires that package; empty where none does.
-    """
-
-    module: str
-    error: str
-    absent: str
-    explicit: bool
-    required: str = ""
+    module: str  # its name, or the script's file
+    error: str  # the first error of the chain
+    absent: str  # the package that is not installed, where that is why
+    explicit: bool  # whether it was asked for by name
+    required: str = ""  # the patched distribution that requires that package; empty where none does
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Report):
-    """The outcome of one audit.
+    """The outcome of one audit."""
 
-    Args:
-        modules: how many modules were compared.
-        replacements: what is not as defined.
-        failures: what could not be imported.
-        problems: why nothing could be audited.
-        asked: how many modules were to be imported.
-    """
-
-    modules: int
-    replacements: tuple[Replacement, ...]
-    failures: tuple[Failure, ...]
-    problems: tuple[str, ...] = ()
-    asked: int = 0
+    modules: int  # how many modules were compared
+    replacements: tuple[Replacement, ...]  # what is not as defined
+    failures: tuple[Failure, ...]  # what could not be imported
+    problems: tuple[str, ...] = ()  # why nothing could be audited
+    asked: int = 0  # how many modules were to be imported
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Audit:
         """Read the child's answer."""
-        replacements = [
-            {**{key: value for key, value in one.items() if key != "own"}, **_kind(one["by"]["module"], own=one["own"])}
-            for one in answer["replacements"]
-        ]
+        replacements = []
+        for one in answer["replacements"]:
+            fields = dict(one)
+            kind, reason = _kind(one["by"]["module"], own=fields.pop("own"))
+            replacements.append(Replacement(**fields, kind=kind, reason=reason))
         return cls(
             modules=answer["modules"],
-            replacements=tuple(Replacement(**one) for one in replacements),
+            replacements=tuple(replacements),
             failures=tuple(Failure(**one) for one in answer["failures"]),
             problems=tuple(answer["problems"]),
             asked=answer["asked"],
@@ -167,8 +142,9 @@ def _replacement_lines(one: Replacement) -> Iterator[str]:
         yield f"      ours{lost}: {one.ours['operation']}: {one.ours['why']}"
 
 
-def _kind(module: str, *, own: bool) -> dict[str, str]:
+def _kind(module: str, *, own: bool) -> tuple[str, str]:
+    """Return the kind of a replacement by a module, and why it is expected."""
     for name, reason in EXPECTED.items():
         if module == name or module.startswith(f"{name}."):
-            return {"kind": "expected", "reason": reason}
-    return {"kind": "own" if own else "unexpected", "reason": ""}
+            return "expected", reason
+    return "own" if own else "unexpected", ""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from npu_doctor import files
+from npu_doctor.ascend import Device, Process
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
-from npu_doctor.smi import Device, Process
 
 _DEVICE = re.compile(r"davinci([0-9]+)")
 _SHARE = 10  # percent of a chip that another process may hold before a run is at risk
@@ -37,10 +37,9 @@ def nodes(context: Context) -> Iterator[Row]:
     closed = [path for path in wanted if context.system.exists(path) and not context.system.usable(path)]
     found = [f"missing: {', '.join(missing)}"] if missing else []
     found += [f"not for this user: {', '.join(closed)}"] if closed else []
-    level: Level = "broken" if found else "matched"
     told = "; ".join(found) or f"{len(numbered)} devices and the driver"
     fix = _MOUNTED if any(map(context.system.exists, _CONTAINER)) else f"{_INSTALLED}; in a container: {_MOUNTED}"
-    yield context.judge(33, "devices and driver", level, told, "all there", fix=fix)
+    yield context.judge(33, "devices and driver", not found, told, "all there", fix=fix)
 
 
 def _device_names(context: Context) -> list[str]:
@@ -126,9 +125,8 @@ def unaccounted(context: Context) -> Iterator[Row]:
     found = "; ".join(shown) or f"at most {max(held.values())} MB"
     fix = "stop what runs in other containers, or, where nothing does, reset the chip: "
     fix += "; ".join(f"npu-smi set -t reset -i {chip.npu} -c {chip.chip}" for chip in lost[:4])
-    level: Level = "broken" if lost else "matched"
     expected = f"under {_IDLE} MB, what an idle chip shows"
-    yield context.judge(25, "memory that no process accounts for", level, found, expected, fix=fix)
+    yield context.judge(25, "memory that no process accounts for", not lost, found, expected, fix=fix)
 
 
 def ray(context: Context) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from npu_doctor import files, versions
 from npu_doctor.context import Context
@@ -13,11 +14,11 @@ _EXCHANGE = "flashinfer_all2allv"
 
 def nz_format(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend keeps weights in a format that training cannot update."""
-    plugin = context.packages.locate("vllm_ascend")
-    if plugin is None or not plugin.folder:
+    folder = context.folder("vllm_ascend")
+    if not folder:
         return
     value = context.system.value("VLLM_ASCEND_ENABLE_NZ")
-    known = any(files.mentions(path, "VLLM_ASCEND_ENABLE_NZ") for path in [f"{plugin.folder}/envs.py"])
+    known = files.mentions(f"{folder}/envs.py", "VLLM_ASCEND_ENABLE_NZ")
     newer = versions.allows(">=0.11.0rc0", versions.public(context.version("vllm_ascend"))) is True
     level: Level = "broken" if (known or newer) and value != "0" else "matched"
     expected = "0" if known or newer else "nothing: this vllm-ascend has no such switch"
@@ -45,8 +46,7 @@ def old_engine(context: Context) -> Iterator[Row]:
     value = context.system.value("VLLM_ATTENTION_BACKEND")
     if not value and not context.has("vllm"):
         return
-    level: Level = "broken" if value.upper() == "XFORMERS" else "matched"
-    yield context.judge(31, "VLLM_ATTENTION_BACKEND", level, value or "not set", "not set")
+    yield context.judge(31, "VLLM_ATTENTION_BACKEND", value.upper() != "XFORMERS", value or "not set", "not set")
 
 
 def deterministic(context: Context) -> Iterator[Row]:
@@ -56,15 +56,9 @@ def deterministic(context: Context) -> Iterator[Row]:
     profile = context.settings["deterministic"]
     for name, wanted in profile["variables"].items():
         value = context.system.value(name)
-        right = value.lower() == wanted.lower()
-        yield Row(
-            component=name,
-            level="matched" if right else "broken",
-            found=value or "not set",
-            expected=wanted,
-            why="" if right else f"two runs differ; also needed: {profile['also']}",
-            fix=""
-            if right
-            else f"export {name}={wanted}" + (" (after sourcing NNAL's set_env.sh)" if name.startswith("ATB_") else ""),
-            see=(profile["source"],),
-        )
+        row = Row(component=name, level="matched", found=value or "not set", expected=wanted, see=(profile["source"],))
+        if value.lower() != wanted.lower():
+            why = f"two runs differ; also needed: {profile['also']}"
+            after = " (after sourcing NNAL's set_env.sh)" if name.startswith("ATB_") else ""
+            row = replace(row, level="broken", why=why, fix=f"export {name}={wanted}{after}")
+        yield row

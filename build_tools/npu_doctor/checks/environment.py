@@ -27,8 +27,7 @@ def cann(context: Context) -> Iterator[Row]:
             found = f"{value}, which does not exist"
         elif value and lost:
             found = f"{value} without {', '.join(lost)}"
-        level: Level = "matched" if there and not lost else "broken"
-        yield context.judge(10, name, level, found, "the folder of the toolkit")
+        yield context.judge(10, name, there and not lost, found, "the folder of the toolkit")
 
 
 def _part(context: Context, home: str, part: str) -> bool:

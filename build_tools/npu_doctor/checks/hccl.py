@@ -74,8 +74,7 @@ def toolkit_parts(context: Context) -> Iterator[Row]:
     for name, version in parts.items():
         by_version.setdefault(version, []).append(name)
     found = "; ".join(f"{version}: {', '.join(sorted(names))}" for version, names in sorted(by_version.items()))
-    level: Level = "matched" if len(by_version) == 1 else "broken"
-    yield context.judge(29, "parts of CANN", level, found, "one version, the same on every machine")
+    yield context.judge(29, "parts of CANN", len(by_version) == 1, found, "one version, the same on every machine")
 
 
 def connect_timeout(context: Context) -> Iterator[Row]:

@@ -21,7 +21,7 @@ def real_imports(context: Context) -> Iterator[Row]:
             continue
         found = "imported" if result.ok else result.error
         expected = "importable with TORCH_DEVICE_BACKEND_AUTOLOAD=0"
-        yield context.judge(12, f"import {name}", "matched" if result.ok else "broken", found, expected)
+        yield context.judge(12, f"import {name}", result.ok, found, expected)
 
 
 def triton(context: Context) -> Iterator[Row]:
@@ -37,8 +37,7 @@ def triton(context: Context) -> Iterator[Row]:
     found += [f"{len(lost)} of its files are gone, {lost[0]} among them"] if lost else []
     found += ["triton/__init__.py is not its own"] if changed else []
     fill = {"triton_ascend": f"triton-ascend=={ours.version}"}
-    level: Level = "broken" if len(found) > 1 else "matched"
-    yield context.judge(14, "triton", level, ", ".join(found), "triton-ascend alone, whole", **fill)
+    yield context.judge(14, "triton", len(found) == 1, ", ".join(found), "triton-ascend alone, whole", **fill)
 
 
 def _differs(path: str, recorded: str) -> bool:
@@ -70,8 +69,7 @@ def forbidden(context: Context) -> Iterator[Row]:
         located = context.packages.locate(rule["module"])
         there = [name for name in rule["distributions"] if context.packages.get(name)]
         found = ", ".join(filter(None, [*there, located.file if located else ""])) or "not there"
-        level: Level = "broken" if located or there else "matched"
-        yield context.judge(rule["symptom"], rule["module"], level, found, "not installed")
+        yield context.judge(rule["symptom"], rule["module"], not (located or there), found, "not installed")
 
 
 def megatron(context: Context) -> Iterator[Row]:
@@ -80,13 +78,7 @@ def megatron(context: Context) -> Iterator[Row]:
         return
     training = context.packages.locate("megatron.training")
     found = training.file if training else "not found"
-    yield context.judge(
-        20,
-        "megatron.training",
-        "matched" if training else "broken",
-        found,
-        "the source tree of Megatron-LM",
-    )
+    yield context.judge(20, "megatron.training", bool(training), found, "the source tree of Megatron-LM")
     copies = context.packages.copies("megatron.core")
     if not copies:
         return

@@ -32,13 +32,7 @@ def engine_torch(context: Context) -> Iterator[Row]:
         compiled = [name for name in files.names(located.folder if located else "") if re.match(r"_C\b.*\.so$", name)]
         empty = "empty" in vllm.partition("+")[2] or not compiled
         built = "no CUDA code" if empty else f"CUDA code ({compiled[0]})"
-        yield context.judge(
-            2,
-            "vllm build",
-            "matched" if empty else "broken",
-            f"{vllm}, {built}",
-            "a build for no device (+empty)",
-        )
+        yield context.judge(2, "vllm build", empty, f"{vllm}, {built}", "a build for no device (+empty)")
 
 
 def cann_modules(context: Context) -> Iterator[Row]:
@@ -49,8 +43,7 @@ def cann_modules(context: Context) -> Iterator[Row]:
     missing = [module for module in wanted if not context.has(module)]
     found = f"missing: {', '.join(missing)}" if missing else "all there"
     install = " ".join(wanted[module] for module in missing)
-    level: Level = "broken" if missing else "matched"
-    yield context.judge(6, "Python modules of CANN", level, found, ", ".join(wanted), missing=install)
+    yield context.judge(6, "Python modules of CANN", not missing, found, ", ".join(wanted), missing=install)
 
 
 def engine_version(context: Context) -> Iterator[Row]:

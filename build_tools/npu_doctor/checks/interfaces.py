@@ -7,80 +7,69 @@ from collections.abc import Iterator
 from npu_doctor import files, syntax, versions
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
-from npu_doctor.packages import Located
-
-
-def _below(path: str, package: Located) -> str:
-    """Return a file's path from the package's folder."""
-    return path.removeprefix(f"{package.folder}/")
 
 
 def submodules(context: Context) -> Iterator[Row]:
     """Yield the modules that one package imports from another and that are not there."""
     for rule in context.settings["submodules"]:
-        importer, target = (context.packages.locate(rule[name]) for name in ("importer", "target"))
-        if importer is None or target is None or not importer.folder:
+        folder = context.folder(rule["importer"])
+        if not folder or not context.has(rule["target"]):
             continue
-        folders = [f"{importer.folder}/{folder}" for folder in rule["folders"]]
-        asked = [
-            (module, f"{_below(path, importer)}:{line}")
-            for path in dict.fromkeys(path for folder in folders for path in files.python_files(folder))
-            for module, line in syntax.imported_modules(path, rule["target"], context.has)
-        ]
+        paths: dict[str, None] = {}
+        for below in rule["folders"]:
+            paths.update(dict.fromkeys(files.python_files(f"{folder}/{below}")))
+        asked: list[tuple[str, str]] = []
+        for path in paths:
+            for module, line in syntax.imported_modules(path, rule["target"], context.has):
+                asked.append((module, f"{path.removeprefix(f'{folder}/')}:{line}"))
         missing = [f"{module} ({place})" for module, place in sorted(asked) if not context.has(module)]
-        pair = " with ".join(f"{name} {context.version(name)}" for name in (rule["importer"], rule["target"]))
-        found = (
-            f"{pair}: not there: {'; '.join(missing[:3])}"
-            if missing
-            else f"{len({module for module, _ in asked})} modules, all there"
-        )
-        level: Level = "broken" if missing else "matched"
+        found = f"{len(dict(asked))} modules, all there"
+        if missing:
+            pair = " with ".join(f"{name} {context.version(name)}" for name in (rule["importer"], rule["target"]))
+            found = f"{pair}: not there: {'; '.join(missing[:3])}"
         label = f"{rule['target']} for {rule['importer']}"
-        yield context.judge(rule["symptom"], label, level, found, "every imported module is there")
+        yield context.judge(rule["symptom"], label, not missing, found, "every imported module is there")
+
+
+def _defined(context: Context, module: str) -> frozenset[str] | None:
+    """Return the names a module defines, none where it is not there; None where that cannot be told."""
+    located = context.packages.locate(module)
+    return syntax.defined_names(located.file) if located else frozenset()
 
 
 def symbols(context: Context) -> Iterator[Row]:
     """Yield whether the names that one package takes from a module of another are there."""
     for rule in context.settings["symbols"]:
-        importer, target = context.packages.locate(rule["importer"]), context.packages.locate(rule["module"])
-        if importer is None or not importer.folder:
+        folder, defined = context.folder(rule["importer"]), _defined(context, rule["module"])
+        if not folder or defined is None:
             continue
-        asked = [
-            (name, f"{_below(path, importer)}:{line}")
-            for path in files.python_files(importer.folder)
-            for names, line in syntax.imported_names(path, rule["module"])
-            for name in names
-        ]
-        defined = syntax.defined_names(target.file) if target else frozenset()
-        if not asked or defined is None:
+        asked: list[tuple[str, str]] = []
+        for path in files.python_files(folder):
+            for names, line in syntax.imported_names(path, rule["module"]):
+                asked += [(name, f"{path.removeprefix(f'{folder}/')}:{line}") for name in names]
+        if not asked:
             continue
         missing = sorted({f"{name} ({place})" for name, place in asked if name not in defined})
+        found = f"not there: {', '.join(missing[:4])}" if missing else f"{len(dict(asked))} names, all there"
         label = f"{rule['module']} for {rule['importer']}"
-        found = (
-            f"not there: {', '.join(missing[:4])}"
-            if missing
-            else f"{len({name for name, _ in asked})} names, all there"
-        )
-        level: Level = "broken" if missing else "matched"
-        yield context.judge(rule["symptom"], label, level, found, "every imported name is there")
+        yield context.judge(rule["symptom"], label, not missing, found, "every imported name is there")
 
 
 def attributes(context: Context) -> Iterator[Row]:
     """Yield whether a name is there that kernels take from triton only once they are imported."""
     for rule in context.settings["attributes"]:
-        importer, target = context.packages.locate(rule["importer"]), context.packages.locate(rule["module"])
-        defined = syntax.defined_names(target.file) if target else frozenset()
-        if importer is None or not importer.folder or defined is None:
+        folder, defined = context.folder(rule["importer"]), _defined(context, rule["module"])
+        if not folder or defined is None:
             continue
-        users = [path for path in files.python_files(importer.folder) if files.mentions(path, rule["text"])]
-        if not users:
+        user = next((path for path in files.python_files(folder) if files.mentions(path, rule["text"])), "")
+        if not user:
             continue
         there = rule["name"] in defined
-        wanted = f"{rule['module']}.{rule['name']}"
-        place = _below(users[0], importer)
-        found = wanted if there else f"{rule['module']} has no {rule['name']}, which {place} needs"
+        found = wanted = f"{rule['module']}.{rule['name']}"
+        if not there:
+            found = f"{rule['module']} has no {rule['name']}, which {user.removeprefix(f'{folder}/')} needs"
         label = f"{rule['module']} for {rule['importer']}"
-        yield context.judge(rule["symptom"], label, "matched" if there else "broken", found, wanted, fix=rule["fix"])
+        yield context.judge(rule["symptom"], label, there, found, wanted, fix=rule["fix"])
 
 
 def flash_attention(context: Context) -> Iterator[Row]:

@@ -17,8 +17,11 @@ _VARIABLES = ("PYTORCH_NPU_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 def _settings(value: str) -> dict[str, str]:
     """Return the options of an allocator configuration with their values; commas inside ``[…]`` do not separate."""
-    parts = [part.strip() for part in re.split(r",(?![^\[]*\])", value)]
-    return {name.strip(): chosen.strip() for name, _, chosen in (part.partition(":") for part in parts if part)}
+    options = {}
+    for part in filter(str.strip, re.split(r",(?![^\[]*\])", value)):
+        name, _, chosen = part.partition(":")
+        options[name.strip()] = chosen.strip()
+    return options
 
 
 def expandable_segments(context: Context) -> Iterator[Row]:
@@ -31,21 +34,20 @@ def expandable_segments(context: Context) -> Iterator[Row]:
     refused = [name for name in on if name == _VARIABLES[0] or name in asked]
     found = " ".join(f"{name}={context.system.value(name)}" for name in refused or _VARIABLES[:1])
     expected = f"{_OPTION}:False, or not set, in the process of the rollout"
-    level: Level = "broken" if refused else "matched"
     fix = f"unset {' '.join(refused)}" if refused and _VARIABLES[0] not in refused else ""
-    yield context.judge(21, "PYTORCH_NPU_ALLOC_CONF with sleep mode", level, found, expected, fix=fix)
+    yield context.judge(21, "PYTORCH_NPU_ALLOC_CONF with sleep mode", not refused, found, expected, fix=fix)
 
 
 def _refused_variables(context: Context) -> set[str]:
     """Return the variables that the installed engines look at before they refuse."""
-    places = [("vllm_ascend", "device_allocator"), ("torch_memory_saver", "")]
-    folders = [
-        f"{located.folder}/{below}"
-        for package, below in places
-        if (located := context.packages.locate(package)) and located.folder
-    ]
-    paths = [path for folder in folders for path in files.python_files(folder) if files.mentions(path, _OPTION)]
-    return {name for name in _VARIABLES for path in paths if files.mentions(path, name)}
+    found: set[str] = set()
+    for package, below in (("vllm_ascend", "device_allocator"), ("torch_memory_saver", "")):
+        folder = context.folder(package)
+        paths = files.python_files(f"{folder}/{below}") if folder else iter(())
+        for path in paths:
+            if files.mentions(path, _OPTION):
+                found.update(name for name in _VARIABLES if files.mentions(path, name))
+    return found
 
 
 def dynamic_segments(context: Context) -> Iterator[Row]:
@@ -60,9 +62,8 @@ def dynamic_segments(context: Context) -> Iterator[Row]:
     found += "" if reads else f"; verl {context.version('verl')} does not read the variable"
     fix = "unset EXPANDABLE_SEGMENTS, or take " + ("torch_npu 2.7.1.post2 with CANN 8.5.0" if reads else "verl-npu")
     why = "segments are off while the rollout sleeps and on for training; without the setter nothing is switched"
-    level: Level = "matched" if setter and reads else "broken"
     expected = "verl-npu and a torch_npu that can switch"
-    yield context.judge(21, "EXPANDABLE_SEGMENTS", level, found, expected, fix=fix, why=why)
+    yield context.judge(21, "EXPANDABLE_SEGMENTS", setter and reads, found, expected, fix=fix, why=why)
 
 
 def allocator(context: Context) -> Iterator[Row]:
@@ -97,15 +98,13 @@ def _known_options(context: Context) -> set[str] | None:
 
 def sleep_mode(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend was built with the kernels that sleep mode needs, for this Python."""
-    plugin = context.packages.locate("vllm_ascend")
-    if plugin is None or not plugin.folder:
+    folder = context.folder("vllm_ascend")
+    if not folder:
         return
     tag = "cpython-" + "".join(context.system.python.split(".")[:2])
-    libraries = [
-        name for name in files.names(plugin.folder) if name.startswith("vllm_ascend_C") and name.endswith(".so")
-    ]
+    libraries = [name for name in files.names(folder) if name.startswith("vllm_ascend_C") and name.endswith(".so")]
     fitting = [name for name in libraries if tag in name or ".abi3." in name or name == "vllm_ascend_C.so"]
-    enabled = build_record(plugin.folder, "__sleep_mode_enabled__")
+    enabled = build_record(folder, "__sleep_mode_enabled__")
     found = f"__sleep_mode_enabled__ = {enabled or 'not recorded'}, {', '.join(libraries) or 'no vllm_ascend_C*.so'}"
     level: Level = "matched" if fitting and enabled not in ("False", "0", "None") else "broken"
     yield context.judge(22, "sleep mode of vllm-ascend", level, found, f"enabled, with a library for {tag}")
@@ -113,11 +112,13 @@ def sleep_mode(context: Context) -> Iterator[Row]:
 
 def sleep_frees(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend empties the cache when it sleeps, read from its source."""
-    plugin = context.packages.locate("vllm_ascend")
-    if plugin is None or not plugin.folder:
+    folder = context.folder("vllm_ascend")
+    if not folder:
         return
-    paths = [path for name in ("worker", "device_allocator") for path in files.python_files(f"{plugin.folder}/{name}")]
-    bodies = [body for path in paths if files.mentions(path, "def sleep(") for body in syntax.functions(path, "sleep")]
+    bodies: list[str] = []
+    for path in (*files.python_files(f"{folder}/worker"), *files.python_files(f"{folder}/device_allocator")):
+        if files.mentions(path, "def sleep("):
+            bodies += syntax.functions(path, "sleep")
     # The worker's sleep calls the allocator's: one of them has to.
     frees = any("empty_cache" in body for body in bodies)
     level: Level = "matched" if frees else "compatible" if bodies else "unknown"

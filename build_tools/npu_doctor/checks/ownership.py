@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from npu_doctor import files
 from npu_doctor.context import Context
@@ -38,16 +39,13 @@ def placeholders(context: Context) -> Iterator[Row]:
         found = context.packages.get(rule["distribution"])
         if found is None:
             continue
-        empty = not context.has(rule["module"])
-        yield Row(
-            component=rule["distribution"],
-            level="broken" if empty else "matched",
-            found=found.version + (f", without {rule['module']}" if empty else ""),
-            expected=f"the real one, with {rule['module']}",
-            why="what the index has under this name is a placeholder" if empty else "",
-            fix=rule["fix"] if empty else "",
-            see=(rule["source"],),
-        )
+        name, expected, see = rule["distribution"], f"the real one, with {rule['module']}", (rule["source"],)
+        row = Row(component=name, level="matched", found=found.version, expected=expected, see=see)
+        if not context.has(rule["module"]):
+            why = "what the index has under this name is a placeholder"
+            without = f"{found.version}, without {rule['module']}"
+            row = replace(row, level="broken", found=without, why=why, fix=rule["fix"])
+        yield row
 
 
 def owners(context: Context) -> Iterator[Row]:

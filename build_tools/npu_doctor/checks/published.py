@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from npu_doctor import versions
 from npu_doctor.checks import driver
 from npu_doctor.context import Context
+from npu_doctor.knowledge import Table
 from npu_doctor.model import Level, Row
-from npu_doctor.tables import Table
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _EXACT = re.compile(r"(?:==)?[0-9][0-9a-z.+]*")
@@ -93,7 +93,7 @@ def _partner(table: Table, torch: str) -> str:
 
 def _level(context: Context, table: Table, name: str, found: str, cells: list[str]) -> tuple[Level, str, str]:
     """Return the level of one component, what was expected, and where that is published."""
-    choices = [choice for cell in cells for choice in cell.split(" | ")]
+    choices = " | ".join(cells).split(" | ")
     answers = [versions.allows(choice, versions.public(found)) for choice in choices]
     expected = " or ".join(dict.fromkeys(choices))
     if True in answers or any(versions.same(choice, found) for choice in choices):
@@ -136,7 +136,7 @@ def _choices(table: Table, name: str, key: str) -> list[str]:
     if name not in table.columns:
         return []
     cells = [row[table.columns.index(name)] for row in table.rows if _matches(row[table.columns.index(table.key)], key)]
-    return [choice for cell in cells if cell for choice in cell.split(" | ")]
+    return " | ".join(filter(None, cells)).split(" | ") if any(cells) else []
 
 
 def fix_of(context: Context, name: str, wanted: str) -> str:

@@ -6,7 +6,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from packaging.requirements import Requirement
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files, versions
@@ -15,17 +16,22 @@ from npu_doctor.checks.published import TORCH, fix_of
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution
 from npu_doctor.model import Level, Row
-from npu_doctor.requirements import applies, of_an_extra, parse, range_of
 from npu_summary.verify.companions import suffix_of
 
 _INFERENCE = ("vllm", "sglang")
 _FEW_FILES = 100
 
 
+_LONGEST = 2000
+_OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
+_BEFORE = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*")
+
+
 def development_pin(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend requires a torch_npu that the index does not have."""
     distribution = context.packages.get("vllm-ascend")
-    for text in distribution.requires if distribution else ():
+    texts = distribution.requires if distribution else ()
+    for text in texts:
         wanted = parse(text)
         if wanted is None or canonicalize_name(wanted.name) != "torch-npu" or ".dev" not in range_of(text):
             continue
@@ -78,7 +84,7 @@ def _joined(asked: Mapping[str, Requirement]) -> str:
     first = next((text for text, one in asked.items() if one.url), next(iter(asked)))
     if len(asked) == 1 or asked[first].url:
         return shlex.quote(first)
-    extras = ",".join(sorted({extra for one in asked.values() for extra in one.extras}))
+    extras = ",".join(sorted(set[str]().union(*(one.extras for one in asked.values()))))
     ranges = ",".join(filter(None, map(range_of, asked)))
     clauses = ",".join(dict.fromkeys(ranges.split(",")))
     return shlex.quote(f"{asked[first].name}{f'[{extras}]' if extras else ''}{clauses}")
@@ -124,15 +130,7 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
             fix = f"{fix_of(context, name, specifier)}, or take both from one stack"
             why = f"{distribution.name} {distribution.version} requires it"
             see = (f"{distribution.info}",)
-            yield Row(
-                component=label,
-                level=level,
-                found=found,
-                expected=asked,
-                why=why,
-                fix=fix,
-                see=see,
-            )
+            yield Row(component=label, level=level, found=found, expected=asked, why=why, fix=fix, see=see)
 
 
 def bounds(context: Context) -> Iterator[Row]:
@@ -220,3 +218,53 @@ def _decisive(context: Context, component: str) -> str:
         # A commit id of digits alone would be a version, and a high one.
         return pins[component] if "." in pins[component] else ""
     return versions.public(context.version(component))
+
+
+def parse(text: str) -> Requirement | None:
+    """Return a requirement; None where the text is none."""
+    try:
+        return Requirement(text) if len(text) <= _LONGEST else None
+    except InvalidRequirement:
+        return None
+
+
+def of_an_extra(text: str) -> bool:
+    """Return whether a requirement says in so many words that it is one of an extra, as most lines of a record do."""
+    return _OF_AN_EXTRA.search(text) is not None
+
+
+def range_of(text: str) -> str:
+    """Return the range of a requirement as it is written, empty for any version; `packaging` sorts its clauses."""
+    found = _BEFORE.match(text)
+    rest = text[found.end() :].partition(";")[0].strip() if found else ""
+    return "" if rest.startswith("@") else rest.strip("()").strip()
+
+
+def applies(requirement: Requirement, *, python: str, machine: str) -> bool:
+    """Return whether a requirement's condition holds on a Linux machine that asks for no extra.
+
+    Args:
+        requirement: the requirement.
+        python: version of Python, ``3.10.13``.
+        machine: the processor's name.
+    """
+    try:
+        return requirement.marker is None or requirement.marker.evaluate(_environment(python, machine))
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return False
+
+
+def _environment(python: str, machine: str) -> dict[str, str]:
+    return {
+        "python_version": ".".join(python.split(".")[:2]),
+        "python_full_version": python,
+        "platform_machine": machine,
+        "sys_platform": "linux",
+        "platform_system": "Linux",
+        "os_name": "posix",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_version": "",
+        "extra": "",
+    }

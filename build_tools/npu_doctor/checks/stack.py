@@ -148,17 +148,14 @@ def _pin_fix(context: Context, name: str, component: Component | None, expected:
 
 def absent(context: Context) -> Iterator[Row]:
     """Yield a row for each distribution that the stack says must not be installed."""
-    for name in context.stack.absent if context.stack else ():
+    if context.stack is None:
+        return
+    for name in context.stack.absent:
         found = context.packages.version(name)
         # Where triton-ascend lies over triton, removing needs care; the check for the two says how.
         level: Level = "broken" if found else "matched"
         fix = f"pip uninstall -y {name}" if found else ""
-        see = (context.stack.source,) if context.stack else ()
+        see = (context.stack.source,)
         yield Row(
-            component=name,
-            level=level,
-            found=found or "not installed",
-            expected="not installed",
-            fix=fix,
-            see=see,
+            component=name, level=level, found=found or "not installed", expected="not installed", fix=fix, see=see
         )

@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
-from npu_doctor.cluster import facts
 from npu_summary.reports import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    Doctor = dict[str, Any] | None
+
 
 SCHEMA = 1
 _SHOWN = 5
 
 
+# Facts that may well differ from machine to machine.
+_OWN = {"cpus", "cann_home"}
+_CONSEQUENCES = {"cann_runtime": " (HCCL refuses that: EI0008, CANN versions are inconsistent)"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One node.
+    """One node."""
 
-    Args:
-        name: its host name.
-        address: its address.
-        identity: Ray's id of it.
-        verify: its report, with the exit code as ``exit``; None where it gave none.
-        doctor: likewise, where that was asked for.
-        problem: why an answer is missing.
-        npus: how many NPUs Ray says the node has; None where it was not asked.
-    """
-
-    name: str
-    address: str
-    identity: str
-    verify: dict[str, Any] | None = None
-    doctor: dict[str, Any] | None = None
-    problem: str = ""
-    npus: float | None = None
+    name: str  # its host name
+    address: str  # its address
+    identity: str  # Ray's id of it
+    verify: dict[str, Any] | None = None  # its report, with the exit code as ``exit``; None where it gave none
+    doctor: dict[str, Any] | None = None  # likewise, where that was asked for
+    problem: str = ""  # why an answer is missing
+    npus: float | None = None  # how many NPUs Ray says the node has; None where it was not asked
 
     @property
     def state(self) -> str:
@@ -68,20 +66,15 @@ class Node:
         for one in (self.doctor or {}).get("rows", ()):
             if one["level"] in ("broken", "unknown"):
                 yield f"doctor: {one['level']}: {one['component']}: {one['found']}"
-        yield from facts.devices(self.doctor, self.npus)
+        yield from _devices(self.doctor, self.npus)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster(Report):
-    """The outcome of one cluster run.
+    """The outcome of one cluster run."""
 
-    Args:
-        nodes: every node Ray knows.
-        problems: why no node could be asked.
-    """
-
-    nodes: tuple[Node, ...]
-    problems: tuple[str, ...] = ()
+    nodes: tuple[Node, ...]  # every node Ray knows
+    problems: tuple[str, ...] = ()  # why no node could be asked
 
     @property
     def groups(self) -> list[list[Node]]:
@@ -95,18 +88,19 @@ class Cluster(Report):
     @property
     def disagreements(self) -> list[str]:
         """What the doctor read on the nodes and should be the same on all of them, a line each."""
-        return list(facts.disagreements([(_label(node), node.doctor) for node in self.nodes]))
+        return list(_disagreements([(_label(node), node.doctor) for node in self.nodes]))
 
     @property
     def exit_code(self) -> int:
         """0 all nodes are intact and alike, 1 some are not, 2 some did not answer or could not tell."""
-        answers = [report for node in self.nodes for report in (node.verify, node.doctor) if report is not None]
-        unoffered = any(line for node in self.nodes for line in facts.devices(node.doctor, node.npus))
-        differ = len(self.groups) > 1 or bool(self.disagreements)
-        if differ or unoffered or any(report["exit"] == 1 for report in answers):
+        codes: set[int] = set()
+        for node in self.nodes:
+            codes.update(report["exit"] for report in (node.verify, node.doctor) if report is not None)
+            codes.update(1 for _ in _devices(node.doctor, node.npus))  # there are more than Ray offers
+            codes.update({2} if node.problem else ())
+        if 1 in codes or len(self.groups) > 1 or self.disagreements:
             return 1
-        untold = any(report["exit"] != 0 for report in answers) or any(node.problem for node in self.nodes)
-        return 2 if untold or self.problems or not self.nodes else 0
+        return 2 if any(codes) or self.problems or not self.nodes else 0
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
@@ -125,7 +119,7 @@ class Cluster(Report):
         """Yield the lines for people."""
         yield from _table(self.nodes)
         groups = self.groups
-        for node in (node for group in groups[1:] for node in group):
+        for node in chain.from_iterable(groups[1:]):
             yield f"{_label(node)} differs from the {len(groups[0])} that agree:"
             yield from _comparison_lines(node, groups[0][0])
         if groups and any(groups[0][0].differences()):
@@ -146,13 +140,15 @@ class Cluster(Report):
 
 
 def _table(nodes: tuple[Node, ...]) -> Iterator[str]:
-    names = sorted({name for node in nodes for name in node.versions()}, reverse=True)
+    if not nodes:
+        return
+    names = sorted(set[str]().union(*(node.versions() for node in nodes)), reverse=True)
     rows = [["node", "address", *names, "state"]]
     rows += [
         [node.name, node.address, *(node.versions().get(name, "-") for name in names), node.state] for node in nodes
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows if nodes else ():
+    for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
@@ -180,3 +176,39 @@ def _without_roots(text: str, report: dict[str, Any]) -> str:
     for one in report["distributions"]:
         text = text.replace(one["root"], "")
     return text
+
+
+def _disagreements(nodes: Sequence[tuple[str, Doctor]]) -> Iterator[str]:
+    """Yield each fact that nodes disagree on; one that a node does not have, as a head without NPUs, is none.
+
+    Args:
+        nodes: what each is called, and its doctor's report.
+    """
+    found = [(called, _facts(doctor)) for called, doctor in nodes]
+    for name in sorted(set[str]().union(*(facts for _, facts in found))):
+        values: dict[str, list[str]] = {}
+        for called, facts in found:
+            if name in facts:
+                values.setdefault(facts[name], []).append(called)
+        if len(values) > 1:
+            told = "; ".join(f"{value} on {', '.join(called)}" for value, called in values.items())
+            yield f"{name} differs: {told}{_CONSEQUENCES.get(name, '')}"
+
+
+def _facts(doctor: Doctor) -> dict[str, str]:
+    """Return versions and machine data by name, and each package with its commit and the digest of its files."""
+    report = doctor or {}
+    found = {name: value for name, value in report.get("facts", {}).items() if name not in _OWN}
+    for one in report.get("packages", ()):
+        commit, digest = one["commit"][:12], one["sha256"][:16]
+        parts = [one["version"], f"at {commit}" if commit else "", f"(sha256 {digest})" if digest else ""]
+        found[one["package"]] = " ".join(filter(None, parts))
+    return {name: value for name, value in found.items() if value}
+
+
+def _devices(doctor: Doctor, npus: float | None) -> Iterator[str]:
+    """Yield whether Ray offers fewer NPUs of a node than there are."""
+    chips = [chip for chip in (doctor or {}).get("facts", {}).get("chips", "").split(", ") if chip]
+    if npus is not None and npus < len(chips):
+        there = f"Ray offers {npus:g} NPUs, npu-smi shows {len(chips)}"
+        yield f"doctor: broken: {there}: source set_env.sh in the shell before `ray start`"

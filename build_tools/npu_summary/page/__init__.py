@@ -71,58 +71,50 @@ def _replace(file: str, content: bytes) -> None:
 def render(shipped: Sequence[Shipped]) -> bytes:
     """Return the page of distributions, in the order to show."""
     title = f"{provenance.purpose(changes for changes, _ in shipped)} Patch Summary".strip()
-    main = "".join(_distribution(number, *one) for number, one in enumerate(shipped, 1))
-    body = tag("header", tag("h1", escape(title))) + _filter(shipped) + tag("main", main)
-    script = _asset("page.js")
-    body += f"\n<script>{script}</script>"
-    return f'<!DOCTYPE html>\n<html lang="en">\n{_head(title, script)}\n<body>\n{body}\n</body>\n</html>\n'.encode()
-
-
-def _head(title: str, script: str) -> str:
-    style = _asset("page.css")
+    main = ""
+    for number, (changes, hunks) in enumerate(shipped, 1):
+        content = heading(number, changes)
+        fields = outline.fields(changes["files"])
+        for n, file in enumerate(changes["files"], 1):
+            content += section(f"{number}-{n}", file, hunks[file["path"]], fields)
+        main += tag("section", content, class_="distribution")
+    # From a zip file too.
+    style, script = ((pkgutil.get_data(__name__, name) or b"").decode() for name in ("page.css", "page.js"))
     # Should something of an overlay pass for markup after all, the browser still neither runs nor loads it.
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     policy += "; base-uri 'none'; form-action 'none'"
-    return (
+    head = (
         '<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>"
     )
-
-
-def _asset(name: str) -> str:
-    """Return the text of a file of this package, from a zip file too."""
-    return (pkgutil.get_data(__name__, name) or b"").decode()
+    body = tag("header", tag("h1", escape(title))) + _filter(shipped) + tag("main", main)
+    body += f"\n<script>{script}</script>"
+    return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'.encode()
 
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _distribution(number: int, changes: Changes, hunks: dict[str, Hunks]) -> str:
-    files = changes["files"]
-    fields = outline.fields(files)
-    sections = [section(f"{number}-{n}", file, hunks[file["path"]], fields) for n, file in enumerate(files, 1)]
-    return tag("section", heading(number, changes) + "".join(sections), class_="distribution")
-
-
 def _filter(shipped: Sequence[Shipped]) -> str:
-    """Return the form that the script brings to life; it is hidden where none runs."""
-    entries = [one for changes, _ in shipped for file in changes["files"] for one in outline.entries(file)]
-    kinds = Counter(one["kind"] for one in entries)
-    actions = Counter(outline.manner(one) or one["action"] for one in entries)
+    """Return the form that the script brings to life; it is hidden where none runs. No box ticked means all."""
+    kinds: Counter[str] = Counter()
+    actions: Counter[str] = Counter()
+    for changes, _ in shipped:
+        for file in changes["files"]:
+            for one in outline.entries(file):
+                kinds[one["kind"]] += 1
+                actions[outline.manner(one) or one["action"]] += 1
+    choices = ""
+    for name, counted in (("kind", kinds), ("action", actions)):
+        boxes = tag("legend", f"only {name}")
+        for value, n in sorted(counted.items()):
+            box = f'<input type="checkbox" name="{name}" value="{escape(value)}">'
+            boxes += tag("label", f"{box}{escape(value)} <small>{n}</small>")
+        choices += tag("fieldset", boxes)
     search = '<input type="search" name="q" placeholder="file, name or reason" aria-label="search">'
     buttons = '<button type="button" name="diffs" aria-pressed="false">Show all diffs</button><output></output>'
-    parts = (search, _choices("kind", kinds), _choices("action", actions), buttons)
-    return f'<form id="filter" hidden>{"".join(parts)}</form>'
-
-
-def _choices(name: str, counted: Counter[str]) -> str:
-    """Return a box to tick for each value; none ticked means all."""
-    boxes = (
-        tag("label", f'<input type="checkbox" name="{name}" value="{escape(value)}">{escape(value)} <small>{n}</small>')
-        for value, n in sorted(counted.items())
-    )
-    return tag("fieldset", tag("legend", f"only {name}") + "".join(boxes))
+    return f'<form id="filter" hidden>{search}{choices}{buttons}</form>'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from ..changes import Changes, Unreadable
 from .markup import escape, tag
@@ -75,13 +75,16 @@ def _pairs(gone: list[tuple[int, str]], come: list[tuple[int, str]]) -> Iterator
 
 def lines(hunks: Hunks) -> set[int]:
     """Return which lines of the shipped text are shown."""
-    return {row[2] for hunk in hunks for row in hunk if row[2] is not None}
+    return {row[2] for row in chain.from_iterable(hunks) if row[2] is not None}
 
 
 def sizes(hunks: Hunks) -> tuple[int, int]:
     """Return how many lines went, and how many came."""
-    changed = [row for hunk in hunks for row in hunk if row[0] is None or row[2] is None or row[1] != row[3]]
-    return sum(row[0] is not None for row in changed), sum(row[2] is not None for row in changed)
+    gone = come = 0
+    for row in chain.from_iterable(hunks):
+        if row[0] is None or row[2] is None or row[1] != row[3]:
+            gone, come = gone + (row[0] is not None), come + (row[2] is not None)
+    return gone, come
 
 
 def table(hunks: Hunks, anchors: dict[int, str]) -> str:
@@ -89,16 +92,19 @@ def table(hunks: Hunks, anchors: dict[int, str]) -> str:
 
     By line of the shipped text, `anchors` are the names under which it is linked to.
     """
-    if any("\0" in row[1] or "\0" in row[3] for hunk in hunks for row in hunk):
+    rows = list(chain.from_iterable(hunks))
+    if any("\0" in row[1] + row[3] for row in rows):
         return tag("p", "Not a text: the diff that the wheel carries holds it.")
-    rows = [row for hunk in hunks for row in hunk]
     if not rows:
         return tag("p", "An empty file.")
-    sides = [side for side in (0, 1) if any(row[2 * side] is not None for row in rows)]
+    there = (any(row[0] is not None for row in rows), any(row[2] is not None for row in rows))
+    sides = [side for side in (0, 1) if there[side]]
     titles = "".join(tag("th", ("upstream", "shipped")[side], colspan="2", scope="col") for side in sides)
-    bodies = (tag("tbody", "".join(_row(row, sides, anchors) for row in hunk)) for hunk in hunks)
+    bodies = ""
+    for hunk in hunks:
+        bodies += tag("tbody", "".join(_row(row, sides, anchors) for row in hunk))
     columns = '<colgroup><col class="n"><col></colgroup>' * len(sides)
-    return tag("table", columns + tag("thead", tag("tr", titles)) + "".join(bodies), class_=f"sides{len(sides)}")
+    return tag("table", columns + tag("thead", tag("tr", titles)) + bodies, class_=f"sides{len(sides)}")
 
 
 def _row(row: Row, sides: list[int], anchors: dict[int, str]) -> str:

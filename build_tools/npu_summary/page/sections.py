@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from .. import outline, provenance
-from ..changes import BuiltFrom, Change, Changes, FileChange
+from ..changes import Change, Changes, FileChange
 from ..plurals import plural
 from . import diff
 from .diff import Hunks
@@ -14,7 +15,7 @@ from .markup import code, escape, tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..outline import Field, Reasons
+    from ..outline import Field
 
 # Class and title of a reason's paragraph.
 _SHOWN = {
@@ -27,9 +28,16 @@ _SHOWN = {
 
 def heading(number: int, changes: Changes) -> str:
     """Return what a distribution is, what was changed, where its bytes came from, and the list of its files."""
-    facts = "".join(tag("dt", escape(title)) + tag("dd", value) for title, value in _facts(changes) if value)
-    parts = (tag("h2", escape(provenance.name(changes)), id=str(number)), tag("dl", facts), _files(number, changes))
-    return "".join((*parts, _omissions(changes), _assigned(changes)))
+    facts = ""
+    for title, value in _facts(changes):
+        facts += tag("dt", escape(title)) + tag("dd", value) if value else ""
+    links = ""
+    for n, file in enumerate(changes["files"], 1):
+        link = tag("a", escape(file["path"]), href=f"#{number}-{n}")
+        links += tag("li", f"{link} <small>{outline.count(file)}</small>")
+    files = tag("details", tag("summary", "Files") + tag("ol", links), class_="files")
+    title = tag("h2", escape(provenance.name(changes)), id=str(number))
+    return title + tag("dl", facts) + files + _not_applied(changes) + _assigned(changes)
 
 
 def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
@@ -38,11 +46,16 @@ def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
     yield "Upstream", escape(f"{upstream['project']} {upstream['version']}") + _repository(upstream["repository"])
     yield "Commit", upstream["commit"] and code(upstream["commit"]) + provenance.doubt(changes)
     yield "Tag", escape(upstream["tag"])
-    yield "Source", escape(provenance.source(changes)) + _digest(upstream["source"])
+    digest = upstream["source"].get("sha256")
+    yield "Source", escape(provenance.source(changes)) + (f", sha256 {code(digest)}" if digest else "")
     yield "Overlay", escape(f"{overlay['name']}, {provenance.revision(changes)}")
     yield "Layers", escape(", ".join(overlay["layers"]))
     yield "Requires", escape(", ".join(changes["requires"]))
-    yield "Changes", escape(_numbers(changes))
+    files = changes["files"]
+    actions = Counter(file["action"] for file in files)
+    parts = ", ".join(f"{actions[action]} {action}" for action in ("added", "updated", "deleted") if actions[action])
+    total = f"{sum(map(outline.count, files))} in {plural(len(files), 'file')} ({parts})"
+    yield "Changes", escape(total if files else "none")
 
 
 def _repository(address: str) -> str:
@@ -52,40 +65,20 @@ def _repository(address: str) -> str:
     return f" ({tag('a', escape(address), href=address, rel='noreferrer')})"
 
 
-def _digest(source: BuiltFrom) -> str:
-    return f", sha256 {code(digest)}" if (digest := source.get("sha256")) else ""
-
-
-def _numbers(changes: Changes) -> str:
-    files = changes["files"]
-    by_action = (
-        (action, sum(file["action"] == action for file in files)) for action in ("added", "updated", "deleted")
-    )
-    parts = ", ".join(f"{count} {action}" for action, count in by_action if count)
-    return f"{sum(map(outline.count, files))} in {plural(len(files), 'file')} ({parts})" if files else "none"
-
-
-def _files(number: int, changes: Changes) -> str:
-    """Return the list of files, folded where it would fill the window."""
-    links = (
-        tag("li", tag("a", escape(file["path"]), href=f"#{number}-{n}") + f" <small>{outline.count(file)}</small>")
-        for n, file in enumerate(changes["files"], 1)
-    )
-    return tag("details", tag("summary", "Files") + tag("ol", "".join(links)), class_="files")
-
-
-def _omissions(changes: Changes) -> str:
+def _not_applied(changes: Changes) -> str:
     """Return what is not in the wheel, since this source lacks the files."""
     operations = changes["not_applied"]
     title = f"Not applied: this upstream source lacks the files of {plural(len(operations), 'operation')}"
-    listed = ((f"{escape(one['operation'])} {code(provenance.target(one))}", one["why"]) for one in operations)
-    return _folded(title, listed)
+    return _folded(
+        title, ((f"{escape(one['operation'])} {code(provenance.target(one))}", one["why"]) for one in operations)
+    )
 
 
 def _assigned(changes: Changes) -> str:
     """Return what upstream's code goes on assigning at run time."""
-    assigned = changes.get("assigned", ())
-    listed = ((f"when {escape(one['when'])}: {', '.join(map(code, one['what']))}", one["why"]) for one in assigned)
+    listed = []
+    for one in changes.get("assigned", ()):
+        listed.append((f"when {escape(one['when'])}: {', '.join(map(code, one['what']))}", one["why"]))
     return _folded("Assigned at run time by upstream's own code, in other packages", listed)
 
 
@@ -99,22 +92,26 @@ def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]
     """Return the section of one file, under a name that is unique on the page, to be linked to."""
     entries = list(outline.entries(file))
     shown = diff.lines(hunks)
-    anchors = {line: f"{name}-{line}" for line in filter(None, (one["line"] for one in entries)) if line in shown}
-    alike = groupby(entries, key=lambda one: outline.by_field(one, fields))
-    groups = (_group(texts, list(members), anchors) for texts, members in alike)
+    anchors: dict[int, str] = {}
+    for one in entries:
+        if (line := one["line"]) and line in shown:
+            anchors[line] = f"{name}-{line}"
+    groups = ""
+    for given, members in groupby(entries, key=lambda one: outline.by_field(one, fields)):
+        # Changes that were made for the same reason, and that reason once.
+        rows = "".join(
+            _row(action, kind, list(alike), anchors) for (action, kind), alike in groupby(members, key=_sort)
+        )
+        texts = ""
+        for field, text in given:
+            class_, title = _SHOWN[field]
+            texts += tag("p", f"{title}{escape(text)}", class_=class_)
+        groups += tag("div", tag("div", rows) + tag("div", texts), class_="group")
     gone, come = diff.sizes(hunks)
     title = tag("h3", code(file["path"]) + " " + _badge(file["action"]), id=name)
     summary = tag("summary", f"Diff <del>−{gone}</del> <ins>+{come}</ins>")
     folded = tag("details", summary + diff.table(hunks, anchors), class_="diff")
-    return tag("section", title + "".join(groups) + folded, class_="file") + "\n"
-
-
-def _group(given: Reasons, changes: list[Change], anchors: dict[int, str]) -> str:
-    """Return the changes that were made for the same reason, and that reason once."""
-    shown = ((_SHOWN[field], text) for field, text in given)
-    rows = (_row(*key, list(alike), anchors) for key, alike in groupby(changes, key=_sort))
-    texts = (tag("p", f"{title}{escape(text)}", class_=name) for (name, title), text in shown)
-    return tag("div", tag("div", "".join(rows)) + tag("div", "".join(texts)), class_="group")
+    return tag("section", title + groups + folded, class_="file") + "\n"
 
 
 def _sort(change: Change) -> tuple[str, str]:
@@ -122,18 +119,15 @@ def _sort(change: Change) -> tuple[str, str]:
 
 
 def _row(action: str, kind: str, changes: list[Change], anchors: dict[int, str]) -> str:
-    names = ", ".join(_names(changes, anchors))
-    content = f"{_badge(action)} {tag('span', escape(kind), class_='kind')} {names}"
-    return tag("p", content, class_="change", data_kind=kind, data_action=action, data_count=str(len(changes)))
-
-
-def _names(changes: list[Change], anchors: dict[int, str]) -> Iterator[str]:
+    """Return a line of changes of one sort, linked to the lines of the diff that show them."""
+    names = []
     for change in changes:
-        anchor = anchors.get(change["line"] or 0)
-        shown = code(outline.symbol(change))
-        name = tag("a", shown, href=f"#{anchor}") if anchor else shown
+        anchor, name = anchors.get(change["line"] or 0), code(outline.symbol(change))
+        name = tag("a", name, href=f"#{anchor}") if anchor else name
         affects = change.get("affects", "")
-        yield f"{name} {tag('small', escape(affects), class_='affects')}" if affects else name
+        names.append(f"{name} {tag('small', escape(affects), class_='affects')}" if affects else name)
+    content = f"{_badge(action)} {tag('span', escape(kind), class_='kind')} {', '.join(names)}"
+    return tag("p", content, class_="change", data_kind=kind, data_action=action, data_count=str(len(changes)))
 
 
 def _badge(action: str) -> str:

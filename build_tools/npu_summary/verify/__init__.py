@@ -1,8 +1,8 @@
 """Verify: an installation → findings, each something that is not as it was built, with its cause and its repair.
 
-Data flows ``distributions`` and ``subjects`` (what is installed and what was built) -> ``surveys``
-(what lies there) -> the checks, each a function from a subject to findings -> ``report`` (text, JSON and the exit
-code). Nothing of the patched packages is imported.
+Data flows ``distributions`` and ``subjects`` (what is installed and what was built) -> ``surveys`` (what lies there) ->
+the checks, each a function from a subject to findings -> ``report`` (text, JSON and the exit code). Nothing of the
+patched packages is imported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import installed
-from . import bytecode, companions, distributions, files, leftovers, origins, platforms, records, subjects
+from . import bytecode, companions, distributions, files, leftovers, origins, records, subjects
 from .findings import Finding
 from .report import Verification
 from .subjects import Subject
@@ -31,31 +31,32 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     chosen, unknown = installed.select(places, names)
     found = distributions.scan(installed.own_path() if path is None else path)
     subjects_ = [subjects.load(place, found) for place in chosen]
-    asked, begun = origins.begin(subjects_, path), bytecode.begin(subjects_)
+    imports, recompiled = origins.begin(subjects_, path), bytecode.begin(subjects_)
     # All else is looked at before these are waited for.
     checked = [list(_check(subject, places, path)) for subject in subjects_]
-    compared, told = begun(), asked()
+    stale, imported = recompiled(), imports()
     findings: list[Finding] = []
-    for subject, others, stale in zip(subjects_, checked, compared, strict=True):
-        findings += [*origins.check(subject, told), *others, *bytecode.check(subject, stale)]
+    for subject, others, compiled in zip(subjects_, checked, stale, strict=True):
+        findings += [*origins.check(subject, imported), *others, *bytecode.check(subject, compiled)]
     for subject in subjects_:
         findings += origins.shadows(subject)
         if path is None:
-            findings += origins.workers(subject, told)
+            findings += origins.workers(subject, imported)
     problems = [f"{name}: no patched distribution of that name is installed" for name in unknown]
-    return Verification(
-        subjects=tuple(subjects_),
-        findings=tuple(findings),
-        problems=tuple(problems if chosen or problems else [installed.NOTHING]),
-    )
+    if not chosen and not problems:
+        problems = [installed.NOTHING]
+    return Verification(subjects=tuple(subjects_), findings=tuple(findings), problems=tuple(problems))
 
 
 def elsewhere(names: Iterable[str] = ()) -> list[Finding]:
     """Return what of the patched distributions a Python started here, or a Ray worker of it, imports from elsewhere."""
     found = distributions.scan(installed.own_path())
     subjects_ = [subjects.load(place, found) for place in installed.select(installed.places(), names)[0]]
-    told = origins.begin(subjects_, None)()
-    return [one for subject in subjects_ for check in (origins.check, origins.workers) for one in check(subject, told)]
+    imported = origins.begin(subjects_, None)()
+    findings: list[Finding] = []
+    for subject in subjects_:
+        findings += [*origins.check(subject, imported), *origins.workers(subject, imported)]
+    return findings
 
 
 def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[str] | None) -> Iterator[Finding]:
@@ -69,4 +70,4 @@ def _check(subject: Subject, places: Sequence[installed.Place], path: Sequence[s
     seen = survey(subject)
     yield from leftovers.check(subject, seen, path)
     yield from files.check(subject, seen)
-    yield from platforms.check(subject)
+    yield from records.check_tags(subject)

@@ -1,10 +1,8 @@
 """Bytecode: the ``.pyc`` files of an installation → those that Python uses although they are not the source's.
 
-Python believes a ``.pyc`` that says it needs no check, and one whose date and
-size are the source's. The second happens when files are unpacked with the
-wheel's own, constant dates. Every file is looked at for the first; for the
-second only the changed ones are compiled again, because compiling all takes
-half a minute.
+Python believes a ``.pyc`` that says it needs no check, and one whose date and size are the source's. The second happens
+when files are unpacked with the wheel's own, constant dates. Every file is looked at for the first; for the second only
+the changed ones are compiled again, because compiling all takes half a minute.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 
 from ..stores import Folder, read_head
 from .compiled import HEADER, UNCHECKED, comparison, stale
@@ -33,42 +32,35 @@ def begin(subjects: Sequence[Subject]) -> Callable[[], list[list[Candidate]]]:
 
     That is most of what a verification costs, and goes on while all else is looked at.
     """
-    believed = [[(*one, True) for one in _changed(subject) if _believed(one[0], one[1])] for subject in subjects]
-    compared = comparison([one for own in believed for one in own])
+    believed: list[list[Candidate]] = []
+    others: list[list[Candidate]] = []
+    for subject in subjects:
+        changed = subject.files.keys() & subject.upstream.keys()
+        believed.append([(*one, True) for one in _files(subject, changed) if _is_believed(one[0], one[1])])
+    compared = comparison(list(chain.from_iterable(believed)))
 
     def found() -> list[list[Candidate]]:
-        others = [stale(_unchecked(subject)) for subject in subjects]  # before those that are compiled are waited for
+        for subject in subjects:  # before those that are compiled are waited for
+            unchanged = subject.files.keys() - subject.upstream.keys()
+            # Of those that Python never checks only the digest that they hold is compared.
+            unchecked = [(*one, False) for one in _files(subject, unchanged) if _checked(one[1])[:1] == (UNCHECKED,)]
+            others.append(stale(unchecked))
         compiled = set(compared())
-        changed = ([one for one in own if one in compiled] for own in believed)
-        return [[*one, *other] for one, other in zip(changed, others, strict=True)]
+        return [[*filter(compiled.__contains__, own), *other] for own, other in zip(believed, others, strict=True)]
 
     return found
 
 
 def check(subject: Subject, found: Sequence[Candidate]) -> Iterator[Finding]:
     """Yield one finding for all stale bytecode that was found; zip files hold none that is not reported as added."""
-    compiled = sorted(one[1] for one in found)
-    if compiled:
-        what = f"{len(compiled)} compiled files that Python uses are not of the installed source"
+    paths = sorted(one[1] for one in found)
+    if paths:
+        what = f"{len(paths)} compiled files that Python uses are not of the installed source"
         cause = "compiled from another version of the same date and size, or marked as never to be checked"
-        paths = [_shown(path, subject) for path in compiled]
+        if not sys.pycache_prefix:
+            root = os.path.abspath(subject.store.root)
+            paths = [os.path.relpath(path, root).replace(os.sep, "/") for path in paths]
         yield subject.finding("stale bytecode", what, cause, paths=paths, repairs=subject.installer.remove(paths))
-
-
-def _changed(subject: Subject) -> Iterator[tuple[str, str, int]]:
-    return _files(subject, subject.files.keys() & subject.upstream.keys())
-
-
-def _unchecked(subject: Subject) -> list[Candidate]:
-    """Return the others that Python never checks: of those only the digest that they hold is compared."""
-    others = _files(subject, subject.files.keys() - subject.upstream.keys())
-    return [(*one, False) for one in others if _checked(one[1])[:1] == (UNCHECKED,)]
-
-
-def _shown(compiled: str, subject: Subject) -> str:
-    """Return the path of a bytecode file as it is reported."""
-    root = os.path.abspath(subject.store.root)
-    return compiled if sys.pycache_prefix else os.path.relpath(compiled, root).replace(os.sep, "/")
 
 
 def _files(subject: Subject, sources: Collection[str]) -> Iterator[tuple[str, str, int]]:
@@ -78,7 +70,9 @@ def _files(subject: Subject, sources: Collection[str]) -> Iterator[tuple[str, st
     root = os.path.abspath(subject.store.root)
     for folder in sorted({path.rpartition("/")[0] for path in sources}):
         place = f"{root}{os.sep}{folder}"
-        cache = _cache(place)
+        cache = f"{place}{os.sep}__pycache__"
+        if sys.pycache_prefix is not None:
+            cache = os.path.dirname(importlib.util.cache_from_source(f"{place}{os.sep}x.py"))
         for name in sorted(Folder(cache).listing("")):
             found = _NAME.fullmatch(name)
             source = f"{folder}/{found[1]}.py".removeprefix("/") if found else ""
@@ -86,14 +80,7 @@ def _files(subject: Subject, sources: Collection[str]) -> Iterator[tuple[str, st
                 yield f"{place}{os.sep}{found[1]}.py", f"{cache}{os.sep}{name}", int(found[2] or 0)
 
 
-def _cache(folder: str) -> str:
-    """Return where Python looks for the bytecode of a folder's modules."""
-    if sys.pycache_prefix is None:  # worth a short cut, as there are hundreds
-        return f"{folder}{os.sep}__pycache__"
-    return os.path.dirname(importlib.util.cache_from_source(f"{folder}{os.sep}x.py"))
-
-
-def _believed(source: str, compiled: str) -> bool:
+def _is_believed(source: str, compiled: str) -> bool:
     """Return whether Python takes a file without looking at the source's content."""
     checked = _checked(compiled)
     try:

@@ -45,15 +45,6 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("companion damaged", what, "edited, or removed", paths=damaged, repairs=repairs)
 
 
-def check_pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
-    """Yield what this one was made for and is missing or another, and companions that are alone."""
-    pairs = subject.changes["pairs"] if subject.changes else []
-    for pair in pairs:
-        yield from _pair(subject, pair, places)
-    known = {*(pair["distribution"] for pair in pairs), *(place.distribution for place in places)}
-    yield from _alone(subject, {normal_name(name) for name in known})
-
-
 def twice(subject: Subject, otherwise: str) -> str:
     """Return why metadata of several versions lies in one folder."""
     return "`pip install --target` leaves the metadata of what was there" if subject.installer.targeted else otherwise
@@ -64,17 +55,11 @@ def _damaged(companion: Dist) -> list[str]:
 
     Entry points, too, whatever RECORD says: it is built without any.
     """
-    listed = (path for path in companion.record if path.startswith(f"{companion.info}/") or _is_module(path))
+    listed: list[str] = []
+    for path in companion.record:
+        if path.startswith(f"{companion.info}/") or ("/" not in path and path.endswith(".py")):
+            listed.append(path)
     return list(dict.fromkeys([*companion.unusable, *companion.commands, *companion.differing(listed)]))
-
-
-def _is_module(path: str) -> bool:
-    return "/" not in path and path.endswith(".py")
-
-
-def _is_companions(path: str, info: str) -> bool:
-    """Return whether a companion holds this: metadata, a module at the top, or its bytecode."""
-    return path.startswith(info) or not path.removeprefix("__pycache__/").count("/")
 
 
 def _instead(subject: Subject, other: Dist) -> tuple[str, str]:
@@ -91,6 +76,16 @@ def _instead(subject: Subject, other: Dist) -> tuple[str, str]:
     return what, f"upstream's own {other.name} was installed afterwards, as a dependency or by hand"
 
 
+def check_pairs(subject: Subject, places: Sequence[Place]) -> Iterator[Finding]:
+    """Yield what this one was made for and is missing or another, and companions that are alone."""
+    known = {normal_name(place.distribution) for place in places}
+    pairs = subject.changes["pairs"] if subject.changes else []
+    for pair in pairs:
+        known.add(normal_name(pair["distribution"]))
+        yield from _pair(subject, pair, places)
+    yield from _alone(subject, known)
+
+
 def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Finding]:
     name, version = pair["distribution"], pair["version"]
     registered = next((one for one in subject.dists if one.key == normal_name(name)), None)
@@ -104,9 +99,10 @@ def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Fin
             cause = f"{registered.name} {registered.version} is registered, but its files are gone"
         yield subject.finding("pair missing", f"{made_for}, which is not installed", cause, repairs=repairs)
         return
-    there = next(iter(load([place])[0]), None)
-    actual = there["distribution"]["version"] if there else registered.version if registered else "unknown"
-    overlay = (there["overlay"]["name"], there["overlay"]["revision"]) if there else ("", 0)
+    actual, overlay = registered.version if registered else "unknown", ("", 0)
+    for there in load([place])[0]:
+        actual = there["distribution"]["version"]
+        overlay = (there["overlay"]["name"], there["overlay"]["revision"])
     if actual.partition("+")[0] != version.partition("+")[0] or overlay != wanted:
         what = f"{made_for}; installed is {actual}{_overlay(*overlay)}"
         yield subject.finding("pair of another build", what, "one was upgraded without the other", repairs=repairs)
@@ -117,7 +113,7 @@ def _overlay(name: str, revision: int) -> str:
 
 
 def _alone(subject: Subject, known: set[str]) -> Iterator[Finding]:
-    """Yield what is registered of patched distributions whose files are gone, but for those of which else is said."""
+    """Yield patched distributions that are registered and whose files are gone, but for those in other findings."""
     registered = {one.key for one in subject.dists}
     for one in subject.dists:
         suffix = suffix_of(one.version)
@@ -140,5 +136,5 @@ def _has_summary(one: Dist) -> bool:
 
 
 def _is_empty(one: Dist) -> bool:
-    """Return whether a companion's metadata claims nothing else than companions hold."""
-    return all(_is_companions(path, one.info) for path in one.record)
+    """Return whether a companion claims only what companions hold: metadata, modules at the top, their bytecode."""
+    return all(path.startswith(one.info) or "/" not in path.removeprefix("__pycache__/") for path in one.record)

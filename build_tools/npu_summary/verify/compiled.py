@@ -1,8 +1,7 @@
 """Compiled: bytecode files and their sources → those that are not what Python would compile of the source now.
 
-To compile is most of what a verification costs, and what else it does waits for
-the disk. So a second process compares as well, which runs this file alone:
-nothing of the installation that is being verified is imported there.
+To compile is most of what a verification costs, and what else it does waits for the disk. So a second process compares
+as well, which runs this file alone: nothing of the installation that is being verified is imported there.
 """
 
 from __future__ import annotations
@@ -47,15 +46,15 @@ def _cores() -> int:
 
 def _meeting(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the largest at both ends: where two processes meet, one of them compares in vain."""
-    by_size = sorted(candidates, key=lambda one: _size(one[1]))
+
+    def size(candidate: Candidate) -> int:
+        try:
+            return os.stat(candidate[1]).st_size
+        except OSError:
+            return 0
+
+    by_size = sorted(candidates, key=size)
     return [*by_size[::-2], *by_size[-2::-2][::-1]]
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def _start(candidates: Sequence[Candidate]) -> Popen[bytes] | None:
@@ -113,16 +112,12 @@ def _is_stale(source: str, compiled: str, optimization: int, compared: bool) -> 
             text = file.read()
     except OSError:
         return False
-    if int.from_bytes(header[4:8], "little") == UNCHECKED and header[8:] != _hash(text):
-        return True
+    if int.from_bytes(header[4:8], "little") == UNCHECKED:
+        import importlib.util  # seldom needed, and half of a start
+
+        if header[8:] != importlib.util.source_hash(text):
+            return True
     return compared and not _same(body, text, optimization)
-
-
-def _hash(text: bytes) -> bytes:
-    """Return the digest that bytecode holds of its source; seldom needed, and its import is half of a start."""
-    import importlib.util
-
-    return importlib.util.source_hash(text)
 
 
 def _same(body: bytes, text: bytes, optimization: int) -> bool:

@@ -19,15 +19,10 @@ _COMMANDS = "entry_points.txt"
 
 
 class Dist(Frozen):
-    """One installed distribution.
+    """One installed distribution."""
 
-    Args:
-        store: the folder or zip file on the path that holds it.
-        info: name of its metadata folder there (or of a single ``.egg-info`` file).
-    """
-
-    store: Store
-    info: str
+    store: Store  # the folder or zip file on the path that holds it
+    info: str  # the name of its metadata folder there, or of a single ``.egg-info`` file
 
     @cached_property
     def _metadata(self) -> list[tuple[str, str]]:
@@ -83,15 +78,21 @@ class Dist(Frozen):
 
     @cached_property
     def record(self) -> Mapping[str, str]:
-        """The files it claims, with the digest it gives them, as it is spelled there; `sha256_of` tells its bytes.
+        """The files it claims, with the digest it gives them as it is spelled there, up to the first row that is none.
 
-        Of thousands only a few are ever asked for.
+        Of thousands of digests only a few are ever asked for; `sha256_of` tells the bytes of one.
         """
-        rows = _record_rows(self._text("RECORD"))
-        if rows:
-            return rows
-        lines = (line.strip() for line in self._text("installed-files.txt").splitlines())
-        return {os.path.normpath(f"{self.info}/{line}").replace(os.sep, "/"): "" for line in lines if line}
+        import csv
+
+        files = {}
+        with suppress(csv.Error):
+            for row in csv.reader(self._text("RECORD").splitlines()):
+                if row:
+                    files[row[0]] = row[1] if len(row) > 1 else ""
+        if not files:
+            for line in filter(None, map(str.strip, self._text("installed-files.txt").splitlines())):
+                files[os.path.normpath(f"{self.info}/{line}").replace(os.sep, "/")] = ""
+        return files
 
     @cached_property
     def unusable(self) -> tuple[str, ...]:
@@ -99,16 +100,14 @@ class Dist(Frozen):
         if not self.info.endswith(".dist-info"):
             return ()
         metadata, record = f"{self.info}/METADATA", f"{self.info}/RECORD"
-        named = {"Name", "Version"} <= dict(self._fields("METADATA")).keys()
-        usable = {metadata: named, record: metadata in self.record}
-        return tuple(path for path, good in usable.items() if not (good and self._is_text(path)))
-
-    def _is_text(self, path: str) -> bool:
-        try:
-            self.store.read(path).decode()
-        except (OSError, ValueError):
-            return False
-        return True
+        usable = {metadata: {"Name", "Version"} <= dict(self._fields("METADATA")).keys()}
+        usable[record] = metadata in self.record
+        for path in usable:
+            try:
+                self.store.read(path).decode()
+            except (OSError, ValueError):
+                usable[path] = False
+        return tuple(path for path, good in usable.items() if not good)
 
     def claims(self, roots: Iterable[str]) -> dict[str, str]:
         """Return the files it claims whose paths begin like one of these; quick for the many that claim none."""
@@ -120,14 +119,14 @@ class Dist(Frozen):
 
     def differing(self, paths: Iterable[str]) -> list[str]:
         """Return those of these files that are missing or differ from its RECORD, where that gives a digest."""
-        said = {path: sha256_of(self.record[path]) for path in paths}
-        return [path for path, digest in said.items() if digest and self._digest(path) != digest]
-
-    def _digest(self, path: str) -> str:
-        try:
-            return hashlib.sha256(self.store.read(path)).hexdigest()
-        except OSError:
-            return ""
+        found = []
+        for path in paths:
+            expected, actual = sha256_of(self.record[path]), ""
+            with suppress(OSError):
+                actual = hashlib.sha256(self.store.read(path)).hexdigest() if expected else ""
+            if actual != expected:
+                found.append(path)
+        return found
 
     def _fields(self, *names: str) -> list[tuple[str, str]]:
         """Return the fields of a metadata file, up to its first empty line."""
@@ -137,10 +136,8 @@ class Dist(Frozen):
 
     def _text(self, *names: str) -> str:
         for name in names:
-            try:
+            with suppress(OSError):
                 return self.store.read(f"{self.info}/{name}".rstrip("/")).decode("utf-8", "replace")
-            except OSError:
-                continue
         return ""
 
 
@@ -153,18 +150,6 @@ def scan(path: Iterable[str]) -> tuple[Dist, ...]:
             if name.endswith(_SUFFIXES) or name == "EGG-INFO":
                 found.setdefault((os.path.realpath(root), name), Dist(store=store, info=name))
     return tuple(found.values())
-
-
-def _record_rows(text: str) -> dict[str, str]:
-    """Return what a RECORD says up to the first row that is none."""
-    import csv
-
-    rows = {}
-    with suppress(csv.Error):
-        for row in csv.reader(text.splitlines()):
-            if row:
-                rows[row[0]] = row[1] if len(row) > 1 else ""
-    return rows
 
 
 def sha256_of(digest: str) -> str:

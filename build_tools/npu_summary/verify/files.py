@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..installed import reason
+from ..plurals import plural
 from .distributions import Dist, sha256_of
 from .findings import Finding, Repair
 from .leftovers import REJECTED, injects_plugin
-from .schemes import is_rewritten
 from .subjects import Subject
 from .surveys import Survey, digests
 
@@ -29,6 +29,9 @@ _TEXTS: dict[Kind, str] = {
 }
 _LATER = 2.0  # seconds; installers write RECORD last
 _GUESSES = 200  # files to look into; beyond that the cause is the same for all
+# The first line of a script in a wheel, and what uv begins one with where the path of its Python does not fit one line.
+_PYTHON = (b"#!python\n", b"#!python\r\n", b"#!pythonw\n", b"#!pythonw\r\n")
+_SHELL = b"#!/bin/sh\n"
 
 # Other distributions, with the files that they claim in the shipped packages.
 _Owners = list[tuple[Dist, Mapping[str, str]]]
@@ -36,27 +39,40 @@ _Owners = list[tuple[Dist, Mapping[str, str]]]
 
 def check(subject: Subject, seen: Survey) -> Iterator[Finding]:
     """Yield what is modified, missing, added, or no file."""
-    actual = digests(subject.store, seen.present)
-    unread = {path: reason(error) for path, error in actual.items() if isinstance(error, OSError)}
-    differing = [path for path, digest in actual.items() if path not in unread and digest != subject.files[path]]
-    modified = [path for path in differing if not _is_rewritten(subject, path)]
     owners = _owners(subject)
-    for cause, paths in _modified(subject, modified, owners).items():
+    unread: dict[str, str] = {}
+    modified: list[str] = []
+    for path, digest in digests(subject.store, seen.present).items():
+        if isinstance(digest, OSError):
+            unread[path] = reason(digest)
+        elif digest != subject.files[path] and not _is_rewritten(subject, path):
+            modified.append(path)
+    groups = _by_cause(modified[:_GUESSES], lambda path: _why_modified(subject, path, owners))
+    if rest := modified[_GUESSES:]:
+        max(groups.values(), key=len).extend(rest)
+    for cause, paths in groups.items():
         yield _finding(subject, "modified", paths, cause)
-    for cause, paths in _groups_by(unread, unread.__getitem__).items():
+    for cause, paths in _by_cause(unread, unread.__getitem__).items():
         yield _finding(subject, "unreadable", paths, cause, level="unknown")
     if seen.missing:
         yield _finding(subject, "missing", seen.missing, _why_missing(subject, seen.missing))
     if seen.odd:
         yield _finding(subject, "not a file", seen.odd, "replaced by hand or by a deployment script")
-    added = [path for path in seen.added if not path.endswith(REJECTED) and not _is_shared(path, subject, owners)]
-    preferred = [path for path in added if _is_preferred(path, subject, seen)]
+    yield from _additions(subject, seen, owners)
+
+
+def _additions(subject: Subject, seen: Survey, owners: _Owners) -> Iterator[Finding]:
+    """Yield what was added: first what Python imports instead of the built files, then the rest by who put it there."""
+    preferred: list[str] = []
+    rest: list[str] = []
+    for path in seen.added:
+        if not path.endswith(REJECTED) and not _is_shared(path, subject, owners):
+            (preferred if _is_preferred(path, subject, seen) else rest).append(path)
     if preferred:
         cause = "Python looks for folders and compiled modules before it looks for the built .py"
         repairs = subject.installer.remove(preferred)
         yield _finding(subject, "imported instead", preferred, cause, repairs=repairs)
-    rest = (path for path in added if path not in preferred)
-    for cause, paths in _groups_by(rest, lambda path: _why_added(path, owners)).items():
+    for cause, paths in _by_cause(rest, lambda path: _why_added(path, owners)).items():
         yield _finding(subject, "added", paths, cause, repairs=subject.installer.remove(paths))
 
 
@@ -71,11 +87,11 @@ def _finding(  # noqa: PLR0913  # each says another thing about the files
 ) -> Finding:
     one = len(paths) == 1
     text = _TEXTS[kind].format(s="s" if one else "", were="was" if one else "were")
-    what = f"{len(paths)} {'file' if one else 'files'} {text}"
+    what = f"{plural(len(paths), 'file')} {text}"
     return subject.finding(kind, what, cause, paths=paths, repairs=repairs, level=level)
 
 
-def _groups_by(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, list[str]]:
+def _by_cause(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, list[str]]:
     """Return the paths by their cause, in order."""
     groups: dict[str, list[str]] = {}
     for path in paths:
@@ -84,26 +100,46 @@ def _groups_by(paths: Iterable[str], cause: Callable[[str], str]) -> dict[str, l
 
 
 def _is_rewritten(subject: Subject, path: str) -> bool:
-    """Return whether a file differs from what was built only by what installers write into scripts."""
+    """Return whether a script is as it was built but for its first line, in which installers write their Python."""
+    if path not in subject.built.outside:
+        return False
     try:
-        return path in subject.built.outside and is_rewritten(subject.store.read(path), subject.files[path])
+        content = subject.store.read(path)
     except OSError:
         return False
+    lines = 3 if content.startswith(_SHELL) else 1
+    parts = content.split(b"\n", lines)
+    if not content.startswith(b"#!") or len(parts) <= lines:
+        return False
+    return any(hashlib.sha256(head + parts[-1]).hexdigest() == subject.files[path] for head in _PYTHON)
 
 
 def _owners(subject: Subject) -> _Owners:
     """Return the other distributions in the same folder that claim files in the shipped packages."""
-    others = (one for one in subject.dists if one.store.root == subject.store.root and one not in subject.own)
-    claims = ((one, one.claims(subject.roots)) for one in others)
-    return [(one, claimed) for one, claimed in claims if claimed]
+    owners: _Owners = []
+    for one in subject.dists:
+        if one.store.root == subject.store.root and one not in subject.own and (claimed := one.claims(subject.roots)):
+            owners.append((one, claimed))
+    return owners
 
 
 def _is_shared(path: str, subject: Subject, owners: _Owners) -> bool:
     """Return whether another distribution has an added file or folder in a namespace, which belongs to all of them."""
-    inits = [f"{path[:end]}/__init__.py" for end, sign in enumerate(path.rstrip("/")) if sign == "/"]
-    if not all(subject.is_shared(init) for init in inits if init in subject.files):
-        return False
-    return any(name.startswith(path) for _, claimed in owners for name in claimed)
+    above = path.rstrip("/").rpartition("/")[0]
+    while above:
+        init = f"{above}/__init__.py"
+        if init in subject.files and not subject.is_shared(init):
+            return False
+        above = above.rpartition("/")[0]
+    return _claimant(path, owners) is not None
+
+
+def _claimant(path: str, owners: _Owners) -> Dist | None:
+    """Return the first distribution that claims a file, or one in a folder."""
+    for owner, claimed in owners:
+        if any(name.startswith(path) for name in claimed):
+            return owner
+    return None
 
 
 def _is_preferred(path: str, subject: Subject, seen: Survey) -> bool:
@@ -118,15 +154,8 @@ def _is_preferred(path: str, subject: Subject, seen: Survey) -> bool:
     return name.endswith(".pyc") and source in subject.files and (subject.zipped or source in seen.missing)
 
 
-def _modified(subject: Subject, paths: Sequence[str], owners: _Owners) -> dict[str, list[str]]:
-    """Return modified files by the likely cause."""
-    groups = _groups_by(paths[:_GUESSES], lambda path: _why_modified(subject, path, owners))
-    if rest := paths[_GUESSES:]:
-        max(groups.values(), key=len).extend(rest)
-    return groups
-
-
 def _why_modified(subject: Subject, path: str, owners: _Owners) -> str:
+    """Return the likely cause, by what a file holds now, else by its date."""
     try:
         content = subject.store.read(path)
     except OSError:
@@ -135,26 +164,25 @@ def _why_modified(subject: Subject, path: str, owners: _Owners) -> str:
     for owner, claimed in owners:
         if sha256_of(claimed.get(path, "")) == digest:
             return f"{owner.name} {owner.version} has written its own file over it"
-    if subject.upstream.get(path) == digest:
-        return "this is upstream's file: it was copied over the patched one, or the patch was taken back"
-    return _by_content(subject, content, path) or _by_time(subject, path)
-
-
-def _by_content(subject: Subject, content: bytes, path: str) -> str:
     unix = content.replace(b"\r\n", b"\n")
-    if hashlib.sha256(unix).hexdigest() == subject.files[path]:
-        return "its line ends were converted: it was copied through Windows or by a tool that does so"
-    if not content.strip(b"\0"):
-        return "emptied: the disk was full, or the machine went down while it was written"
-    if subject.for_npus and path.endswith(".py") and injects_plugin(content):
-        return "the verl_npu plugin has written itself into it; it patches files at import time"
-    if b"\n<<<<<<< " in b"\n" + content:
-        return "a merge was left unfinished in it"
-    return ""
+    signs = {
+        "this is upstream's file: it was copied over the patched one, or the patch was taken back": (
+            subject.upstream.get(path) == digest
+        ),
+        "its line ends were converted: it was copied through Windows or by a tool that does so": (
+            hashlib.sha256(unix).hexdigest() == subject.files[path]
+        ),
+        "emptied: the disk was full, or the machine went down while it was written": not content.strip(b"\0"),
+        "the verl_npu plugin has written itself into it; it patches files at import time": (
+            subject.for_npus and path.endswith(".py") and injects_plugin(content)
+        ),
+        "a merge was left unfinished in it": b"\n<<<<<<< " in b"\n" + content,
+    }
+    return next((cause for cause, is_so in signs.items() if is_so), "") or _by_time(subject, path)
 
 
 def _by_time(subject: Subject, path: str) -> str:
-    """Say whether the file was written after the installation, as far as the file system tells."""
+    """Return whether the file was written after the installation, as far as the file system tells."""
     try:
         changed = os.stat(os.path.join(subject.store.root, path)).st_mtime
         installed = os.stat(os.path.join(subject.store.root, subject.own[0].info, "RECORD")).st_mtime
@@ -173,8 +201,7 @@ def _why_missing(subject: Subject, paths: Sequence[str]) -> str:
 
 
 def _why_added(path: str, owners: _Owners) -> str:
-    """Return who put a file or a folder there."""
-    for owner, claimed in owners:
-        if any(name.startswith(path) for name in claimed):
-            return f"installed by {owner.name} {owner.version}"
+    owner = _claimant(path, owners)
+    if owner:
+        return f"installed by {owner.name} {owner.version}"
     return "left by another version or by a `git apply`, or put there by hand"

@@ -44,9 +44,12 @@ def check(subject: Subject, seen: Survey, path: Sequence[str] | None) -> Iterato
 
 
 def _imports(subject: Subject, seen: Survey) -> Iterator[Finding]:
+    """Yield each package whose `__init__.py` imports the plugin."""
     for top in subject.tops:
-        path = f"{top}/__init__.py"
-        if path in seen.present and injects_plugin(_read(subject, path)):
+        path, content = f"{top}/__init__.py", b""
+        with suppress(OSError):
+            content = subject.store.read(path) if path in seen.present else b""
+        if injects_plugin(content):
             what = "imports the verl_npu plugin, which patches files at run time"
             cause = "the plugin's installer has written itself into the package"
             first = subject.installer.uninstall(PLUGIN)
@@ -55,9 +58,10 @@ def _imports(subject: Subject, seen: Survey) -> Iterator[Finding]:
 
 def _plugin(subject: Subject) -> Iterator[Finding]:
     """Yield where the plugin itself is installed, as files or as an editable clone."""
-    roots = dict.fromkeys([*(one.store.root for one in subject.dists), subject.store.root])
-    listings = ((root, open_store(root).listing(PLUGIN)) for root in roots)
-    folders = [os.path.join(root, PLUGIN) for root, listed in listings if not listed.keys().isdisjoint(_PLUGIN_FILES)]
+    folders: list[str] = []
+    for root in dict.fromkeys([*(one.store.root for one in subject.dists), subject.store.root]):
+        if not open_store(root).listing(PLUGIN).keys().isdisjoint(_PLUGIN_FILES):
+            folders.append(os.path.join(root, PLUGIN))
     clones = [one.editable for one in subject.dists if one.key == normal_name(PLUGIN) and one.editable]
     if found := dict.fromkeys([*folders, *clones]):
         what = "the verl_npu plugin is installed; whatever imports it patches these sources again"
@@ -68,11 +72,10 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
 
 def _startup_hooks(subject: Subject, path: Sequence[str] | None) -> Iterator[Finding]:
     """Yield .pth files that run code about the shipped packages in every Python process."""
-    modules = (name for entry, name in subject.importable.items() if entry in subject.modules)
-    own = (*(package.replace("/", ".") for package in subject.packages), *modules)
-    known = (*own, PLUGIN) if subject.for_npus else own
-    names = "|".join(re.escape(name) for name in known if name != subject.place.package)
-    code = re.compile(rf"import[ \t].*\b(?:{names})\b")
+    names = [package.replace("/", ".") for package in subject.packages if package != subject.place.package]
+    names += [name for entry, name in subject.importable.items() if entry in subject.modules]
+    names += [PLUGIN] if subject.for_npus else []
+    code = re.compile(rf"import[ \t].*\b(?:{'|'.join(map(re.escape, names))})\b")
     for file, lines in pth_files(_sites(subject, path)):
         root, name = os.path.split(file)
         is_own = name in subject.files and root == subject.store.root
@@ -101,10 +104,3 @@ def pth_files(path: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
                 with suppress(OSError):
                     content = open_store(root).read(name)
                     yield os.path.join(root, name), content.decode("utf-8-sig", "replace").splitlines()
-
-
-def _read(subject: Subject, path: str) -> bytes:
-    try:
-        return subject.store.read(path)
-    except OSError:
-        return b""

@@ -25,7 +25,9 @@ def begin(subjects: Iterable[Subject], path: Sequence[str] | None) -> Callable[[
 
     Without a path that is what a Python started here finds, whatever this one was kept from.
     """
-    names = {name for subject in subjects for name in subject.importable.values()}
+    names: set[str] = set()
+    for subject in subjects:
+        names.update(subject.importable.values())
     if path is not None:
         return lambda: (list(path), launch.look(names, [PathFinder], list(path)))
     return launch.ask(names)
@@ -34,13 +36,13 @@ def begin(subjects: Iterable[Subject], path: Sequence[str] | None) -> Callable[[
 def check(subject: Subject, origins: Origins) -> Iterator[Finding]:
     """Yield each top-level package or module that is not imported from where it was verified."""
     path, answers = origins
-    untold: dict[str, list[str]] = {}
+    unanswered: dict[str, list[str]] = {}
     for entry, name in subject.importable.items():
         places, finder, problem = answers[name]
         found, package = _instead(subject, name, places)
         expected = os.path.join(os.path.abspath(subject.store.root), package or entry)
         if problem:
-            untold.setdefault(problem, []).append(name)
+            unanswered.setdefault(problem, []).append(name)
         elif found:
             imported = (package or name).replace("/", ".")
             what = f"`import {imported}` gives {found}, not {expected}, in a Python started here"
@@ -50,8 +52,8 @@ def check(subject: Subject, origins: Origins) -> Iterator[Finding]:
         elif not places and subject.store.listing(entry):
             # A folder that is gone is found missing elsewhere; here it is there and cannot be imported.
             what = f"`import {name}` finds nothing in a Python started here, though {expected} is there"
-            yield subject.finding("shadowed", what, _why_unfound(subject, entry), repairs=())
-    for problem, names in untold.items():
+            yield subject.finding("shadowed", what, _why_nowhere(subject, entry), repairs=())
+    for problem, names in unanswered.items():
         what = f"cannot tell where `import {', '.join(names)}` leads: {problem}"
         yield subject.finding("shadowed", what, repairs=(), level="unknown")
 
@@ -64,8 +66,10 @@ def _instead(subject: Subject, top: str, places: Sequence[str]) -> tuple[str, st
     root = os.path.abspath(subject.store.root)
     # Of a module that is there in two forms, a compiled one say, Python has its choice. The companion puts a module
     # in the place of a folder that is gone, and says so; the folder is found missing elsewhere.
-    entries = [entry for entry, name in subject.importable.items() if name == top]
-    ours = {os.path.realpath(os.path.join(root, f"{entry}{end}")) for entry in entries for end in ("", ".py")}
+    ours: set[str] = set()
+    for entry, name in subject.importable.items():
+        if name == top:
+            ours |= {os.path.realpath(os.path.join(root, entry)), os.path.realpath(os.path.join(root, f"{entry}.py"))}
     packages = [one for one in subject.packages if one.startswith(f"{top}/")]
     held = packages or {"/".join(path.split("/")[:2]) for path in subject.inside if path.startswith(f"{top}/")}
     for place in places:
@@ -102,7 +106,7 @@ def shadows(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("second copy", what, paths=[other], repairs=(), level="note")
 
 
-def _why_unfound(subject: Subject, top: str) -> str:
+def _why_nowhere(subject: Subject, top: str) -> str:
     """Return why Python does not find a package that is there, and what to do about it."""
     root = subject.store.root
     if subject.zipped and "__init__.py" not in subject.store.listing(top):
@@ -112,13 +116,9 @@ def _why_unfound(subject: Subject, top: str) -> str:
 
 
 def _why_elsewhere(found: str, top: str, finder: str, path: Sequence[str]) -> str:
-    """Return why Python looks there first, and what to do about it.
+    """Return why Python imports what was found, in the package `top`, and what to do about it.
 
-    Args:
-        found: what is imported.
-        top: the top-level package or module that it is in.
-        finder: the module of the finder that names it.
-        path: `sys.path`.
+    `finder` is the module of the finder that names it, `path` is ``sys.path``.
     """
     root = os.path.dirname(os.path.abspath(top))
     for cause, remedy in _reasons(root, finder, path):
@@ -139,10 +139,10 @@ def _reasons(root: str, finder: str, path: Sequence[str]) -> Iterator[tuple[str,
         if sys.version_info >= (3, 11) and path[:1] == [""]:
             remedy += "; `python -P` and PYTHONSAFEPATH=1 keep it from one process, not from Ray's workers"
         yield "the current folder holds a copy, and Python looks there first", remedy
-    if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry):
+    if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         yield "PYTHONPATH names the folder it lies in", f"take {root} out of PYTHONPATH"
     for file, lines in pth_files(path):
-        if any(_same(root, line.strip()) for line in lines if os.path.isabs(line.strip())):
+        if any(_same(root, line) for line in filter(os.path.isabs, map(str.strip, lines))):
             yield f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
     import site
 

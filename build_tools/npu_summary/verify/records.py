@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import chain
 
 from ..installed import DATA, MANIFEST, normal_name
 from ..plurals import plural
@@ -13,6 +17,9 @@ from .subjects import Subject
 
 _MOVED = "~"  # what pip's name for a folder begins with that it is about to delete
 _CAUSE = "edited, or the installation was interrupted"
+_BINARY = re.compile(r"\.(so(\.\d+)*|pyd|dylib|dll)$")
+# What stands between the name of a module and its ending says for which Python and machine it was compiled.
+_TAGGED = re.compile(r"[^/.]+(\.(?:cpython-|cp|pypy|graalpy|abi)\d[-\w]*\.(?:so|pyd))$")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -22,36 +29,26 @@ def check(subject: Subject) -> Iterator[Finding]:
         if other.store.root == subject.store.root and other not in subject.own and not is_companion:
             yield from _claims(subject, other)
     if not subject.own:
-        yield _no_metadata(subject)
+        elsewhere = next((one.store.root for one in subject.dists if one.key == normal_name(subject.name)), "")
+        why = f"; the metadata lies in {elsewhere}" if elsewhere else ", or its metadata was removed"
+        what = f"no metadata of {subject.name} beside its files"
+        yield subject.finding("unregistered", what, f"only the folders were copied here{why}")
     elif len(subject.own) > 1:
-        yield _several_metadata(subject)
+        infos = [one.info for one in subject.own]
+        wrong = [info for info in infos if not info.endswith(f"-{subject.version}.dist-info")]
+        what = f"{subject.name} is there as {', '.join(infos)}"
+        cause = twice(subject, "an upgrade was interrupted, or one tool did not see what another had installed")
+        yield subject.finding("registered twice", what, cause, first=subject.installer.remove(wrong))
     else:
         yield from _metadata(subject, subject.own[0])
 
 
-def check_summary(subject: Subject) -> Iterator[Finding]:
-    """Yield what keeps the summary or the manifest from being believed, and where the two disagree."""
-    package = subject.place.package
-    if subject.damage:
-        yield subject.finding("summary damaged", f"{DATA}: {subject.damage}", _CAUSE, paths=[f"{package}/{DATA}"])
-    if subject.built.damage:
-        what, paths = f"{MANIFEST}: {subject.built.damage}", [f"{package}/{MANIFEST}"]
-        if len(subject.files) > 1:
-            yield subject.finding("manifest damaged", what, _CAUSE, paths=paths)
-        else:
-            what += "; and RECORD does not list the files either, so they could not be compared"
-            yield subject.finding("manifest damaged", what, _CAUSE, paths=paths, level="unknown")
-    elif differing := _contradicting(subject):
-        what = f"the manifest and the summary disagree about {plural(len(differing), 'file')}"
-        cause = "one of the two was edited, or they come from different builds"
-        yield subject.finding("manifest damaged", what, cause, paths=differing)
-
-
 def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
     claimed = other.claims(subject.roots)
-    ours = claimed.keys() & {*subject.files, *subject.commands}
-    same = {path for path in ours if sha256_of(claimed[path]) == subject.files.get(path)}
-    shared = sorted(path for path in ours if path not in same or not subject.is_shared(path))
+    shared: list[str] = []
+    for path in sorted(claimed.keys() & {*subject.files, *subject.commands}):
+        if sha256_of(claimed[path]) != subject.files.get(path) or not subject.is_shared(path):
+            shared.append(path)
     if shared and other.info.startswith(_MOVED):
         what = f"{other.info} claims {len(shared)} of our files, and no installer ends it"
         cause = "pip moves what it uninstalls to such a name, and was interrupted"
@@ -62,21 +59,6 @@ def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
         cause = "it ships files of the same names, and installers do not refuse that"
         first = subject.installer.uninstall(other.name)
         yield subject.finding("overwritten", what, cause, paths=shared, first=first)
-
-
-def _no_metadata(subject: Subject) -> Finding:
-    elsewhere = next((one.store.root for one in subject.dists if one.key == normal_name(subject.name)), "")
-    why = f"; the metadata lies in {elsewhere}" if elsewhere else ", or its metadata was removed"
-    what = f"no metadata of {subject.name} beside its files"
-    return subject.finding("unregistered", what, f"only the folders were copied here{why}")
-
-
-def _several_metadata(subject: Subject) -> Finding:
-    infos = [one.info for one in subject.own]
-    wrong = [info for info in infos if not info.endswith(f"-{subject.version}.dist-info")]
-    what = f"{subject.name} is there as {', '.join(infos)}"
-    cause = twice(subject, "an upgrade was interrupted, or one tool did not see what another had installed")
-    return subject.finding("registered twice", what, cause, first=subject.installer.remove(wrong))
 
 
 def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
@@ -103,9 +85,52 @@ def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
         yield subject.finding("metadata damaged", what, _CAUSE, paths=paths, first=first)
 
 
-def _contradicting(subject: Subject) -> list[str]:
-    """Return the changed files of which the manifest says something else than the summary."""
-    files = subject.changes["files"] if subject.changes else ()
-    return sorted(
-        one["installed"] for one in files if one["installed"] and subject.files.get(one["installed"]) != one["after"]
-    )
+def check_summary(subject: Subject) -> Iterator[Finding]:
+    """Yield what keeps the summary or the manifest from being believed, and where the two disagree."""
+    package = subject.place.package
+    if subject.damage:
+        yield subject.finding("summary damaged", f"{DATA}: {subject.damage}", _CAUSE, paths=[f"{package}/{DATA}"])
+    if subject.built.damage:
+        what, paths = f"{MANIFEST}: {subject.built.damage}", [f"{package}/{MANIFEST}"]
+        if len(subject.files) > 1:
+            yield subject.finding("manifest damaged", what, _CAUSE, paths=paths)
+        else:
+            what += "; and RECORD does not list the files either, so they could not be compared"
+            yield subject.finding("manifest damaged", what, _CAUSE, paths=paths, level="unknown")
+        return
+    differing: list[str] = []
+    files = subject.changes["files"] if subject.changes else []
+    for one in files:
+        if one["installed"] and subject.files.get(one["installed"]) != one["after"]:
+            differing.append(one["installed"])
+    if differing:
+        what = f"the manifest and the summary disagree about {plural(len(differing), 'file')}"
+        cause = "one of the two was edited, or they come from different builds"
+        yield subject.finding("manifest damaged", what, cause, paths=sorted(differing))
+
+
+def check_tags(subject: Subject) -> Iterator[Finding]:
+    """Yield compiled files in a wheel that is tagged for any platform, and those made for another one than this."""
+    compiled = sorted(filter(_BINARY.search, subject.files))
+    named = subject.changes["not_built"] if subject.changes else ()
+    unnamed: list[str] = []
+    foreign: list[str] = []
+    for path in compiled:
+        if any(fnmatchcase(path, glob) or path.startswith(f"{glob}/") for glob in named):
+            continue
+        unnamed.append(path)
+        # Of a module that is compiled for several Pythons one is enough.
+        stem = path[: found.start(1)] if (found := _TAGGED.search(path)) else ""
+        if stem and not any(f"{stem}{suffix}" in compiled for suffix in EXTENSION_SUFFIXES):
+            foreign.append(path)
+    tags = list(chain.from_iterable(one.tags for one in subject.own)) if unnamed else []
+    if tags and all(tag.endswith("-any") for tag in tags):
+        what = f"{plural(len(unnamed), 'compiled file')}, and its WHEEL file says that it is for any platform"
+        cause = "its metadata was edited, or it was not built by npu-overlays"
+        yield subject.finding("wrong tag", what, cause, paths=unnamed)
+    if foreign:
+        what = (
+            f"{plural(len(foreign), 'compiled file')} that this Python cannot import: it takes {EXTENSION_SUFFIXES[0]}"
+        )
+        cause = f"installed for another Python or machine ({', '.join(tags) or 'WHEEL is missing'}), or copied from one"
+        yield subject.finding("another platform", what, cause, paths=foreign)

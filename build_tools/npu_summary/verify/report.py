@@ -26,21 +26,15 @@ _SHOWN = 10
 
 
 class Verification(Frozen, Report):
-    """The outcome of one verification.
+    """The outcome of one verification."""
 
-    Args:
-        subjects: what was verified.
-        findings: what is not as it was built.
-        problems: why nothing, or not all, could be verified.
-    """
-
-    subjects: tuple[Subject, ...]
+    subjects: tuple[Subject, ...]  # what was verified
     findings: tuple[Finding, ...]
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # why nothing, or not all, could be verified
 
     @property
     def status(self) -> Status:
-        """What it comes to."""
+        """The worst that was found, or that something could not be told."""
         found = _status(self.findings)
         return "unknown" if found == "intact" and self.problems else found
 
@@ -51,20 +45,22 @@ class Verification(Frozen, Report):
 
     def commands(self) -> list[str]:
         """Return every repair once, in an order that works: removals first, our wheels last."""
-        repairs = {one.command: one.rank for finding in self.findings for one in finding.repairs}
-        return sorted(repairs, key=lambda command: repairs[command])
+        ranks: dict[str, int] = {}
+        for finding in self.findings:
+            ranks.update((one.command, one.rank) for one in finding.repairs)
+        return sorted(ranks, key=ranks.__getitem__)
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
+        findings = []
+        for finding in self.findings:
+            findings.append({**vars(finding), "repairs": [repair.command for repair in finding.repairs]})
         return {
             "schema": SCHEMA,
             "status": self.status,
             "python": sys.executable,
-            "distributions": [_distribution(subject) for subject in self.subjects],
-            "findings": [
-                {**vars(finding), "repairs": [repair.command for repair in finding.repairs]}
-                for finding in self.findings
-            ],
+            "distributions": list(map(_distribution, self.subjects)),
+            "findings": findings,
             "problems": list(self.problems),
             "repairs": self.commands(),
         }
@@ -83,15 +79,17 @@ class Verification(Frozen, Report):
                 yield f"  {provenance.made_of(subject.changes)}"
             for finding in found:
                 yield from _lines(finding)
-        yield from (f"error: {problem}" for problem in self.problems)
+        for problem in self.problems:
+            yield f"error: {problem}"
         if commands := self.commands():
             yield "to repair everything, in this order, with our wheels on your index or in a folder that"
             yield "PIP_FIND_LINKS (for uv: UV_FIND_LINKS) names:"
-            yield from (f"  {command}" for command in commands)
+            for command in commands:
+                yield f"  {command}"
 
 
 def _status(findings: Iterable[Finding]) -> Status:
-    """Return what findings come to: any damage outweighs what could not be told."""
+    """Return the status by findings: any damage outweighs what could not be told."""
     levels = {finding.level for finding in findings}
     return "damaged" if "damage" in levels else "unknown" if "unknown" in levels else "intact"
 
@@ -100,7 +98,8 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield f"  {'note: ' if finding.level == 'note' else ''}{finding.kind}: {finding.what}"
     if finding.level == "note":
         return
-    yield from (f"      {path}" for path in finding.paths[:_SHOWN])
+    for path in finding.paths[:_SHOWN]:
+        yield f"      {path}"
     if len(finding.paths) > _SHOWN:
         yield f"      ... and {len(finding.paths) - _SHOWN} more (--json lists all)"
     if finding.cause:

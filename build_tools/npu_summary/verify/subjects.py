@@ -10,65 +10,42 @@ from functools import cached_property
 from importlib.machinery import all_suffixes
 
 from .. import changes as model
-from ..changes import Changes
+from ..changes import SCHEMES, Changes
 from ..frozen import Frozen
 from ..installed import DATA, MANIFEST, Place, normal_name, reason
 from ..stores import Archive, Store
 from .distributions import Dist, sha256_of
-from .findings import Finding, Repair
-from .repairs import Installer
-from .schemes import located
+from .findings import Finding, Installer, Repair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .findings import Kind, Level
-
 
 # The two ways in which a package with an `__init__.py` says that others have modules in it.
 _NAMESPACE = re.compile(rb"\b(extend_path|declare_namespace)\(")
 
 
 class Built(Frozen):
-    """What was built.
+    """What was built."""
 
-    Args:
-        files: sha256 by path.
-        outside: those of the paths that lie outside the library folder.
-        version: the version that the manifest names; empty where it is damaged.
-        manifest: sha256 of the manifest, equal for installations of the same wheel; empty where it is damaged.
-        damage: what is wrong with the manifest.
-    """
-
-    files: Mapping[str, str]
-    outside: frozenset[str] = frozenset()
-    version: str = ""
-    manifest: str = ""
-    damage: str = ""
+    files: Mapping[str, str]  # sha256 by path
+    outside: frozenset[str] = frozenset()  # those of the paths that lie outside the library folder
+    version: str = ""  # as the manifest names it; empty where it is damaged
+    manifest: str = ""  # its sha256, equal for installations of the same wheel; empty where it is damaged
+    damage: str = ""  # what is wrong with the manifest
 
 
 class Subject(Frozen):
-    """One patched distribution to be verified.
+    """One patched distribution to be verified."""
 
-    Args:
-        place: where its summary package lies.
-        store: the folder or zip file that holds it.
-        changes: its summary; None where that is damaged.
-        damage: what is wrong with the summary.
-        version: the version that was built; empty where nothing tells.
-        built: every file that was built, as far as that can be told.
-        own: its metadata folders in the same store.
-        dists: everything on the path.
-        installer: writes repair commands.
-    """
-
-    place: Place
-    store: Store
-    changes: Changes | None
-    damage: str
-    version: str
-    built: Built
-    own: tuple[Dist, ...]
-    dists: tuple[Dist, ...]
+    place: Place  # where its summary package lies
+    store: Store  # the folder or zip file that holds it
+    changes: Changes | None  # its summary; None where that is damaged
+    damage: str  # what is wrong with the summary
+    version: str  # the version that was built; empty where nothing tells
+    built: Built  # as far as that can be told
+    own: tuple[Dist, ...]  # its metadata folders in the same store
+    dists: tuple[Dist, ...]  # everything on the path
     installer: Installer
 
     @property
@@ -115,21 +92,31 @@ class Subject(Frozen):
     @cached_property
     def importable(self) -> dict[str, str]:
         """The name under which each top-level folder and file is imported, without those that cannot be."""
-        endings = ((entry, next(filter(entry.endswith, all_suffixes()), "")) for entry in self.modules)
-        names = {**dict(zip(self.tops, self.tops, strict=True)), **{one: one.removesuffix(end) for one, end in endings}}
+        names = dict(zip(self.tops, self.tops, strict=True))
+        for entry in self.modules:
+            names[entry] = entry.removesuffix(next(filter(entry.endswith, all_suffixes()), ""))
         return {entry: name for entry, name in names.items() if name.isidentifier()}
 
     @cached_property
     def packages(self) -> tuple[str, ...]:
         """The topmost folders in which it has files itself; around these there are namespaces, which others share."""
-        holding = {path.rpartition("/")[0] for path in self.inside if "/" in path}
-        within = (one for one in holding if any(one[:end] in holding for end, sign in enumerate(one) if sign == "/"))
-        return tuple(sorted(holding - {*within}))
+        topmost: set[str] = set()
+        # A folder is sorted behind those around it.
+        for folder in sorted({path.rpartition("/")[0] for path in self.inside if "/" in path}):
+            above = folder
+            while above and above not in topmost:
+                above = above.rpartition("/")[0]
+            if not above:
+                topmost.add(folder)
+        return tuple(sorted(topmost))
 
     @cached_property
     def commands(self) -> frozenset[str]:
         """The paths outside the library folder that RECORD lists, those of commands that an installer made too."""
-        return self.built.outside | {path for one in self.own for path in one.record if path.startswith("../")}
+        found = set(self.built.outside)
+        for one in self.own:
+            found.update(path for path in one.record if path.startswith("../"))
+        return frozenset(found)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -158,10 +145,7 @@ class Subject(Frozen):
         repairs: tuple[Repair, ...] | None = None,
         level: Level = "damage",
     ) -> Finding:
-        """Return something found in it.
-
-        Reinstalling, after what has to be done `first`, repairs what no other `repairs` are given for.
-        """
+        """Return a finding; reinstalling, behind `first`, repairs what no other `repairs` are given for."""
         return Finding(
             kind=kind,
             level=level,
@@ -177,9 +161,18 @@ def load(place: Place, dists: Sequence[Dist]) -> Subject:
     """Read what was built and what is installed at one place; never raises for damaged data."""
     store = place.store
     own = tuple(one for one in dists if one.store.root == store.root and one.key == normal_name(place.distribution))
-    changes, damage = _summary(place)
-    built = _built(place, store, _record(own, changes))
-    version = changes["distribution"]["version"] if changes else built.version or (own[0].version if own else "")
+    changes, damage = None, ""
+    try:
+        changes = model.parse(place.read(DATA))
+    except (OSError, model.Unreadable) as error:
+        damage = reason(error)
+    named = changes["distribution"]["version"] if changes else ""
+    # Of several records, left by other builds, that of the build of the summary.
+    record: dict[str, str] = {}
+    for dist in [one for one in own if named and one.version == named] or own:
+        record.update(dist.record)
+    built = _built(place, store, record)
+    version = named or built.version or (own[0].version if own else "")
     tool = own[0].installer if own else ""
     return Subject(
         place=place,
@@ -194,19 +187,6 @@ def load(place: Place, dists: Sequence[Dist]) -> Subject:
     )
 
 
-def _summary(place: Place) -> tuple[Changes | None, str]:
-    try:
-        return model.parse(place.read(DATA)), ""
-    except (OSError, model.Unreadable) as error:
-        return None, reason(error)
-
-
-def _record(own: Sequence[Dist], changes: Changes | None) -> dict[str, str]:
-    """Return what RECORD says, as it spells it; of several, left by other builds, that of the build of the summary."""
-    right = [one for one in own if changes and one.version == changes["distribution"]["version"]]
-    return {path: digest for dist in right or own for path, digest in dist.record.items()}
-
-
 def _built(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     """Read what was built.
 
@@ -216,7 +196,7 @@ def _built(place: Place, store: Store, record: Mapping[str, str]) -> Built:
     try:
         content = store.read(path)
     except OSError as error:
-        return Built(files=_from_record(record, path), damage=reason(error))
+        return Built(files=_recorded_files(record, path), damage=reason(error))
     digest = hashlib.sha256(content).hexdigest()
     try:
         manifest = model.parse_manifest(content)
@@ -228,16 +208,57 @@ def _built(place: Place, store: Store, record: Mapping[str, str]) -> Built:
         if sha256_of(record.get(path, "")) in {digest, ""}:
             version = manifest["distribution"]["version"]
             places = {**manifest["files"], path: digest}
-            outside = located(places, record, store)
+            outside = _outside(places, record, store)
             files = {outside.get(place, place): digest for place, digest in places.items()}
             return Built(files=files, outside=frozenset(outside.values()), version=version, manifest=digest)
         damage = "is not the one RECORD lists"
-    return Built(files={**_from_record(record, path), path: digest}, damage=damage)
+    return Built(files={**_recorded_files(record, path), path: digest}, damage=damage)
 
 
-def _from_record(record: Mapping[str, str], manifest: str) -> dict[str, str]:
-    """Return the built files by RECORD, less the manifest, of which something else is said."""
+def _recorded_files(record: Mapping[str, str], manifest: str) -> dict[str, str]:
+    """Return the built files by RECORD, without the manifest, whose state is reported by itself."""
     # Scripts lie outside the packages: in `../../bin/`, or in `bin/` after `pip install --target`.
     other = ("../", "bin/", manifest)
-    digests = ((path, sha256_of(digest)) for path, digest in record.items() if ".dist-info/" not in path)
-    return {path: digest for path, digest in digests if digest and not path.startswith(other)}
+    files = {}
+    for path, written in record.items():
+        digest = "" if ".dist-info/" in path or path.startswith(other) else sha256_of(written)
+        if digest:
+            files[path] = digest
+    return files
+
+
+def _outside(files: Mapping[str, str], record: Iterable[str], store: Store) -> dict[str, str]:
+    """Return, by their places in the wheel, the installed paths of files that lie outside the library folder.
+
+    A path is as RECORD spells it, or as it is where ``pip install --target`` has moved the file; a file that RECORD
+    does not list has none.
+    """
+    places = [place for place in files if place.count("/") > 1 and place.startswith(f"{SCHEMES}/")]
+    if not places:
+        return {}
+    listed: dict[str, str] = {}
+    for path in record:
+        if path not in files and ".dist-info/" not in path:
+            listed[os.path.normpath(os.path.join(store.root, path)).replace(os.sep, "/")] = path
+    found: dict[str, str] = {}
+    for place in places:
+        # In a wheel that was unpacked as it is, the path is the place.
+        _, kind, inner = place.split("/", 2)
+        endings = (place, f"/bin/{inner}", f"/Scripts/{inner}") if kind == "scripts" else (place, f"/{inner}")
+        fitting = [path for path in listed if path.endswith(endings)]
+        if fitting:
+            found[place] = _moved(listed[min(fitting, key=len)], store)
+    return found
+
+
+def _moved(path: str, store: Store) -> str:
+    """Return where a file is: ``pip install --target`` moves it, and leaves its path in RECORD as it was."""
+
+    def is_file(path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return store.listing(folder).get(name) == "file"
+
+    inside = path
+    while inside.startswith("../"):
+        inside = inside.removeprefix("../")
+    return inside if is_file(inside) and not is_file(path) else path

@@ -24,21 +24,12 @@ _SLOW = 0.0005  # seconds a file, a few times what a local disk takes
 
 
 class Survey(Frozen):
-    """What one walk over the shipped folders saw.
+    """What one walk over the shipped folders saw."""
 
-    Args:
-        present: regular files that were built.
-        missing: built and not there.
-        odd: built as files, and now something else.
-        added: there and not built: files, and folders as ``name/``.
-        folders: every shipped folder with what lies in it, and the folders around those and around single files.
-    """
-
-    present: tuple[str, ...]
-    missing: tuple[str, ...]
-    odd: tuple[str, ...]
-    added: tuple[str, ...]
-    folders: Mapping[str, Mapping[str, Kind]]
+    present: tuple[str, ...]  # regular files that were built
+    missing: tuple[str, ...]  # built and not there
+    odd: tuple[str, ...]  # built as files, and now something else
+    added: tuple[str, ...]  # there and not built: files, and folders as ``name/``
 
 
 def survey(subject: Subject) -> Survey:
@@ -51,16 +42,15 @@ def survey(subject: Subject) -> Survey:
             folder, _, name = folder.rpartition("/")
     folders = {folder: subject.store.listing(folder) for folder in sorted(built)}
     added = tuple(_additions(subject, built, folders))
-    for folder in {path.rpartition("/")[0] for path in subject.files} - folders.keys():
-        folders[folder] = subject.store.listing(folder)  # what else lies there is not ours
-    kinds = {path: folders[(parts := path.rpartition("/"))[0]].get(parts[2]) for path in sorted(subject.files)}
-    return Survey(
-        present=tuple(path for path, kind in kinds.items() if kind == "file"),
-        missing=tuple(path for path, kind in kinds.items() if kind is None),
-        odd=tuple(path for path, kind in kinds.items() if kind in ("folder", "other")),
-        added=added,
-        folders=folders,
-    )
+    sorted_by: dict[Kind | None, list[str]] = {"file": [], "other": [], None: []}
+    for path in sorted(subject.files):
+        folder, _, name = path.rpartition("/")
+        if folder not in folders:  # what else lies there is not ours
+            folders[folder] = subject.store.listing(folder)
+        kind = folders[folder].get(name)
+        sorted_by["other" if kind == "folder" else kind].append(path)
+    present, odd, missing = map(tuple, (sorted_by["file"], sorted_by["other"], sorted_by[None]))
+    return Survey(present=present, missing=missing, odd=odd, added=added)
 
 
 def _additions(
@@ -79,11 +69,10 @@ def _additions(
 
 def _holds_files(subject: Subject, folder: str) -> bool:
     """Return whether anything but empty folders and caches lies below; an uninstall leaves such folders behind."""
-    listed = subject.store.listing(folder)
-    return any(
-        kind != "folder" or (name != _CACHE and _holds_files(subject, f"{folder}/{name}"))
-        for name, kind in listed.items()
-    )
+    for name, kind in subject.store.listing(folder).items():
+        if kind != "folder" or (name != _CACHE and _holds_files(subject, f"{folder}/{name}")):
+            return True
+    return False
 
 
 def digests(store: Store, paths: Iterable[str]) -> dict[str, str | OSError]:

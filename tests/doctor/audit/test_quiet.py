@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from npu_doctor.audit import definitions
-from npu_doctor.audit.compare import Comparison, Mismatch
+from npu_doctor.audit.compare import Comparison, Makers, Mismatch
 from npu_doctor.audit.layers import Homes
-from npu_doctor.audit.makers import Makers
 
 QUIET = {
     "decorators of the standard library": """
