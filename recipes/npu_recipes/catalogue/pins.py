@@ -18,7 +18,7 @@ class Trainer:
         module: its main program.
         package: the package its configuration lies in.
         config: the configuration's name there.
-        named: whether the main program has to be told the name, since it has another by itself.
+        named: whether the main program needs this name as an option, since its default is another one.
         torchrun: whether torchrun starts it, once for each device; else Ray starts workers.
     """
 
@@ -54,15 +54,11 @@ class Pin:
 def load_pins() -> dict[str, Pin]:
     """Return all pins by their names, the newest first."""
     text = Path(__file__).with_name("pins.yaml").read_text("utf-8")
-    return {
-        name: Pin(
-            name=name,
-            version=said["version"],
-            allocator=said["allocator"],
-            trainers={algorithm: Trainer(**trainer) for algorithm, trainer in said["trainers"].items()},
-        )
-        for name, said in yaml.safe_load(text).items()
-    }
+    pins = {}
+    for name, stated in yaml.safe_load(text).items():
+        trainers = {algorithm: Trainer(**trainer) for algorithm, trainer in stated.pop("trainers").items()}
+        pins[name] = Pin(name=name, trainers=trainers, **stated)
+    return pins
 
 
 def pin_of_version(version: str) -> Pin | None:

@@ -11,8 +11,8 @@ import torch
 import emulation
 import tiny_models
 from npu_recipes.dumps.hooks import dump_forward
-from npu_recipes.dumps.matching import Matching, match
-from npu_recipes.dumps.storing import opened
+from npu_recipes.dumps.match import Matching, match
+from npu_recipes.dumps.dump_file import opened
 
 CASE = tiny_models.Case("qwen3_moe")
 # Of this width, gate and up together, only the experts are.
