@@ -51,40 +51,24 @@ class Translated:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where settings of a recipe come from.
+    """Where settings of a recipe come from."""
 
-    Args:
-        name: of the page or script.
-        what: which of its settings were taken, in English; empty for all that are its own.
-    """
-
-    name: str
-    what: str = ""
+    name: str  # of the page or script
+    what: str = ""  # which of its settings were taken, in English; empty for all that are its own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What a recipe runs on.
+    """What a recipe runs on."""
 
-    Args:
-        engine: ``fsdp`` or ``megatron``.
-        rollout: ``vllm``, ``sglang``, ``hf`` for that of `npu_recipes.cpu`, or empty where nothing is generated.
-        hardware: which machines, such as ``Atlas A2``.
-        nodes: how many.
-        devices: how many of each are used.
-        memory: GB of each device; 0 where there is none.
-        model: name on the hub; empty for the tiny one.
-        billions: of its parameters.
-    """
-
-    engine: str
-    rollout: str
-    hardware: str
-    nodes: int
-    devices: int
-    memory: int
-    model: str
-    billions: float
+    engine: str  # ``fsdp`` or ``megatron``
+    rollout: str  # ``vllm``, ``sglang``, ``hf`` for that of `npu_recipes.cpu`, or empty where nothing is generated
+    hardware: str  # which machines, such as ``Atlas A2``
+    nodes: int  # how many
+    devices: int  # how many of each are used
+    memory: int  # GB of each device; 0 where there is none
+    model: str  # name on the hub; empty for the tiny one
+    billions: float  # of its parameters
 
     @property
     def world(self) -> int:
@@ -94,48 +78,30 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What is different for one pin of verl.
+    """What is different for one pin of verl."""
 
-    Args:
-        stacks: the stacks it is for, by their names in `stacks/`; none where ours hold nothing that generates with it.
-        options: its own options; they come after those of all pins.
-        without: options of all pins that this one does not have.
-        note: what has to be known of the recipe with this pin.
-    """
-
+    # The stacks it is for, by their names in `stacks/`; none where ours hold nothing that generates with it.
     stacks: tuple[str, ...]
-    options: Mapping[str, Any]
-    without: tuple[str, ...]
-    note: Translated | None = None
+    options: Mapping[str, Any]  # its own options; they come after those of all pins
+    without: tuple[str, ...]  # options of all pins that this one does not have
+    note: Translated | None = None  # what has to be known of the recipe with this pin
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Settings with which a model is trained.
+    """Settings with which a model is trained."""
 
-    Args:
-        name: of its file, and as it is typed.
-        title: what it does.
-        algorithm: ``sft``, ``grpo`` or ``dapo``.
-        data: what it trains on, by its name in ``npu-recipes data``.
-        layout: what it runs on.
-        memory: what fills the memory, and what to change where it does not suffice.
-        sources: where its settings come from.
-        environment: variables it is started with.
-        options: keys and values of Hydra, for all pins; a key that begins with ``+`` is added to verl's configuration.
-        pins: what is different for each pin, by its overlay's name; the recipe is for no other.
-    """
-
-    name: str
-    title: Translated
-    algorithm: str
-    data: str
-    layout: Layout
-    memory: Translated
-    sources: tuple[Source, ...]
-    environment: Mapping[str, str]
+    name: str  # of its file, and as it is typed
+    title: Translated  # what it does
+    algorithm: str  # ``sft``, ``grpo`` or ``dapo``
+    data: str  # what it trains on, by its name in ``npu-recipes data``
+    layout: Layout  # what it runs on
+    memory: Translated  # what fills the memory, and what to change where it does not suffice
+    sources: tuple[Source, ...]  # where its settings come from
+    environment: Mapping[str, str]  # variables it is started with
+    # Keys and values of Hydra, for all pins; a key that begins with ``+`` is added to verl's configuration.
     options: Mapping[str, Any]
-    pins: Mapping[str, Part]
+    pins: Mapping[str, Part]  # what is different for each pin, by its overlay's name; the recipe is for no other
 
     @property
     def smoke(self) -> bool:

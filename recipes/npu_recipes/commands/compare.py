@@ -53,31 +53,18 @@ _CODES = {"within": 0, "beyond": 1, "unusable": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        reference: the runs to trust.
-        run: the runs to judge.
-        more: what stands behind these two, and is a mistake.
-        limit: limits as they were written; the first that fits a metric counts.
-        limits: a file with more of them.
-        steps: the first and the last step that count, as they were written.
-        min_steps: at how many steps a metric has to be compared.
-        html: where to write a page, if anywhere.
-        all: whether metrics without a limit are listed.
-        json: whether the report is JSON.
-    """
-
-    reference: str
-    run: str
-    more: list[str]
-    limit: list[str]
-    limits: Path | None
-    steps: str
-    min_steps: int
-    html: Path | None
-    all: bool
-    json: bool
+    reference: str  # the runs to trust
+    run: str  # the runs to judge
+    more: list[str]  # what stands behind these two, and is a mistake
+    limit: list[str]  # limits as they were written; the first that fits a metric counts
+    limits: Path | None  # a file with more of them
+    steps: str  # the first and the last step that count, as they were written
+    min_steps: int  # at how many steps a metric has to be compared
+    html: Path | None  # where to write a page, if anywhere
+    all: bool  # whether metrics without a limit are listed
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

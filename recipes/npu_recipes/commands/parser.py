@@ -46,23 +46,14 @@ OptionsT = TypeVar("OptionsT")
 
 @dataclass(frozen=True, kw_only=True)
 class Command(Generic[OptionsT]):
-    """One sub-command.
+    """One sub-command."""
 
-    Args:
-        name: as it is typed.
-        summary: what it does, in one line without a full stop, for the list of commands.
-        description: what its own help teaches, in lines of at most 80 characters.
-        arguments: adds its arguments to a parser.
-        options: a dataclass whose fields have the names of these arguments.
-        run: does the work, reports, and returns the exit code; raises `RecipeError`.
-    """
-
-    name: str
-    summary: str
-    description: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    options: Callable[..., OptionsT]
-    run: Callable[[OptionsT, Console], int]
+    name: str  # as it is typed
+    summary: str  # what it does, in one line without a full stop, for the list of commands
+    description: str  # what its own help teaches, in lines of at most 80 characters
+    arguments: Callable[[argparse.ArgumentParser], None]  # adds its arguments to a parser
+    options: Callable[..., OptionsT]  # a dataclass whose fields have the names of these arguments
+    run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `RecipeError`
 
     def __call__(self, parsed: argparse.Namespace, console: Console) -> int:
         """Run the command with what was parsed and return the exit code; raises `RecipeError`."""

@@ -40,33 +40,19 @@ _BEHIND = "write --{0}={1}, or --{0} behind all else"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        name: of the recipe.
-        overrides: of Hydra.
-        pin: for which verl; empty for the installed one.
-        model: folder or name of the model; empty for the recipe's own.
-        data: folder with the data; None for the recipe's own below the output.
-        output: folder of the run; None for one below `runs`.
-        jemalloc: see `Wishes`, as for the next two; None for none.
-        expandable_segments: whether the memory of training is virtual.
-        deterministic: a seed.
-        dry_run: whether only to show.
-        json: whether to show it as JSON.
-    """
-
-    name: str
-    overrides: list[str]
-    pin: str
-    model: str
-    data: Path | None
-    output: Path | None
-    jemalloc: str | None
-    expandable_segments: bool
-    deterministic: int | None
-    dry_run: bool
-    json: bool
+    name: str  # of the recipe
+    overrides: list[str]  # of Hydra
+    pin: str  # for which verl; empty for the installed one
+    model: str  # folder or name of the model; empty for the recipe's own
+    data: Path | None  # folder with the data; None for the recipe's own below the output
+    output: Path | None  # folder of the run; None for one below `runs`
+    jemalloc: str | None  # see `Wishes`, as for the next two; None for none
+    expandable_segments: bool  # whether the memory of training is virtual
+    deterministic: int | None  # a seed
+    dry_run: bool  # whether only to show
+    json: bool  # whether to show it as JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

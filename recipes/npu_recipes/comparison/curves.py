@@ -21,19 +21,12 @@ Bounds = tuple[int | None, int | None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeanCurve:
-    """A metric of a group of runs.
+    """A metric of a group of runs."""
 
-    Args:
-        steps: ascending; those that every one of the runs has.
-        mean: over the runs.
-        spread: the standard deviation over the runs; None for a single one.
-        runs: how many of the group have the metric.
-    """
-
-    steps: Steps
-    mean: Values
-    spread: Values | None
-    runs: int
+    steps: Steps  # ascending; those that every one of the runs has
+    mean: Values  # over the runs
+    spread: Values | None  # the standard deviation over the runs; None for a single one
+    runs: int  # how many of the group have the metric
 
     @property
     def relative_spread(self) -> float | None:
@@ -65,59 +58,36 @@ _LASTING = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Aligned:
-    """Two curves at the steps that both have.
+    """Two curves at the steps that both have."""
 
-    Args:
-        steps: those steps.
-        reference: the one curve there.
-        run: the other.
-        error: of each step; NaN if it is not defined, infinite if the run alone is not finite.
-    """
-
-    steps: Steps
-    reference: Values
-    run: Values
-    error: Values
+    steps: Steps  # those steps
+    reference: Values  # the one curve there
+    run: Values  # the other
+    error: Values  # of each step; NaN if it is not defined, infinite if the run alone is not finite
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """At how many common steps there is no relative error.
+    """At how many common steps there is no relative error."""
 
-    Args:
-        zero: the reference is zero and the run is not.
-        not_finite: the reference is NaN or infinite.
-    """
-
-    zero: int
-    not_finite: int
+    zero: int  # the reference is zero and the run is not
+    not_finite: int  # the reference is NaN or infinite
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """How far a run lies from its reference; None for a number that does not exist.
+    """How far a run lies from its reference; None for a number that does not exist."""
 
-    Args:
-        steps: over how many steps the mean is taken.
-        mean: the mean relative error.
-        largest: the largest relative error.
-        largest_at: its step.
-        to_mean: the sum of the differences by the sum of the reference: tells more where the reference is near zero.
-        broken: at how many steps the run is NaN, infinite or beyond all numbers, and the reference is not.
-        left_out: steps without a relative error.
-        first: the first step at which the error is above the threshold.
-        for_good: the first step from which on it always is, where that is so for five steps and more.
-    """
-
-    steps: int
-    mean: float | None
-    largest: float | None
-    largest_at: int | None
+    steps: int  # over how many steps the mean is taken
+    mean: float | None  # the mean relative error
+    largest: float | None  # the largest relative error
+    largest_at: int | None  # its step
+    # The sum of the differences by the sum of the reference: tells more where the reference is near zero.
     to_mean: float | None
-    broken: int
-    left_out: LeftOut
-    first: int | None
-    for_good: int | None
+    broken: int  # at how many steps the run is NaN, infinite or beyond all numbers, and the reference is not
+    left_out: LeftOut  # steps without a relative error
+    first: int | None  # the first step at which the error is above the threshold
+    for_good: int | None  # the first step from which on it always is, where that is so for five steps and more
 
 
 def most(limit: float) -> float:

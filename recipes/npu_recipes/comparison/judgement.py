@@ -17,46 +17,27 @@ Status = Literal["within", "beyond", "not judged", "not comparable"]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """How metrics are judged.
+    """How metrics are judged."""
 
-    Args:
-        limits: the first that fits a metric counts.
-        steps: the first and the last step that count.
-        least: how many steps a metric has to be compared at, to be judged.
-    """
-
-    limits: Sequence[Limit]
-    steps: Bounds
-    least: int
+    limits: Sequence[Limit]  # the first that fits a metric counts
+    steps: Bounds  # the first and the last step that count
+    least: int  # how many steps a metric has to be compared at, to be judged
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judged:
-    """One metric that both sides logged.
+    """One metric that both sides logged."""
 
-    Args:
-        metric: its name.
-        status: ``not judged`` where it has no limit, ``not comparable`` where too few steps can be compared.
-        limit: the largest mean error it may have; None where it has none.
-        threshold: the error above which a step is called diverging.
-        measure: how far the sides lie apart.
-        reference: one side's curve.
-        run: the other's.
-        aligned: both, at the steps they share.
-        notes: what has to be known to read the numbers.
-        doubts: what a mean within the limit would hide.
-    """
-
-    metric: str
-    status: Status
-    limit: float | None
-    threshold: float
-    measure: Measure
-    reference: MeanCurve
-    run: MeanCurve
-    aligned: Aligned
-    notes: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
+    metric: str  # its name
+    status: Status  # ``not judged`` where it has no limit, ``not comparable`` where too few steps can be compared
+    limit: float | None  # the largest mean error it may have; None where it has none
+    threshold: float  # the error above which a step is called diverging
+    measure: Measure  # how far the sides lie apart
+    reference: MeanCurve  # one side's curve
+    run: MeanCurve  # the other's
+    aligned: Aligned  # both, at the steps they share
+    notes: tuple[str, ...]  # what has to be known to read the numbers
+    doubts: tuple[str, ...] = ()  # what a mean within the limit would hide
 
 
 def judge(name: str, reference: Sequence[Run], run: Sequence[Run], asked: Asked) -> Judged:

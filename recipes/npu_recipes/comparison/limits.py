@@ -20,17 +20,11 @@ _NONE = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A limit for some metrics.
+    """A limit for some metrics."""
 
-    Args:
-        pattern: their name, where ``*`` stands for any characters.
-        value: the largest mean relative error, 0.02 for 2 %; None where they are not to be judged.
-        given: whether somebody asked for it, so that it has to fit a metric.
-    """
-
-    pattern: str
-    value: float | None
-    given: bool = True
+    pattern: str  # their name, where ``*`` stands for any characters
+    value: float | None  # the largest mean relative error, 0.02 for 2 %; None where they are not to be judged
+    given: bool = True  # whether somebody asked for it, so that it has to fit a metric
 
     def fits(self, metric: str) -> bool:
         """Return whether the limit is one of this metric."""

@@ -21,27 +21,16 @@ Verdict = Literal["within", "beyond", "unusable"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
-    """All metrics of two groups of runs, and what they say together.
+    """All metrics of two groups of runs, and what they say together."""
 
-    Args:
-        verdict: ``unusable`` where a limit cannot be told to be kept, and none is broken.
-        reference: the runs to trust.
-        run: the runs to judge.
-        metrics: what both logged; first what was judged, the worst of it before all.
-        only_reference: metrics of that side alone.
-        only_run: metrics of the other side alone.
-        problems: why it is unusable.
-        one_sided: metrics with a limit that one side alone has, so that nobody can judge them.
-    """
-
-    verdict: Verdict
-    reference: tuple[Run, ...]
-    run: tuple[Run, ...]
-    metrics: tuple[Judged, ...]
-    only_reference: tuple[str, ...]
-    only_run: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    one_sided: tuple[str, ...] = ()
+    verdict: Verdict  # ``unusable`` where a limit cannot be told to be kept, and none is broken
+    reference: tuple[Run, ...]  # the runs to trust
+    run: tuple[Run, ...]  # the runs to judge
+    metrics: tuple[Judged, ...]  # what both logged; first what was judged, the worst of it before all
+    only_reference: tuple[str, ...]  # metrics of that side alone
+    only_run: tuple[str, ...]  # metrics of the other side alone
+    problems: tuple[Problem, ...]  # why it is unusable
+    one_sided: tuple[str, ...] = ()  # metrics with a limit that one side alone has, so that nobody can judge them
 
 
 _RANK: dict[Status, int] = {"beyond": 0, "not comparable": 1, "within": 2, "not judged": 3}

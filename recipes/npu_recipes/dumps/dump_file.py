@@ -26,42 +26,25 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Tensor:
-    """One tensor.
+    """One tensor."""
 
-    Args:
-        name: the parameter it was given for, or where it stood among the outputs: ``hidden_states``, ``0``, ``1.0``.
-        dtype: as torch names it, without the module.
-        shape: of the whole tensor.
-        array: the number of its array; of many elements, that holds every `every`-th, in order.
-        every: see there; 1 where all are held, else coprime to each dimension of the shape.
-        not_finite: how many of all its elements are NaN or infinite.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    array: int
-    every: int
-    not_finite: int
+    name: str  # the parameter it was given for, or where it stood among the outputs: ``hidden_states``, ``0``, ``1.0``
+    dtype: str  # as torch names it, without the module
+    shape: tuple[int, ...]  # of the whole tensor
+    array: int  # the number of its array; of many elements, that holds every `every`-th, in order
+    every: int  # see there; 1 where all are held, else coprime to each dimension of the shape
+    not_finite: int  # how many of all its elements are NaN or infinite
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """One time a module ran, in the order in which they were through.
+    """One time a module ran, in the order in which they were through."""
 
-    Args:
-        call: which forward of the whole model it belongs to, from 0 on.
-        module: its path in the model, empty for the model itself; what wraps modules (FSDP, DDP) is left out of it.
-        time: how often the module had run in that call, 0 for the first time.
-        inputs: tensors that it was given.
-        outputs: tensors that it gave.
-    """
-
-    call: int
-    module: str
-    time: int
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    call: int  # which forward of the whole model it belongs to, from 0 on
+    module: str  # its path in the model, empty for the model itself; what wraps modules (FSDP, DDP) is left out of it
+    time: int  # how often the module had run in that call, 0 for the first time
+    inputs: tuple[Tensor, ...]  # tensors that it was given
+    outputs: tuple[Tensor, ...]  # tensors that it gave
 
     @property
     def key(self) -> tuple[int, str, int]:
@@ -71,19 +54,13 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """All that a dump says.
+    """All that a dump says."""
 
-    Args:
-        passages: in the order in which they were through.
-        begun: how many forwards of the whole model were begun.
-        classes: by module, its class and those it inherits from, the nearest first, as ``package.module:Class``.
-        made_by: versions of torch and of the patched distributions, and the device.
-    """
-
-    passages: tuple[Passage, ...]
-    begun: int
+    passages: tuple[Passage, ...]  # in the order in which they were through
+    begun: int  # how many forwards of the whole model were begun
+    # By module, its class and those it inherits from, the nearest first, as ``package.module:Class``.
     classes: Mapping[str, tuple[str, ...]]
-    made_by: Mapping[str, str]
+    made_by: Mapping[str, str]  # versions of torch and of the patched distributions, and the device
 
     @property
     def unended(self) -> tuple[int, ...]:

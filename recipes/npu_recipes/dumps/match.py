@@ -17,25 +17,25 @@ from npu_recipes.dumps.dump_file import Array, Dump, Passage, Tensor
 from npu_recipes.errors import Problem, RecipeError
 
 Kind = Literal["within", "beyond", "shape", "missing"]
+# By how much the outputs of one module may differ between two machines, by the type of their numbers: the norm of the
+# difference by the norm of the reference. Another order of additions moves single elements by many units in the last
+# place and the norm by few; later modules add to the error of earlier ones. So each is a multiple of the unit of
+# rounding: enough for correct kernels through dozens of layers, too little for a wrong one.
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+# Both parts of a complex number are of half its bits.
+_PARTS = {"complex128": "float64", "complex64": "float32", "complex32": "float16"}
+_COARSE = 0.2  # of numbers in eight bits
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How two tensors differ.
+    """How two tensors differ."""
 
-    Args:
-        name: which of the module's.
-        kind: ``shape`` where they cannot be compared, ``missing`` where one side has none of that name.
-        error: the norm of their difference by that of the reference; None where it has no value.
-        tolerance: what it may be.
-        said: dtypes and shapes, as far as they matter.
-    """
-
-    name: str
-    kind: Kind
-    error: float | None
-    tolerance: float
-    said: str
+    name: str  # which of the module's
+    kind: Kind  # ``shape`` where they cannot be compared, ``missing`` where one side has none of that name
+    error: float | None  # the norm of their difference by that of the reference; None where it has no value
+    tolerance: float  # what it may be
+    said: str  # dtypes and shapes, as far as they matter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,33 +82,11 @@ class Matched:
 
 @dataclass(frozen=True, kw_only=True)
 class Matching:
-    """Two dumps compared.
+    """Two dumps compared."""
 
-    Args:
-        matched: what both have, in the order in which the reference was through with it.
-        only_reference: modules that ran on that side alone.
-        only_run: modules that ran on the other side alone.
-    """
-
-    matched: tuple[Matched, ...]
-    only_reference: tuple[str, ...]
-    only_run: tuple[str, ...]
-
-    @property
-    def first(self) -> Matched | None:
-        """The first that does not agree."""
-        return next((one for one in self.matched if not one.agrees), None)
-
-    @property
-    def given(self) -> Matched | None:
-        """The first passage of the model itself that was given something else on each side."""
-        return next((one for one in self.matched if not one.passage.module and one.fed_alike is False), None)
-
-    @property
-    def unknown(self) -> bool:
-        """Whether there is a forward of whose inputs both sides name none the same; what wraps a model has none."""
-        told = {one.passage.call for one in self.matched if not one.passage.module and one.told}
-        return any(one.passage.call not in told for one in self.matched)
+    matched: tuple[Matched, ...]  # what both have, in the order in which the reference was through with it
+    only_reference: tuple[str, ...]  # modules that ran on that side alone
+    only_run: tuple[str, ...]  # modules that ran on the other side alone
 
 
 def match(reference: Dump, run: Dump, factor: float) -> Matching:
@@ -123,25 +101,20 @@ def match(reference: Dump, run: Dump, factor: float) -> Matching:
         RecipeError: they hold different elements of a tensor.
     """
     theirs = {one.key: one for one in run.manifest.passages}
-    ours = {one.key for one in reference.manifest.passages}
-    both = [(one, theirs[one.key]) for one in reference.manifest.passages if one.key in theirs]
-    matched = tuple(
-        Matched(
-            passage=one,
-            inputs=tuple(_differences(one.inputs, other.inputs, reference, run, factor)),
-            outputs=tuple(_differences(one.outputs, other.outputs, reference, run, factor)),
-        )
-        for one, other in both
-    )
+    matched, only_reference = [], []
+    for one in reference.manifest.passages:
+        other = theirs.pop(one.key, None)
+        if other is None:
+            only_reference.append(one.module)
+            continue
+        inputs = tuple(_differences(one.inputs, other.inputs, reference, run, factor))
+        outputs = tuple(_differences(one.outputs, other.outputs, reference, run, factor))
+        matched.append(Matched(passage=one, inputs=inputs, outputs=outputs))
     return Matching(
-        matched=matched,
-        only_reference=_modules(one for one in reference.manifest.passages if one.key not in theirs),
-        only_run=_modules(one for one in run.manifest.passages if one.key not in ours),
+        matched=tuple(matched),
+        only_reference=tuple(dict.fromkeys(only_reference)),
+        only_run=tuple(dict.fromkeys(one.module for one in theirs.values())),
     )
-
-
-def _modules(passages: Iterator[Passage]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.module for one in passages))
 
 
 def _differences(
@@ -195,7 +168,7 @@ def _difference(one: Tensor, other: Tensor, here: Array, there: Array, factor: f
 
 
 def _error(here: Array, there: Array) -> float | None:
-    """Return the norm of the difference by that of the reference; None where one is zero or not finite, alone."""
+    """Return the norm of the difference by that of the reference; None if one alone is zero or not finite."""
     both = np.isfinite(here) & np.isfinite(there)
     if not np.array_equal(here[~both], there[~both], equal_nan=True):
         return None
@@ -203,17 +176,6 @@ def _error(here: Array, there: Array) -> float | None:
     if difference == 0:
         return 0.0
     return float(difference / size) if size > 0 and np.isfinite(difference) and np.isfinite(size) else None
-
-
-TOLERANCES = {
-    "float64": 1e-9,
-    "float32": 1e-4,
-    "float16": 1e-2,
-    "bfloat16": 5e-2,
-}
-# Both parts of a complex number are of half its bits.
-_PARTS = {"complex128": "float64", "complex64": "float32", "complex32": "float16"}
-_COARSE = 0.2  # of numbers in eight bits
 
 
 def tolerance_of(dtype: str) -> float:

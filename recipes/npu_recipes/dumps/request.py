@@ -14,19 +14,12 @@ from npu_recipes.files import at_home
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What of a model is recorded.
+    """What of a model is recorded."""
 
-    Args:
-        calls: how many of its forwards.
-        skip: how many before them are not.
-        only: a regular expression: only modules whose path this is found in, and the model itself.
-        elements: how many elements of a tensor at most, evenly spread over each of its dimensions; 0 for all.
-    """
-
-    calls: int = 1
-    skip: int = 0
-    only: str = ""
-    elements: int = 65536
+    calls: int = 1  # how many of its forwards
+    skip: int = 0  # how many before them are not
+    only: str = ""  # a regular expression: only modules whose path this is found in, and the model itself
+    elements: int = 65536  # how many elements of a tensor at most, evenly spread over each of its dimensions; 0 for all
 
 
 def problems_of(wanted: Wanted, called: Callable[[str, object], str]) -> Iterator[Problem]:

@@ -63,31 +63,20 @@ _DECIDING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Variable:
-    """A variable of a run.
+    """A variable of a run."""
 
-    Args:
-        name: of the variable.
-        value: what it is set to.
-        why: who asked for it.
-    """
-
-    name: str
-    value: str
-    why: str
+    name: str  # of the variable
+    value: str  # what it is set to
+    why: str  # who asked for it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What the command line asks of a run's environment.
+    """What the command line asks of a run's environment."""
 
-    Args:
-        jemalloc: a file to load before all others, `AUTO` to look for one, or empty.
-        expandable: whether the memory of training is virtual and switched (`SWITCH`).
-        deterministic: a seed, with which everything is computed the same each time; None leaves it as it is.
-    """
-
-    jemalloc: str = ""
-    expandable: bool = False
+    jemalloc: str = ""  # a file to load before all others, `AUTO` to look for one, or empty
+    expandable: bool = False  # whether the memory of training is virtual and switched (`SWITCH`)
+    # A seed, with which everything is computed the same each time; None leaves it as it is.
     deterministic: int | None = None
 
 

@@ -35,19 +35,12 @@ def model_of(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where a run finds things and puts them.
+    """Where a run finds things and puts them."""
 
-    Args:
-        model: folder of the model, or its name on the hub.
-        data: folder with ``train.parquet`` and ``test.parquet``.
-        output: folder for checkpoints and logs.
-        metrics: the file verl's file logger writes.
-    """
-
-    model: str
-    data: Path
-    output: Path
-    metrics: Path
+    model: str  # folder of the model, or its name on the hub
+    data: Path  # folder with ``train.parquet`` and ``test.parquet``
+    output: Path  # folder for checkpoints and logs
+    metrics: Path  # the file verl's file logger writes
 
     def missing(self, values: Iterable[Any]) -> list[Path]:
         """Return which files of the data, and which folder of a model, some values name and this machine lacks."""
@@ -70,27 +63,17 @@ class Places:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What will be run.
+    """What will be run."""
 
-    Args:
-        recipe: the recipe.
-        pin: the verl it is run with.
-        trainer: the trainer of that verl.
-        overrides: what Hydra is given.
-        command: the whole command.
-        variables: what is added to the environment, and what decides about the run and is there already.
-        places: where it finds things and puts them.
-        untouched: the recipe's options that the user left as they are.
-    """
-
-    recipe: Recipe
-    pin: Pin
-    trainer: Trainer
-    overrides: tuple[str, ...]
-    command: tuple[str, ...]
+    recipe: Recipe  # the recipe
+    pin: Pin  # the verl it is run with
+    trainer: Trainer  # the trainer of that verl
+    overrides: tuple[str, ...]  # what Hydra is given
+    command: tuple[str, ...]  # the whole command
+    # What is added to the environment, and what decides about the run and is there already.
     variables: tuple[Variable, ...]
-    places: Places
-    untouched: Mapping[str, Any]
+    places: Places  # where it finds things and puts them
+    untouched: Mapping[str, Any]  # the recipe's options that the user left as they are
 
     @property
     def environment(self) -> dict[str, str]:

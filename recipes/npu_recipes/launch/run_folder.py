@@ -28,17 +28,11 @@ _SHOWN = 15
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """A run's folder.
+    """A run's folder."""
 
-    Args:
-        folder: of the run.
-        metrics: what verl's file logger is to write: it begins its file anew, so every start has one of its own.
-        earlier: what it wrote in earlier starts.
-    """
-
-    folder: Path
-    metrics: Path
-    earlier: tuple[Path, ...] = ()
+    folder: Path  # of the run
+    metrics: Path  # what verl's file logger is to write: it begins its file anew, so every start has one of its own
+    earlier: tuple[Path, ...] = ()  # what it wrote in earlier starts
 
     @property
     def log(self) -> Path:

@@ -28,16 +28,11 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """Data to train on.
+    """Data to train on."""
 
-    Args:
-        title: what it is, in a line.
-        hub: its name on the hub; empty for what is made here.
-        write: writes it into a folder, from a folder of the user's, or from the hub if that is empty.
-    """
-
-    title: str
-    hub: str
+    title: str  # what it is, in a line
+    hub: str  # its name on the hub; empty for what is made here
+    # Writes it into a folder, from a folder of the user's, or from the hub if that is empty.
     write: Callable[[Path, str], None]
 
 

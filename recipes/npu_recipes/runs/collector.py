@@ -115,21 +115,13 @@ _CONTESTED = 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Logged:
-    """What a run has logged.
+    """What a run has logged."""
 
-    Args:
-        series: every metric; of a step that was logged twice the later value.
-        records: the steps of all records, those without a value among them.
-        unread: in words why which metric cannot be told; a text among them, which has no series.
-        notes: in words what was left out.
-        counted: whether steps are numbers of records, which state none.
-    """
-
-    series: Mapping[str, Series]
-    records: Steps
-    unread: Mapping[str, str]
-    notes: tuple[str, ...]
-    counted: bool
+    series: Mapping[str, Series]  # every metric; of a step that was logged twice the later value
+    records: Steps  # the steps of all records, those without a value among them
+    unread: Mapping[str, str]  # in words why which metric cannot be told; a text among them, which has no series
+    notes: tuple[str, ...]  # in words what was left out
+    counted: bool  # whether steps are numbers of records, which state none
 
 
 class Collector:

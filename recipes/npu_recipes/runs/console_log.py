@@ -22,19 +22,12 @@ _REPEATED = re.compile(r" +\[repeated \d+x across .*")
 
 @dataclass(frozen=True, kw_only=True)
 class _Record:
-    """A line in which records of a form begin, with those that go on with it.
+    """A line in which records of a form begin, with those that go on with it."""
 
-    Args:
-        form: theirs.
-        text: the lines as one.
-        number: of the first.
-        whole: whether the last of them ends as lines do.
-    """
-
-    form: Lines
-    text: str
-    number: int
-    whole: bool = True
+    form: Lines  # theirs
+    text: str  # the lines as one
+    number: int  # of the first
+    whole: bool = True  # whether the last of them ends as lines do
 
     def take(self) -> int:
         """Give the form its records; returns how many are cut off."""

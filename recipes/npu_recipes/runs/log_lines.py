@@ -11,21 +11,13 @@ from npu_recipes.runs.collector import Collector
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """What a log holds of one form.
+    """What a log holds of one form."""
 
-    Args:
-        form: its name.
-        records: how many there are.
-        which: in words which ones.
-        collector: what they hold.
-        notes: how they were understood.
-    """
-
-    form: str
-    records: int
-    which: str
-    collector: Collector
-    notes: tuple[str, ...] = ()
+    form: str  # its name
+    records: int  # how many there are
+    which: str  # in words which ones
+    collector: Collector  # what they hold
+    notes: tuple[str, ...] = ()  # how they were understood
 
 
 class Lines(Protocol):
