@@ -77,7 +77,7 @@ test-rest: $(VENV)/installed-test  ## run the tests that `make test` leaves out:
 test-all: test test-rest  ## run all tests
 
 coverage: $(VENV)/installed-test  ## run those again that train no model, and measure what of the tool they reach
-	$(PYTEST) --ignore tests/overlays --ignore tests/recipes/launching -m "not upstream and not thorough" --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
+	$(PYTEST) --ignore tests/overlays --ignore tests/recipes/launch -m "not upstream and not thorough" --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
 lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
 	$(RUN)/ruff check .

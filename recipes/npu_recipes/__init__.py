@@ -1,7 +1,7 @@
-"""npu-recipes: training with verl on Ascend NPUs, and whether a run there matches one on GPUs.
+"""npu-recipes: training with verl on Ascend NPUs, and comparing the precision of such a run with one on GPUs.
 
-`cli` parses and calls one of `commands`; only `running` prints errors. It knows nothing of the build tool: what a
-patched wheel changed, it reads from the wheel.
+`cli` parses the command line and calls one of `commands`. Nothing here imports the build tool: what a patched wheel
+changed is read from the wheel.
 """
 
 from __future__ import annotations

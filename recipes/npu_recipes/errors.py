@@ -9,17 +9,11 @@ from typing import ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One mistake.
+    """One mistake."""
 
-    Args:
-        where: file, line, option or key.
-        what: what is wrong there.
-        fix: what to do about it, as an instruction.
-    """
-
-    where: str
-    what: str
-    fix: str = ""
+    where: str  # file, line, option or key
+    what: str  # what is wrong there
+    fix: str = ""  # what to do about it, as an instruction
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" + (f"\n    fix: {self.fix}" if self.fix else "")

@@ -123,7 +123,7 @@ def test_each_target_of_tests_has_all_that_the_smaller_one_has(elsewhere: Path) 
     assert chosen_rest == "upstream or thorough"
     assert quick == tests == rest
     # All but those that train.
-    assert measured == f"{tests} --ignore tests/overlays --ignore tests/recipes/launching"
+    assert measured == f"{tests} --ignore tests/overlays --ignore tests/recipes/launch"
     again, _, measure = chosen_again.partition('" ')
     assert again == chosen_more
     assert measure.startswith("--cov ")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from npu_recipes.cli import main
 from npu_recipes.runs import Run
-from npu_recipes.runs.reading import read_run
+from npu_recipes.runs.run_files import read_run
 
 Log = list[tuple[int, Mapping[str, float]]]
 REWARD = "critic/rewards/mean"

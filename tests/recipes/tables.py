@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from npu_recipes.catalogue import Part, Recipe, load, load_pins, names
-from npu_recipes.launching.environment import DETERMINISTIC
-from npu_recipes.launching.memory import estimate
+from npu_recipes.launch.environment import DETERMINISTIC
+from npu_recipes.launch.memory import estimate
 
 ROOT = Path(__file__).parents[2]
 _MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

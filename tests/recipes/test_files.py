@@ -67,7 +67,7 @@ def test_of_processes_that_end_together_none_takes_the_place_of_another(tmp_path
     program = """
 import os, sys, time
 from pathlib import Path
-from npu_recipes.dumps.naming import spared
+from npu_recipes.dumps.request import spared
 from npu_recipes.files import replacing
 def last(file):
     chosen = spared(file, 0)

@@ -12,38 +12,23 @@ import yaml
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer:
-    """A trainer of one verl.
+    """A trainer of one verl."""
 
-    Args:
-        module: its main program.
-        package: the package its configuration lies in.
-        config: the configuration's name there.
-        named: whether the main program has to be told the name, since it has another by itself.
-        torchrun: whether torchrun starts it, once for each device; else Ray starts workers.
-    """
-
-    module: str
-    package: str
-    config: str
-    named: bool = False
-    torchrun: bool = False
+    module: str  # its main program
+    package: str  # the package its configuration lies in
+    config: str  # the configuration's name there
+    named: bool = False  # whether the main program needs this name as an option, since its default is another one
+    torchrun: bool = False  # whether torchrun starts it, once for each device; else Ray starts workers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
-    """A verl that recipes are for.
+    """A verl that recipes are for."""
 
-    Args:
-        name: of its overlay.
-        version: of its release, or of the commit's.
-        allocator: whether EXPANDABLE_SEGMENTS switches the memory of training; else verl always does it by itself.
-        trainers: by algorithm, and where it differs by engine: ``grpo``, ``grpo-megatron``.
-    """
-
-    name: str
-    version: str
-    allocator: bool
-    trainers: Mapping[str, Trainer]
+    name: str  # of its overlay
+    version: str  # of its release, or of the commit's
+    allocator: bool  # whether EXPANDABLE_SEGMENTS switches the memory of training; else verl always does it by itself
+    trainers: Mapping[str, Trainer]  # by algorithm, and where it differs by engine: ``grpo``, ``grpo-megatron``
 
     def trainer(self, algorithm: str, engine: str) -> Trainer | None:
         """Return the trainer of an algorithm, or None where this verl has none."""
@@ -54,15 +39,11 @@ class Pin:
 def load_pins() -> dict[str, Pin]:
     """Return all pins by their names, the newest first."""
     text = Path(__file__).with_name("pins.yaml").read_text("utf-8")
-    return {
-        name: Pin(
-            name=name,
-            version=said["version"],
-            allocator=said["allocator"],
-            trainers={algorithm: Trainer(**trainer) for algorithm, trainer in said["trainers"].items()},
-        )
-        for name, said in yaml.safe_load(text).items()
-    }
+    pins = {}
+    for name, stated in yaml.safe_load(text).items():
+        trainers = {algorithm: Trainer(**trainer) for algorithm, trainer in stated.pop("trainers").items()}
+        pins[name] = Pin(name=name, trainers=trainers, **stated)
+    return pins
 
 
 def pin_of_version(version: str) -> Pin | None:

@@ -1,14 +1,48 @@
-"""Recipe: what a recipe is."""
+"""Recipe: settings with which a model is trained, read from a YAML file of which all mistakes are reported at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
+
+import yaml
+
+from npu_recipes.catalogue.pins import load_pins
+from npu_recipes.errors import Problem, RecipeError
+
+_FOLDER = Path(__file__).parent / "recipes"
+_ALGORITHMS = ("sft", "grpo", "dapo")
+# The keys of each table, and the types of their values.
+_RECIPE = {
+    "title": dict,
+    "algorithm": str,
+    "data": str,
+    "layout": dict,
+    "memory": dict,
+    "sources": list,
+    "environment": dict,
+    "options": dict,
+    "pins": dict,
+}
+_LAYOUT = {
+    "engine": str,
+    "rollout": str,
+    "hardware": str,
+    "nodes": int,
+    "devices": int,
+    "memory": int,
+    "model": str,
+    "billions": float,
+}
+_TRANSLATED = {"en": str, "zh": str}
+_PART = {"stacks": list, "options": dict, "without": list}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Translated:
     """A sentence in English and in Chinese."""
 
     en: str
@@ -17,40 +51,24 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where settings of a recipe come from.
+    """Where settings of a recipe come from."""
 
-    Args:
-        name: of the page or script.
-        what: which of its settings were taken, in English; empty for all that are its own.
-    """
-
-    name: str
-    what: str = ""
+    name: str  # of the page or script
+    what: str = ""  # which of its settings were taken, in English; empty for all that are its own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What a recipe runs on.
+    """What a recipe runs on."""
 
-    Args:
-        engine: ``fsdp`` or ``megatron``.
-        rollout: ``vllm``, ``sglang``, ``hf`` for that of `npu_recipes.cpu`, or empty where nothing is generated.
-        hardware: which machines, such as ``Atlas A2``.
-        nodes: how many.
-        devices: how many of each are used.
-        memory: GB of each device; 0 where there is none.
-        model: name on the hub; empty for the tiny one.
-        billions: of its parameters.
-    """
-
-    engine: str
-    rollout: str
-    hardware: str
-    nodes: int
-    devices: int
-    memory: int
-    model: str
-    billions: float
+    engine: str  # ``fsdp`` or ``megatron``
+    rollout: str  # ``vllm``, ``sglang``, ``hf`` for that of `npu_recipes.cpu`, or empty where nothing is generated
+    hardware: str  # which machines, such as ``Atlas A2``
+    nodes: int  # how many
+    devices: int  # how many of each are used
+    memory: int  # GB of each device; 0 where there is none
+    model: str  # name on the hub; empty for the tiny one
+    billions: float  # of its parameters
 
     @property
     def world(self) -> int:
@@ -60,48 +78,30 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What is different for one pin of verl.
+    """What is different for one pin of verl."""
 
-    Args:
-        stacks: the stacks it is for, by their names in `stacks/`; none where ours hold nothing that generates with it.
-        options: its own options; they come after those of all pins.
-        without: options of all pins that this one does not have.
-        note: what has to be known of the recipe with this pin.
-    """
-
+    # The stacks it is for, by their names in `stacks/`; none where ours hold nothing that generates with it.
     stacks: tuple[str, ...]
-    options: Mapping[str, Any]
-    without: tuple[str, ...]
-    note: Said | None = None
+    options: Mapping[str, Any]  # its own options; they come after those of all pins
+    without: tuple[str, ...]  # options of all pins that this one does not have
+    note: Translated | None = None  # what has to be known of the recipe with this pin
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Settings with which a model is trained.
+    """Settings with which a model is trained."""
 
-    Args:
-        name: of its file, and as it is typed.
-        title: what it does.
-        algorithm: ``sft``, ``grpo`` or ``dapo``.
-        data: what it trains on, by its name in ``npu-recipes data``.
-        layout: what it runs on.
-        memory: what fills the memory, and what to change where it does not suffice.
-        sources: where its settings come from.
-        environment: variables it is started with.
-        options: keys and values of Hydra, for all pins; a key that begins with ``+`` is added to verl's configuration.
-        pins: what is different for each pin, by its overlay's name; the recipe is for no other.
-    """
-
-    name: str
-    title: Said
-    algorithm: str
-    data: str
-    layout: Layout
-    memory: Said
-    sources: tuple[Source, ...]
-    environment: Mapping[str, str]
+    name: str  # of its file, and as it is typed
+    title: Translated  # what it does
+    algorithm: str  # ``sft``, ``grpo`` or ``dapo``
+    data: str  # what it trains on, by its name in ``npu-recipes data``
+    layout: Layout  # what it runs on
+    memory: Translated  # what fills the memory, and what to change where it does not suffice
+    sources: tuple[Source, ...]  # where its settings come from
+    environment: Mapping[str, str]  # variables it is started with
+    # Keys and values of Hydra, for all pins; a key that begins with ``+`` is added to verl's configuration.
     options: Mapping[str, Any]
-    pins: Mapping[str, Part]
+    pins: Mapping[str, Part]  # what is different for each pin, by its overlay's name; the recipe is for no other
 
     @property
     def smoke(self) -> bool:
@@ -113,3 +113,102 @@ class Recipe:
         part = self.pins[pin]
         common = {key: value for key, value in self.options.items() if key not in part.without}
         return {**common, **part.options}
+
+
+def names() -> list[str]:
+    """Return the names of all recipes, those to try things out first."""
+    found = sorted(file.stem for file in _FOLDER.glob("*.yaml"))
+    return sorted(found, key=lambda name: not name.startswith("smoke"))
+
+
+def load(name: str) -> Recipe:
+    """Return the recipe of a name; raises `RecipeError` if there is none."""
+    known = names()
+    if name not in known:
+        nearest = get_close_matches(name, known, n=1)
+        fix = f"did you mean {nearest[0]}?" if nearest else "`npu-recipes list` prints all"
+        raise RecipeError(Problem(where=name, what="there is no such recipe", fix=fix))
+    return read(name, (_FOLDER / f"{name}.yaml").read_text("utf-8"))
+
+
+def read(name: str, text: str) -> Recipe:
+    """Return the recipe that a YAML text states; raises `RecipeError` with everything that is wrong in it."""
+    try:
+        stated = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}")) from error
+    problems = [Problem(where=f"{name}.yaml{where}", what=what) for where, what in _mistakes(stated)]
+    if problems:
+        raise RecipeError(problems)
+    layout = stated["layout"]
+    return Recipe(
+        name=name,
+        title=Translated(**stated["title"]),
+        algorithm=stated["algorithm"],
+        data=stated["data"],
+        layout=Layout(**{**layout, "billions": float(layout["billions"])}),
+        memory=Translated(**stated["memory"]),
+        sources=tuple(Source(**one) for one in stated["sources"]),
+        environment={key: str(value) for key, value in stated["environment"].items()},
+        options=stated["options"],
+        pins={pin: _part(part) for pin, part in stated["pins"].items()},
+    )
+
+
+def _part(stated: Mapping[str, Any]) -> Part:
+    return Part(
+        stacks=tuple(stated["stacks"]),
+        options=stated.get("options", {}),
+        without=tuple(stated.get("without", ())),
+        note=Translated(**stated["note"]) if "note" in stated else None,
+    )
+
+
+def _mistakes(stated: Any) -> list[tuple[str, str]]:
+    """Return what is wrong in a recipe: where, as it follows the file's name, and what."""
+    found = list(_shape("", stated, _RECIPE))
+    if found:
+        return found
+    found += _shape(": layout", stated["layout"], _LAYOUT)
+    if stated["algorithm"] not in _ALGORITHMS:
+        found.append((": algorithm", f"{stated['algorithm']} is none of {', '.join(_ALGORITHMS)}"))
+    for key in ("title", "memory"):
+        found += _shape(f": {key}", stated[key], _TRANSLATED)
+    known = load_pins()
+    for pin, part in stated["pins"].items():
+        if pin not in known:
+            found.append((f": pins.{pin}", "there is no such pin"))
+        found += _part_mistakes(f": pins.{pin}", part, stated["options"])
+    return found
+
+
+def _part_mistakes(where: str, part: Any, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not isinstance(part, dict):
+        yield where, "is no table"
+        return
+    if not part.get("stacks", [""]) and "note" not in part:
+        yield f"{where}.stacks", "holds none, and no note says why"
+    if "note" in part:
+        yield from _shape(f"{where}.note", part["note"], _TRANSLATED)
+    optional: dict[str, Any] = {"options": {}, "without": []}
+    yield from _shape(where, optional | {key: value for key, value in part.items() if key != "note"}, _PART)
+    for key in part.get("without", ()):
+        if key not in options:
+            yield f"{where}.without", f"{key} is no option of all pins"
+
+
+def _shape(where: str, stated: Any, keys: Mapping[str, type]) -> Iterator[tuple[str, str]]:
+    """Yield which keys are missing, unknown, or have a value of another type."""
+    if not isinstance(stated, dict):
+        yield where, "is no table"
+        return
+    for key in keys:
+        if key not in stated:
+            yield where, f"{key} is missing"
+    for key in stated:
+        if key not in keys:
+            yield where, f"{key} is no key of it"
+    for key, value in stated.items():
+        kind = keys.get(key, object)
+        if not isinstance(value, (int, float) if kind is float else kind):
+            yield f"{where}: {key}".removeprefix(": "), f"is no {kind.__name__}"

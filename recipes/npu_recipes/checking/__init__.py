@@ -1,4 +1,4 @@
-"""Checking: is a recipe one that the installed verl takes? Asked of that verl's own configuration, not of ours.
+"""Checking: whether the installed verl accepts a recipe, by that verl's own configuration.
 
-`sizes` is about numbers that have to divide others, `composition` about keys and types.
+`settings` is about numbers and required options, `composition` about keys and types.
 """

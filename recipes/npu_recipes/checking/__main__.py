@@ -1,6 +1,6 @@
-"""``python -m npu_recipes.checking PIN NAME …``: what the installed verl does not take of recipes, as JSON.
+"""``python -m npu_recipes.checking PIN NAME …``: what the installed verl does not accept in recipes, as JSON.
 
-Each name may be followed by overrides of Hydra. Exit code 0 where all are taken, else 1; 2 where that cannot be told.
+Each name may be followed by overrides of Hydra. Exit code 0 if all are accepted, else 1; 2 if that cannot be checked.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from pathlib import Path
 from npu_recipes.catalogue import load
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.launching.places import Places
-from npu_recipes.launching.plan import chosen_pin, make_plan
+from npu_recipes.launch.plan import Places, chosen_pin, make_plan
 
 
 def check(pin: str, name: str, given: list[str]) -> list[str]:
-    """Return what the installed verl does not take of a recipe with overrides; raises `RecipeError`."""
+    """Return what the installed verl does not accept in a recipe with overrides; raises `RecipeError`."""
     try:
         from npu_recipes.checking.composition import problems  # noqa: PLC0415  # verl brings what it imports
     except ImportError as error:
@@ -35,14 +34,20 @@ def check(pin: str, name: str, given: list[str]) -> list[str]:
 def main() -> int:
     """Check what the arguments name, and print what was found."""
     try:
-        return _check_all(*_wanted(sys.argv[1:]))
+        pin, wanted = _wanted(sys.argv[1:])
+        with contextlib.redirect_stdout(sys.stderr):  # verl prints that all is well
+            found = [
+                {"recipe": name, "overrides": given, "problems": check(pin, name, given)} for name, given in wanted
+            ]
     except RecipeError as error:
         Console(json_output=False).problems(error.problems)
         return error.exit_code
+    json.dump(found, sys.stdout, indent=1)
+    return int(any(one["problems"] for one in found))
 
 
 def _wanted(words: Sequence[str]) -> tuple[str, list[tuple[str, list[str]]]]:
-    """Return the pin, and each recipe with what it is given."""
+    """Return the pin, and each recipe with its overrides."""
     if not words[1:] or _is_override(words[1]):
         fix = "python -m npu_recipes.checking verl@0.9.1 grpo-qwen3-8b"
         raise RecipeError(Problem(where=" ".join(words), what="is no pin followed by recipes", fix=fix))
@@ -57,13 +62,6 @@ def _wanted(words: Sequence[str]) -> tuple[str, list[tuple[str, list[str]]]]:
 
 def _is_override(word: str) -> bool:
     return "=" in word or word.startswith("~")
-
-
-def _check_all(pin: str, wanted: list[tuple[str, list[str]]]) -> int:
-    with contextlib.redirect_stdout(sys.stderr):  # verl prints that all is well
-        found = [{"recipe": name, "overrides": given, "problems": check(pin, name, given)} for name, given in wanted]
-    json.dump(found, sys.stdout, indent=1)
-    return int(any(one["problems"] for one in found))
 
 
 if __name__ == "__main__":

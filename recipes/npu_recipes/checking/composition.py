@@ -1,4 +1,4 @@
-"""Composition: overrides against the installed verl: every key is one, of its type, and verl's own checks pass.
+"""Composition: overrides against the installed verl: every key exists and has its type, and verl's own checks pass.
 
 It imports verl: run it in a process of its own, with ``python -m npu_recipes.checking``.
 """
@@ -20,18 +20,20 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from npu_recipes.catalogue import Recipe, Trainer
-from npu_recipes.checking import requirements, sizes
+from npu_recipes.checking.settings import mistakes, unmet
 
-# Number for number: what is whole may stand for what is not.
+# An integer may stand for a float, and the other way round.
 _NUMBERS = ((int, float), (float, int))
-# What verl reads of a section beside its fields.
+# Keys that verl reads from a section beside its fields.
 _RAW = ("reward.reward_kwargs",)
-# The sections that verl's trainers of reinforcement learning make objects of as they are; of others they take parts.
+# The sections that verl's trainers of reinforcement learning instantiate whole; of others they use parts.
 _MADE = ("actor_rollout_ref.actor", "actor_rollout_ref.rollout", "algorithm")
+# What verl and Hydra raise for a configuration that they do not accept.
+_REFUSED = (TypeError, ValueError, AssertionError, HydraException, OmegaConfBaseException, NotImplementedError)
 
 
 def problems(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> list[str]:
-    """Return what the installed verl does not take of overrides.
+    """Return what the installed verl does not accept in overrides.
 
     Args:
         recipe: what they are of.
@@ -46,11 +48,12 @@ def problems(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> list
         return found
     config = _composed(trainer, overrides)
     OmegaConf.resolve(config)
-    missing = [f"{key} has to be set" for key in sorted(OmegaConf.missing_keys(config)) if "reward_model" not in key]
-    settings = _flat(config)
+    settings = dict(_flat(OmegaConf.to_container(config, resolve=True, throw_on_missing=False)))
+    found = [f"{key} has to be set" for key in sorted(OmegaConf.missing_keys(config)) if "reward_model" not in key]
     layout = recipe.layout
-    found = missing + sizes.mistakes(settings, algorithm=recipe.algorithm, engine=layout.engine, world=layout.world)
-    return [*found, *requirements.unmet(recipe, settings), *_of_verl(config, recipe, trainer)]
+    found += mistakes(settings, algorithm=recipe.algorithm, engine=layout.engine, world=layout.world)
+    found += unmet(recipe, settings)
+    return [*found, *_instantiation(config, trainer), *_validation(config, recipe)]
 
 
 def _composed(trainer: Trainer, overrides: Sequence[str]) -> DictConfig:
@@ -73,7 +76,7 @@ def _chooses(override: str, trainer: Trainer) -> bool:
 
 
 def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Iterator[str]:
-    """Yield what is said of keys that are not there, or are there although they are added."""
+    """Yield which keys do not exist, and which exist although they are added."""
     gained = set()
     for text in overrides:
         if _chooses(text, trainer):
@@ -88,26 +91,31 @@ def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Itera
             yield f"{key} is added to what has no such field"
         if not added and not there and key not in gained:
             yield f"{key} is no key of this verl" + _near(base, key)
-        gained |= {key} if added else set()
+        if added:
+            gained.add(key)
+
+
+def _section(config: DictConfig, key: str) -> tuple[Any, str]:
+    """Return the section that a key is in, and its last part."""
+    parent, _, last = key.rpartition(".")
+    return OmegaConf.select(config, parent) if parent else config, last
 
 
 def _has(config: DictConfig, key: str) -> bool:
-    parent, _, last = key.rpartition(".")
-    node = OmegaConf.select(config, parent) if parent else config
-    # What has to be set is not "in" it, though it is a key.
-    return isinstance(node, DictConfig) and last in node.keys()  # noqa: SIM118
+    section, last = _section(config, key)
+    # A key whose value has to be set is not "in" the section.
+    return isinstance(section, DictConfig) and last in section.keys()  # noqa: SIM118
 
 
 def _takes_more(config: DictConfig, key: str) -> bool:
-    """Return whether something may be added: what verl makes objects of has its fields and no more."""
-    parent = key.rpartition(".")[0]
-    last = key.split(".")
-    for length in range(len(last) - 1, 0, -1):
-        node = OmegaConf.select(config, ".".join(last[:length]))
-        if isinstance(node, DictConfig):
-            made = node.get("_target_")
-            return made is None or last[length] in _fields(made) or ".".join(last[: length + 1]) in _RAW
-    return bool(parent)
+    """Return whether a key may be added: a section that verl instantiates has the fields of its class and no more."""
+    parts = key.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        section = OmegaConf.select(config, ".".join(parts[:length]))
+        if isinstance(section, DictConfig):
+            made = section.get("_target_")
+            return made is None or parts[length] in _fields(made) or ".".join(parts[: length + 1]) in _RAW
+    return len(parts) > 1
 
 
 def _fields(name: str) -> set[str]:
@@ -117,10 +125,8 @@ def _fields(name: str) -> set[str]:
 
 
 def _near(config: DictConfig, key: str) -> str:
-    parent, _, last = key.rpartition(".")
-    node = OmegaConf.select(config, parent) if parent else config
-    known = [str(one) for one in node] if isinstance(node, DictConfig) else []
-    nearest = get_close_matches(last, known, n=1)
+    section, last = _section(config, key)
+    nearest = get_close_matches(last, map(str, section), n=1) if isinstance(section, DictConfig) else []
     return f"; nearest: {nearest[0]}" if nearest else ""
 
 
@@ -148,55 +154,45 @@ def _lists(kinds: tuple[type, type], key: str) -> bool:
     return set(kinds) == {str, list} or (set(kinds) == {int, str} and key.endswith("_freq"))
 
 
-def _flat(config: DictConfig) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-
-    def walk(prefix: str, node: Any) -> None:
-        if isinstance(node, dict):
-            for key, value in node.items():
-                walk(f"{prefix}.{key}" if prefix else str(key), value)
+def _flat(section: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of a section by their whole keys."""
+    for key, value in section.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
         else:
-            found[prefix] = node
-
-    walk("", OmegaConf.to_container(config, resolve=True, throw_on_missing=False))
-    return found
+            yield f"{prefix}{key}", value
 
 
-def _of_verl(config: DictConfig, recipe: Recipe, trainer: Trainer) -> Iterator[str]:
-    """Yield what verl itself says: it makes its objects of the sections, and checks some of them."""
+def _instantiation(config: DictConfig, trainer: Trainer) -> Iterator[str]:
+    """Yield why verl cannot instantiate sections."""
     from verl.utils.config import omega_conf_to_dataclass  # noqa: PLC0415  # it takes seconds
 
-    for key, node in _sections(config):
-        # The fine-tuning trainer up to 0.6 makes objects of none, the one after it of all.
+    for key, section in _sections(config):
+        # The fine-tuning trainer up to 0.6 instantiates no section, the one after it all of them.
         if trainer.config != "sft_trainer_engine" and key not in _MADE:
             continue
-        if ".model" in f".{key}" and "_target_" in node:
+        if ".model" in f".{key}":
             continue  # it would load the model
         try:
-            omega_conf_to_dataclass(node)
-        except (
-            TypeError,
-            ValueError,
-            AssertionError,
-            HydraException,
-            OmegaConfBaseException,
-            NotImplementedError,
-        ) as error:
+            omega_conf_to_dataclass(section)
+        except _REFUSED as error:
             yield f"{key}: {_cause(error)}"
-    if recipe.algorithm == "sft":
-        return
+
+
+def _validation(config: DictConfig, recipe: Recipe) -> Iterator[str]:
+    """Yield what verl's own validation refuses; trainers of fine-tuning have none."""
     checks = importlib.import_module("verl.utils.config")
-    if not hasattr(checks, "validate_config"):
+    if recipe.algorithm == "sft" or not hasattr(checks, "validate_config"):
         return
     uses_reference = bool(config.actor_rollout_ref.actor.use_kl_loss or config.algorithm.use_kl_in_reward)
     try:
         checks.validate_config(config, use_reference_policy=uses_reference, use_critic=False)
-    except (TypeError, ValueError, AssertionError, HydraException, OmegaConfBaseException) as error:
+    except _REFUSED as error:
         yield f"verl: {_cause(error)}"
 
 
 def _sections(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
-    """Yield the outermost sections that verl makes objects of."""
+    """Yield the outermost sections that verl instantiates."""
     stack: list[tuple[str, Any]] = [("", config)]
     while stack:
         key, node = stack.pop()
@@ -209,7 +205,7 @@ def _sections(config: DictConfig) -> Iterator[tuple[str, DictConfig]]:
 
 
 def _cause(error: BaseException) -> str:
-    """Return what an error says, without the layers that Hydra puts around it."""
+    """Return the innermost cause of an error in a line, without the layers that Hydra puts around it."""
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{type(error).__name__}: {error}".split("\n", 1)[0]

@@ -1,1 +1,1 @@
-"""Commands: each module is one sub-command, its grammar, its work and its report; `parser` has the table."""
+"""Commands: a module holds a sub-command with its arguments, its work and its report; `parser` has the table."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu_recipes.commands.command import Command
-from npu_recipes.commands.parser import add_json
-from npu_recipes.comparing import DEFAULTS, Comparison, Limit, compare, read_limit, read_limits
+from npu_recipes.commands.parser import Command, add_json
+from npu_recipes.comparison import DEFAULTS, Bounds, Limit, compare, read_limit, read_limits
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home, write_whole
-from npu_recipes.reporting.data import as_data
-from npu_recipes.reporting.text import report
+from npu_recipes.reports.comparison import as_data, report
 from npu_recipes.runs import Run, read_groups
 
 _DESCRIPTION = """\
@@ -55,27 +53,18 @@ _CODES = {"within": 0, "beyond": 1, "unusable": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        reference: the runs to trust.
-        run: the runs to judge.
-        limits: the first that fits a metric counts.
-        steps: the first and the last step that count.
-        least: at how many steps a metric has to be compared.
-        html: where to write a page, if anywhere.
-        all: whether metrics without a limit are listed.
-        json: whether the report is JSON.
-    """
-
-    reference: str
-    run: str
-    limits: tuple[Limit, ...]
-    steps: tuple[int | None, int | None]
-    least: int
-    html: Path | None
-    all: bool
-    json: bool
+    reference: str  # the runs to trust
+    run: str  # the runs to judge
+    more: list[str]  # what stands behind these two, and is a mistake
+    limit: list[str]  # limits as they were written; the first that fits a metric counts
+    limits: Path | None  # a file with more of them
+    steps: str  # the first and the last step that count, as they were written
+    min_steps: int  # at how many steps a metric has to be compared
+    html: Path | None  # where to write a page, if anywhere
+    all: bool  # whether metrics without a limit are listed
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,43 +82,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _checked(options: Options) -> tuple[list[Limit], Bounds]:
+    """Return the limits and the steps that count; raises `RecipeError` with all that is wrong in the options."""
     problems: list[Problem] = []
-    if parsed.more:
+    if options.more:
         fix = "put a pattern into quotes, and commas between several seeds: 'gpu-*.log' npu-1.log,npu-2.log"
-        problems.append(Problem(where=" ".join(parsed.more), what="is more than A and B", fix=fix))
-    limits = [limit for text in parsed.limit for limit in _attempted(lambda: [read_limit(text)], problems)]  # noqa: B023  # called at once
-    if parsed.limits:
-        limits += _attempted(lambda: read_limits(parsed.limits), problems)
-    first, last = _steps(parsed.steps, problems)
-    if parsed.min_steps < 1:
-        problems.append(
-            Problem(where=f"--min-steps {parsed.min_steps}", what="is less than one step", fix="write 1 or more")
-        )
+        problems.append(Problem(where=" ".join(options.more), what="is more than A and B", fix=fix))
+    limits = _limits(options, problems)
+    steps = _steps(options.steps, problems)
+    if options.min_steps < 1:
+        where = f"--min-steps {options.min_steps}"
+        problems.append(Problem(where=where, what="is less than one step", fix="write 1 or more"))
     if problems:
         raise RecipeError(problems)
-    return Options(
-        reference=parsed.reference,
-        run=parsed.run,
-        limits=(*limits, *DEFAULTS),
-        steps=(first, last),
-        least=parsed.min_steps,
-        html=parsed.html,
-        all=parsed.all,
-        json=parsed.json,
-    )
+    return limits, steps
 
 
-def _attempted(read: Callable[[], list[Limit]], problems: list[Problem]) -> list[Limit]:
-    """Return what can be read; what cannot is told of together with all else that is wrong."""
-    try:
-        return read()
-    except RecipeError as error:
-        problems.extend(error.problems)
-        return []
+def _limits(options: Options, problems: list[Problem]) -> list[Limit]:
+    limits: list[Limit] = []
+    for stated in (*options.limit, options.limits):
+        try:
+            if isinstance(stated, str):
+                limits.append(read_limit(stated))
+            elif stated:
+                limits += read_limits(stated)
+        except RecipeError as error:
+            problems.extend(error.problems)
+    return [*limits, *DEFAULTS]
 
 
-def _steps(text: str, problems: list[Problem]) -> tuple[int | None, int | None]:
+def _steps(text: str, problems: list[Problem]) -> Bounds:
     written = re.fullmatch(r"(\d*):(\d*)", text)
     if not written:
         fix = "write FROM:TO, e.g. 1:200, 1: or :200"
@@ -142,14 +124,18 @@ def _steps(text: str, problems: list[Problem]) -> tuple[int | None, int | None]:
 
 
 def _run(options: Options, console: Console) -> int:
+    limits, steps = _checked(options)
     console.step("reading")
     reference, run = read_groups(options.reference, options.run)
     if options.html:
         _refuse_overwriting(options.html, [*reference, *run])
-    reference, run = _told_of_twice(reference), _told_of_twice(_told_of_themselves(reference, run))
-    comparison = compare(reference, run, options.limits, steps=options.steps, least=options.least)
+    reference, run = _with_notes(reference, []), _with_notes(run, reference)
+    comparison = compare(reference, run, limits, steps=steps, least=options.min_steps)
     if options.html:
-        _write_page(options.html, comparison, console)
+        from npu_recipes.reports.page import page  # noqa: PLC0415  # matplotlib takes half a second
+
+        content = page(comparison, tell=console.step).encode(errors="backslashreplace")
+        write_whole(options.html, content, option="--html")
     if options.json:
         console.json(as_data(comparison))
     else:
@@ -158,40 +144,35 @@ def _run(options: Options, console: Console) -> int:
     return _CODES[comparison.verdict]
 
 
-def _told_of_themselves(reference: Sequence[Run], run: Sequence[Run]) -> list[Run]:
-    """Return the runs, with a note where one is a reference, too: as where a pattern in quotes took both."""
-    known = {one.places for one in reference}
-    note = "is a reference, too: it is compared with itself"
-    return [replace(one, notes=(*one.notes, note)) if one.places in known else one for one in run]
-
-
-def _told_of_twice(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs, with a note where one is there before, as where a pattern took it that is named, too."""
-    note = "is named twice: it counts as two runs, and makes their spread smaller than it is"
-    return [
-        replace(one, notes=(*one.notes, note)) if any(one.places == other.places for other in runs[:number]) else one
-        for number, one in enumerate(runs)
-    ]
+def _with_notes(runs: Sequence[Run], reference: Sequence[Run]) -> list[Run]:
+    """Return the runs, each with a note if it is also a reference, and if it is named twice, say by a pattern, too."""
+    found = []
+    references, earlier = [one.places for one in reference], []
+    for run in runs:
+        notes = list(run.notes)
+        if run.places in references:
+            notes.append("is a reference, too: it is compared with itself")
+        if run.places in earlier:
+            notes.append("is named twice: it counts as two runs, and makes their spread smaller than it is")
+        earlier.append(run.places)
+        found.append(replace(run, notes=tuple(notes)))
+    return found
 
 
 def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:
-    """Refuse a page that would take the place of a run, as where an option swallowed its name."""
+    """Refuse a page that would replace a run's file: the name of a run was taken as the value of ``--html``."""
     places = [place for run in runs for place, _ in run.places]
     if file.is_file() and any(place.is_file() and place.samefile(file) for place in places):
         raise RecipeError(Problem(where=f"--html {file}", what="is one of the runs", fix="name another file"))
 
 
-def _write_page(file: Path, comparison: Comparison, console: Console) -> None:
-    from npu_recipes.reporting.page import page  # noqa: PLC0415  # matplotlib takes half a second, for a page alone
-
-    write_whole(file, page(comparison, tell=console.step).encode(errors="backslashreplace"), option="--html")
-
-
-COMMAND = Command(
-    name="compare",
-    summary="compare what two runs logged, metric by metric, with limits",
-    description=_DESCRIPTION,
-    arguments=_add_arguments,
-    read=_read,
-    run=_run,
-)
+COMMANDS = {
+    "compare": Command(
+        name="compare",
+        summary="compare what two runs logged, metric by metric, with limits",
+        description=_DESCRIPTION,
+        arguments=_add_arguments,
+        options=Options,
+        run=_run,
+    )
+}

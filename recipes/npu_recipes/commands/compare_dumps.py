@@ -6,16 +6,14 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_recipes.commands.command import Command
-from npu_recipes.commands.parser import add_json
+from npu_recipes.commands.parser import Command, add_json
 from npu_recipes.console import Console
-from npu_recipes.dumps.blame import Summaries
-from npu_recipes.dumps.finding import find
-from npu_recipes.dumps.matching import match
-from npu_recipes.dumps.storing import opened
+from npu_recipes.dumps.dump_file import opened
+from npu_recipes.dumps.finding import Summaries, find
+from npu_recipes.dumps.match import match
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home
-from npu_recipes.reporting.dumps import as_data, report
+from npu_recipes.reports.dumps import as_data, report
 
 _DESCRIPTION = """\
 Compare two dumps that `npu-recipes dump` recorded with the same weights and the
@@ -45,7 +43,7 @@ class Options:
 
     reference: Path
     run: Path
-    wheels: tuple[Path, ...]
+    wheel: list[Path]
     tolerance: float
     all: bool
     json: bool
@@ -61,22 +59,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    if not 0 < parsed.tolerance < float("inf"):
-        where = f"--tolerance {parsed.tolerance:g}"
-        raise RecipeError(Problem(where=where, what="is no factor", fix="give a number above zero"))
-    return Options(
-        reference=parsed.reference,
-        run=parsed.run,
-        wheels=tuple(parsed.wheel),
-        tolerance=parsed.tolerance,
-        all=parsed.all,
-        json=parsed.json,
-    )
-
-
 def _run(options: Options, console: Console) -> int:
-    summaries = Summaries(options.wheels)
+    if not 0 < options.tolerance < float("inf"):
+        where = f"--tolerance {options.tolerance:g}"
+        raise RecipeError(Problem(where=where, what="is no factor", fix="give a number above zero"))
+    summaries = Summaries(options.wheel)
     with opened(options.reference) as reference, opened(options.run) as run:
         matching = match(reference, run, options.tolerance)
         finding = find(matching, reference.manifest, run.manifest, summaries)
@@ -87,11 +74,13 @@ def _run(options: Options, console: Console) -> int:
     return int(finding.first is not None)
 
 
-COMMAND = Command(
-    name="compare-dumps",
-    summary="find the first module where two recorded forwards part",
-    description=_DESCRIPTION,
-    arguments=_add_arguments,
-    read=_read,
-    run=_run,
-)
+COMMANDS = {
+    "compare-dumps": Command(
+        name="compare-dumps",
+        summary="find the first module where two recorded forwards part",
+        description=_DESCRIPTION,
+        arguments=_add_arguments,
+        options=Options,
+        run=_run,
+    )
+}

@@ -6,10 +6,10 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_recipes.commands.command import Command
+from npu_recipes.commands.parser import Command
 from npu_recipes.console import Console
 from npu_recipes.files import at_home
-from npu_recipes.preparing.known import DATA, prepare
+from npu_recipes.preparing.data_sets import DATA, prepare
 
 _DESCRIPTION = """\
 Prepare data as verl's trainers read it: DIR/train.parquet and DIR/test.parquet.
@@ -23,11 +23,11 @@ Prepare data as verl's trainers read it: DIR/train.parquet and DIR/test.parquet.
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: which data, from where (empty for the hub), and into which folder."""
+    """What was asked for: which data, from where (empty for the hub), and into which folder (None for its own)."""
 
     name: str
     source: str
-    output: Path
+    output: Path | None
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,19 +39,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: Options, console: Console) -> int:
     console.step(f"reading {options.source or DATA[options.name].hub if options.name in DATA else options.name}")
-    prepare(options.name, options.output, source=options.source)
-    for file in sorted(options.output.glob("*.parquet")):
+    folder = options.output or Path("data") / options.name
+    prepare(options.name, folder, source=options.source)
+    for file in sorted(folder.glob("*.parquet")):
         console.line(str(file))
     return 0
 
 
-COMMAND = Command(
-    name="data",
-    summary="prepare data as verl reads it",
-    description=_DESCRIPTION,
-    arguments=_add_arguments,
-    read=lambda parsed: Options(
-        name=parsed.name, source=parsed.source, output=parsed.output or Path("data") / parsed.name
-    ),
-    run=_run,
-)
+COMMANDS = {
+    "data": Command(
+        name="data",
+        summary="prepare data as verl reads it",
+        description=_DESCRIPTION,
+        arguments=_add_arguments,
+        options=Options,
+        run=_run,
+    )
+}

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from npu_recipes.commands.command import Command
+from npu_recipes.commands.parser import Command
 from npu_recipes.console import Console
-from npu_recipes.dumps.naming import file_of
-from npu_recipes.dumps.wanted import Wanted, problems_of
+from npu_recipes.dumps.request import Wanted, file_of, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
 _DESCRIPTION = """\
@@ -43,17 +42,19 @@ In a program of your own:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: what to record, and the program with its arguments."""
+    """What was asked for: the file to write, what to record into it, and the program with its arguments."""
 
-    file: Path
-    wanted: Wanted
-    program: tuple[str, ...]
+    out: str
+    calls: int
+    skip: int
+    only: str
+    elements: int
+    program: list[str]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", required=True, metavar="FILE", help="the .npz to write; {rank} stands for RANK, or the process"
-    )
+    text = "the .npz to write; {rank} stands for RANK, or the process"
+    parser.add_argument("--out", required=True, metavar="FILE", help=text)
     parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model (default: 1)")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards before those (default: 0)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only modules whose path this is found in")
@@ -62,51 +63,45 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="+", metavar="PROGRAM", help="after --: a script, or -m and a module")
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    wanted = Wanted(calls=parsed.calls, skip=parsed.skip, only=parsed.only, elements=parsed.elements)
+def _checked(options: Options) -> tuple[Wanted, Path]:
+    """Return what to record and the file for it; raises `RecipeError` with all that is wrong in the options."""
+    wanted = Wanted(calls=options.calls, skip=options.skip, only=options.only, elements=options.elements)
     problems = list(problems_of(wanted, lambda name, value: f"--{name} {value}"))
-    if parsed.program[0] == "-m" and len(parsed.program) == 1:
+    if options.program == ["-m"]:
         problems.append(Problem(where="-m", what="names no module", fix="-- -m package.module"))
     try:
-        file = file_of(parsed.out, f"--out {parsed.out}", os.environ)
+        file = file_of(options.out, f"--out {options.out}", os.environ)
     except RecipeError as error:
         problems += error.problems
     if problems:
         raise RecipeError(problems)
-    return Options(file=file, wanted=wanted, program=tuple(parsed.program))
+    return wanted, file
 
 
 def _run(options: Options, console: Console) -> int:
+    wanted, file = _checked(options)
     try:
-        from npu_recipes.dumps.watching import Watch  # noqa: PLC0415  # needs torch, as the program does
+        from npu_recipes.dumps.watch import Watch  # noqa: PLC0415  # needs torch, as the program does
     except ImportError as error:
         what, fix = f"torch cannot be imported: {error}", "run it where the program runs"
         raise RecipeError(Problem(where="npu-recipes dump", what=what, fix=fix)) from error
-    watch = Watch(options.file, options.wanted)
+    watch = Watch(file, wanted)
     try:
         code = _program(options.program)
     finally:
         files = watch.finish()
-        for file in files:
-            alone = (
-                f", the model by itself: no path of a module has `{options.wanted.only}`"
-                if file in watch.missed
-                else ""
-            )
-            console.notice(f"recorded: {file}{alone}")
+        for one in files:
+            missed = f", the model by itself: no path of a module has `{wanted.only}`" if one in watch.missed else ""
+            console.notice(f"recorded: {one}{missed}")
     if not (files or code):  # a program that failed has said why itself
-        raise RecipeError(_nothing(options, watch.models))
+        what, fix = "called no torch module that has parameters", "name the program that runs the model"
+        if watch.models:
+            what, fix = f"ran no model more than {wanted.skip} times: no forward was recorded", "skip fewer: --skip"
+        raise RecipeError(Problem(where=" ".join(options.program), what=what, fix=fix))
     return code
 
 
-def _nothing(options: Options, models: int) -> Problem:
-    what, fix = "called no torch module that has parameters", "name the program that runs the model"
-    if models:
-        what, fix = f"ran no model more than {options.wanted.skip} times: no forward was recorded", "skip fewer: --skip"
-    return Problem(where=" ".join(options.program), what=what, fix=fix)
-
-
-def _program(program: tuple[str, ...]) -> int:
+def _program(program: list[str]) -> int:
     """Run a program in this process and return its exit code, as Python by itself would."""
     module = program[0] == "-m"
     name, *arguments = program[1:] if module else program
@@ -144,11 +139,13 @@ def _require(name: str, *, module: bool) -> None:
         raise RecipeError(Problem(where=name, what=what, fix=fix))
 
 
-COMMAND = Command(
-    name="dump",
-    summary="run a program and record what the modules of its model compute",
-    description=_DESCRIPTION,
-    arguments=_add_arguments,
-    read=_read,
-    run=_run,
-)
+COMMANDS = {
+    "dump": Command(
+        name="dump",
+        summary="run a program and record what the modules of its model compute",
+        description=_DESCRIPTION,
+        arguments=_add_arguments,
+        options=Options,
+        run=_run,
+    )
+}

@@ -1,14 +1,15 @@
-"""The parser: every command's grammar under one roof, and the help that goes with it."""
+"""The parser: what a command is made of, and the grammar of all commands with its help."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from npu_recipes import __version__
-from npu_recipes.commands.command import Command
+from npu_recipes.console import Console
 
 _DESCRIPTION = """\
 Training with verl on Ascend NPUs: from recipes, or on any CPU to try things
@@ -32,18 +33,36 @@ exit codes:
 """
 # Names and modules, in the order of the help.
 _COMMANDS = {
-    "list": "listing",
-    "show": "showing",
+    "list": "recipes",
+    "show": "recipes",
     "data": "data",
-    "run": "running_recipe",
+    "run": "run",
     "compare": "compare",
     "dump": "dump",
     "compare-dumps": "compare_dumps",
 }
+OptionsT = TypeVar("OptionsT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(Generic[OptionsT]):
+    """One sub-command."""
+
+    name: str  # as it is typed
+    summary: str  # what it does, in one line without a full stop, for the list of commands
+    description: str  # what its own help teaches, in lines of at most 80 characters
+    arguments: Callable[[argparse.ArgumentParser], None]  # adds its arguments to a parser
+    options: Callable[..., OptionsT]  # a dataclass whose fields have the names of these arguments
+    run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `RecipeError`
+
+    def __call__(self, parsed: argparse.Namespace, console: Console) -> int:
+        """Run the command with what was parsed and return the exit code; raises `RecipeError`."""
+        options: Any = self.options
+        return self.run(options(**{one.name: getattr(parsed, one.name) for one in fields(options)}), console)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that takes overrides wherever they stand; argparse itself takes them in one place only."""
+    """A parser that accepts overrides anywhere on the command line; argparse itself accepts them in one place only."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, rest = self.parse_known_args(args, namespace)
@@ -58,8 +77,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser; `command` of what it parses is the `Command` to call.
 
     Args:
-        arguments: what is to be parsed. Where they begin with a command, the parser knows no other: what one command
-            imports, others need not wait for.
+        arguments: what is to be parsed. If they begin with a command, only that command's module is imported.
     """
     root = _Parser(
         prog="npu-recipes",
@@ -89,7 +107,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
 
 
-def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
+def _commands(arguments: Sequence[str]) -> Iterator[Command[Any]]:
     wanted = [name for name in arguments[:1] if name in _COMMANDS]
-    modules = (import_module(f"npu_recipes.commands.{_COMMANDS[name]}") for name in wanted or _COMMANDS)
-    return [module.COMMAND for module in modules]
+    for name in wanted or _COMMANDS:
+        module = import_module(f"npu_recipes.commands.{_COMMANDS[name]}")
+        yield module.COMMANDS[name]

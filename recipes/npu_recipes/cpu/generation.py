@@ -22,34 +22,21 @@ from transformers import (
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How tokens are chosen.
+    """How tokens are chosen."""
 
-    Args:
-        length: how many tokens at most.
-        temperature: of the logits; 0 takes the likeliest token.
-        top_k: of how many tokens is drawn; 0 or less for all.
-        top_p: how much probability they have together.
-    """
-
-    length: int
-    temperature: float = 1.0
-    top_k: int = -1
-    top_p: float = 1.0
+    length: int  # how many tokens at most
+    temperature: float = 1.0  # of the logits; 0 takes the likeliest token
+    top_k: int = -1  # of how many tokens is drawn; 0 or less for all
+    top_p: float = 1.0  # how much probability they have together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A prompt to continue.
+    """A prompt to continue."""
 
-    Args:
-        prompt: its tokens.
-        sampling: how to choose the next ones.
-        seed: of the generator they are drawn by.
-    """
-
-    prompt: tuple[int, ...]
-    sampling: Sampling
-    seed: int
+    prompt: tuple[int, ...]  # its tokens
+    sampling: Sampling  # how to choose the next ones
+    seed: int  # of the generator they are drawn by
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,23 +23,14 @@ PATIENCE = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a server is started with.
+    """What a server is started with."""
 
-    Args:
-        path: folder of the model, or its name on the hub.
-        dtype: name of the type it computes in.
-        seed: of everything that is drawn.
-        length: how many tokens an answer has at most.
-        threads: of how many cores it makes use.
-        trust_remote_code: whether code that comes with the model may run.
-    """
-
-    path: str
-    dtype: str
-    seed: int
-    length: int
-    threads: int
-    trust_remote_code: bool
+    path: str  # folder of the model, or its name on the hub
+    dtype: str  # name of the type it computes in
+    seed: int  # of everything that is drawn
+    length: int  # how many tokens an answer has at most
+    threads: int  # of how many cores it makes use
+    trust_remote_code: bool  # whether code that comes with the model may run
 
 
 class Server:

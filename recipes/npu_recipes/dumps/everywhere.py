@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_recipes.console import Console
-from npu_recipes.dumps.naming import file_of
-from npu_recipes.dumps.wanted import Wanted, problems_of
+from npu_recipes.dumps.request import Wanted, file_of, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
 if TYPE_CHECKING:
-    from npu_recipes.dumps.watching import Watch
+    from npu_recipes.dumps.watch import Watch
 
 VARIABLE = "NPU_RECIPES_DUMP"
 
@@ -42,7 +41,7 @@ def start() -> Watch | None:
         # Whoever imports this is a program of its own, which is not to train without what it was asked for.
         Console(json_output=False).problems(error.problems)
         raise SystemExit(error.exit_code) from None
-    from npu_recipes.dumps.watching import Watch  # noqa: PLC0415  # where nothing is asked for, torch is not imported
+    from npu_recipes.dumps.watch import Watch  # noqa: PLC0415  # where nothing is asked for, torch is not imported
 
     watch = Watch(file, wanted)
     atexit.register(watch.finish)

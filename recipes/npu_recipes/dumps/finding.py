@@ -1,55 +1,115 @@
-"""Finding: a matching → which module is at fault, and what a patched wheel changed of it."""
+"""Finding: the module at fault of two dumps, and what patched wheels changed in its class by their own summaries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from npu_recipes.dumps.blame import Changed, Summaries
-from npu_recipes.dumps.layout import Manifest
-from npu_recipes.dumps.matching import Difference, Matched, Matching
+from npu_recipes.dumps.dump_file import Manifest
+from npu_recipes.dumps.match import Difference, Matched, Matching
 from npu_recipes.errors import Problem, RecipeError
+from npu_summary import installed
+from npu_summary.changes import Changes, FileChange
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """One changed symbol."""
+
+    distribution: str  # the patched wheel, with its version
+    symbol: str  # its name, with the file's before a function of the module
+    action: str  # what was done to it
+    why: str  # the reason, as the overlay gives it
+    own: bool  # whether it is one of the class or of one that it inherits from; else a function of the same file
+
+
+class Summaries:
+    """What patched wheels say of themselves.
+
+    Args:
+        wheels: wheels to ask; without any, what is installed beside this program.
+    """
+
+    def __init__(self, wheels: Sequence[Path] = ()) -> None:
+        found = installed.places(map(str, wheels) if wheels else None)
+        self._read, problems = installed.load(found)
+        problems += [f"{wheel}: is no patched wheel" for wheel in wheels if not installed.places([str(wheel)])]
+        if problems and wheels:
+            fix = "name a wheel that was built"
+            raise RecipeError(Problem(where="--wheel", what=one, fix=fix) for one in problems)
+
+    @property
+    def known(self) -> dict[str, str]:
+        """The distributions, with their versions."""
+        return {one["distribution"]["name"]: one["distribution"]["version"] for one in self._read}
+
+    def covers(self, classes: Iterable[str]) -> bool:
+        """Return whether one of the wheels is of the package that the first of the classes is from."""
+        package = package_of(classes)
+        return any(one["upstream"]["project"].replace("-", "_") == package for one in self._read)
+
+    def changes(self, classes: Sequence[str]) -> list[Changed]:
+        """Return what was changed in classes, ``package.module:Class``, and in the functions beside them."""
+        found: dict[Changed, None] = {}
+        for name in classes:
+            for changes in self._read:
+                found |= dict.fromkeys(_of_class(changes, name))
+        return sorted(found, key=lambda one: not one.own)
+
+
+def package_of(classes: Iterable[str]) -> str:
+    """Return the package that the first of some classes is from, each ``package.module:Class``."""
+    return next(iter(classes), "").partition(":")[0].partition(".")[0]
+
+
+def _of_class(changes: Changes, name: str) -> Iterator[Changed]:
+    module, _, kind = name.partition(":")
+    places = {f"{module.replace('.', '/')}{end}" for end in (".py", "/__init__.py")}
+    for file in changes["files"]:
+        if file["installed"] in places:
+            yield from _of_file(changes, file, kind)
+
+
+def _of_file(changes: Changes, file: FileChange, kind: str) -> Iterator[Changed]:
+    distribution = f"{changes['distribution']['name']} {changes['distribution']['version']}"
+    if file["action"] == "added":
+        yield Changed(distribution=distribution, symbol=file["installed"], action="added", why="", own=True)
+    found = []
+    for one in file["class_changes"]:
+        if one["name"] == kind:
+            found += [(f"{kind}.{change['name']}", change, True) for change in one["changes"]]
+    for change in file["module_changes"]:
+        if change["kind"] == "method":
+            found.append((f"{file['installed']}: {change['name']}", change, False))
+    for symbol, change, own in found:
+        why = " ".join(change["why"].split())
+        yield Changed(distribution=distribution, symbol=symbol, action=change["action"], why=why, own=own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class First:
-    """The first module that diverges.
+    """The first module that diverges."""
 
-    Args:
-        matched: its passage.
-        kind: its class.
-        suspect: the module whose code is to be looked at: the nearest around it where it was given something else on
-            each side, since that computes what it gives its parts, else itself.
-        suspect_kinds: that module's class and those it inherits from.
-        before: the last module before it that agrees; empty where there is none.
-        covered: whether a summary of a patched wheel of that package was found.
-        changed: what the wheels changed of it.
-    """
-
-    matched: Matched
-    kind: str
+    matched: Matched  # its passage
+    kind: str  # its class
+    # The module whose code is to be looked at: the nearest around it where it was given something else on each side,
+    # since that computes what it gives its parts, else itself.
     suspect: str
-    suspect_kinds: tuple[str, ...]
-    before: str
-    covered: bool
-    changed: tuple[Changed, ...]
+    suspect_kinds: tuple[str, ...]  # that module's class and those it inherits from
+    before: str  # the last module before it that agrees; empty where there is none
+    covered: bool  # whether a summary of a patched wheel of that package was found
+    changed: tuple[Changed, ...]  # what the wheels changed of it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """All that two dumps say together.
+    """All that two dumps say together."""
 
-    Args:
-        matching: every module.
-        first: the first that diverges; None where all agree.
-        notes: what has to be known besides.
-        wheels: the patched distributions that were asked, with their versions.
-    """
-
-    matching: Matching
-    first: First | None
-    notes: tuple[str, ...]
-    wheels: dict[str, str]
+    matching: Matching  # every module
+    first: First | None  # the first that diverges; None where all agree
+    notes: tuple[str, ...]  # what has to be known besides
+    wheels: dict[str, str]  # the patched distributions that were asked, with their versions
 
 
 def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summaries) -> Finding:
@@ -61,27 +121,22 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
     """
     if missing := list(_missing(reference, run)):
         raise RecipeError(missing)
-    if given := matching.given:
-        raise RecipeError(_fed_otherwise(given))
-    if matching.unknown:
-        what = "has no input of the same name on both sides: whether both were given the same batch cannot be told"
-        raise RecipeError(Problem(where="the model", what=what, fix="record both with the same version of npu-recipes"))
+    _refuse_other_inputs(matching)
     if not any(one.compared for one in matching.matched):
         what = "no module of it gave a tensor, so that there is nothing to compare"
-        raise RecipeError(
-            Problem(where="the model", what=what, fix="record one that returns tensors, or lists of them")
-        )
+        fix = "record one that returns tensors, or lists of them"
+        raise RecipeError(Problem(where="the model", what=what, fix=fix))
     first = next((place for place, one in enumerate(matching.matched) if not one.agrees), None)
     return Finding(
         matching=matching,
         first=None if first is None else _first(matching, first, run, summaries),
-        notes=(*_notes(reference, run, summaries), *_one_sided(matching)),
+        notes=tuple(_notes(matching, reference, run, summaries)),
         wheels=summaries.known,
     )
 
 
 def _missing(reference: Manifest, run: Manifest) -> Iterator[Problem]:
-    """Yield what of the forwards of the model itself is not there: nothing tells whether those agree."""
+    """Yield which forwards of the model itself are not there or failed: nothing shows whether those agree."""
     if not reference.begun == run.begun > 0:
         what = f"hold {reference.begun} forwards of the model (the reference) and {run.begun} (the run)"
         yield Problem(where="the dumps", what=what, fix="record as many of both, with the same --calls and --skip")
@@ -91,13 +146,24 @@ def _missing(reference: Manifest, run: Manifest) -> Iterator[Problem]:
             yield Problem(where=side, what=what, fix="record one that ends")
 
 
-def _fed_otherwise(given: Matched) -> list[Problem]:
-    fix = "give both the same batch: the same data, seed, padding and micro-batch size"
-    differing = [one for one in given.inputs if one.kind not in {"within", "missing"}]
-    return [
-        Problem(where=f"input {one.name} of the model", what=f"is not the same on both sides: {why(one)}", fix=fix)
-        for one in differing
-    ]
+def _refuse_other_inputs(matching: Matching) -> None:
+    """Raise `RecipeError` if the model was given something else on each side, or that cannot be told."""
+    given = next((one for one in matching.matched if not one.passage.module and one.fed_alike is False), None)
+    problems = []
+    inputs = given.inputs if given else ()
+    for one in inputs:
+        if one.kind not in {"within", "missing"}:
+            what = f"is not the same on both sides: {why(one)}"
+            fix = "give both the same batch: the same data, seed, padding and micro-batch size"
+            problems.append(Problem(where=f"input {one.name} of the model", what=what, fix=fix))
+    # A forward whose model names no input on both sides: a module that wraps a model has none.
+    told = {one.passage.call for one in matching.matched if not one.passage.module and one.told}
+    if not problems and any(one.passage.call not in told for one in matching.matched):
+        what = "has no input of the same name on both sides: whether both were given the same batch cannot be told"
+        fix = "record both with the same version of npu-recipes"
+        problems.append(Problem(where="the model", what=what, fix=fix))
+    if problems:
+        raise RecipeError(problems)
 
 
 def why(one: Difference) -> str:
@@ -133,18 +199,17 @@ def _parent(module: str, run: Manifest) -> str:
     return ""
 
 
-def _notes(reference: Manifest, run: Manifest, summaries: Summaries) -> list[str]:
-    notes = []
+def _notes(matching: Matching, reference: Manifest, run: Manifest, summaries: Summaries) -> Iterator[str]:
     for side, manifest in (("reference", reference), ("run", run)):
-        said = ", ".join(f"{name} {version}" for name, version in manifest.made_by.items())
-        notes.append(f"{side}: {said}, {len(manifest.passages)} passages of {len(manifest.classes)} modules")
+        versions = ", ".join(f"{name} {version}" for name, version in manifest.made_by.items())
+        yield f"{side}: {versions}, {len(manifest.passages)} passages of {len(manifest.classes)} modules"
     for name, version in run.made_by.items():
         if (asked := summaries.known.get(name)) and asked != version:
-            notes.append(f"the run had {name} {version}, and what changed is told of {asked}: --wheel names another")
-    return notes
-
-
-def _one_sided(matching: Matching) -> list[str]:
-    """Return what is said of inputs that one side alone gave its model: whatever reads them may part by that."""
-    given = (name for one in matching.matched if not one.passage.module for name in one.unpaired)
-    return [f"input of the model: {name}; give it to both, or to neither" for name in dict.fromkeys(given)]
+            yield f"the run had {name} {version}, and what changed is told of {asked}: --wheel names another"
+    # Whatever reads an input that one side alone gave its model may diverge by that.
+    unpaired: dict[str, None] = {}
+    for one in matching.matched:
+        if not one.passage.module:
+            unpaired |= dict.fromkeys(one.unpaired)
+    for name in unpaired:
+        yield f"input of the model: {name}; give it to both, or to neither"

@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from npu_recipes.dumps.layout import Manifest, Passage, Tensor
-from npu_recipes.dumps.storing import Store
+from npu_recipes.dumps.dump_file import Manifest, Passage, Store, Tensor
+from npu_recipes.dumps.request import Wanted, problems_of
 from npu_recipes.dumps.tensors import names_of, written
-from npu_recipes.dumps.wanted import Wanted, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
 # What wraps modules: a model that is sharded or compiled is compared with one that is not.

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from npu_recipes.dumps.layout import Tensor
-from npu_recipes.dumps.storing import Store
+from npu_recipes.dumps.dump_file import Store, Tensor
 
 # Types that numpy does not have, and some that are as exact in 32 bits.
 _AS_THEY_ARE = {torch.float32, torch.float64, torch.bool}

@@ -14,8 +14,10 @@ from typing import Any
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import make_folder, replacing
 
+Row = dict[str, Any]
 
-def judged(source: str, question: str, truth: str, /, *, ability: str, **extra: Any) -> dict[str, Any]:
+
+def judged(source: str, question: str, truth: str, /, *, ability: str, **extra: Any) -> Row:
     """Return a row for reinforcement learning.
 
     Args:
@@ -34,7 +36,7 @@ def judged(source: str, question: str, truth: str, /, *, ability: str, **extra: 
     }
 
 
-def conversation(question: str, answer: str) -> dict[str, Any]:
+def conversation(question: str, answer: str) -> Row:
     """Return a row for fine-tuning."""
     return {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}
 
@@ -58,7 +60,7 @@ def write_splits(folder: Path, *, train: Iterable[Mapping[str, Any]], test: Iter
         for file, table in tables.items():
             stream = stack.enter_context(replacing(file, option="--output"))
             pyarrow.parquet.write_table(table, stream)
-            stream.flush()  # a disk that is full is told of before either takes its place
+            stream.flush()  # a full disk is an error before either file takes its place
 
 
 def arrow() -> Any:

@@ -4,7 +4,7 @@
 knows what becomes of steps that were logged twice.
 """
 
-from npu_recipes.runs.reading import read_groups
+from npu_recipes.runs.run_files import read_groups
 from npu_recipes.runs.series import Run, Series
 
 __all__ = ["Run", "Series", "read_groups"]

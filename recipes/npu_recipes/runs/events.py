@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.runs.collecting import Collector
+from npu_recipes.runs.collector import Collector
 
 FORM = "TensorBoard event files"
 SIGN = "tfevents"

@@ -1,13 +1,93 @@
-"""Records: dictionaries with a step and metrics, as loggers and exports have them → a collector."""
+"""Records: dictionaries with a step, metrics, and the name of a run, as loggers and exports have them → a collector."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from npu_recipes.runs.collecting import Collector
-from npu_recipes.runs.numbers import LARGEST, number
+from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.runs.collector import Collector
+
+# numpy 2 writes its numbers so where they are printed by `repr`, as verl's console logger does.
+_WRAPPED = re.compile(r"(?:(?:np|numpy)\.\w+|tensor)\(([^,()]*)(?:,.*)?\)")
+# Beyond it, floats are not exact: what stands there is no step.
+LARGEST = 2**53
+_WORDS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
+
+
+def number(text: str) -> float | None:
+    """Return the number that a text is; None where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    wrapped = _WRAPPED.fullmatch(text)
+    return number(wrapped[1]) if wrapped else _WORDS.get(text)
+
+
+def whole(text: str) -> int | None:
+    """Return the step that a text is, ``12`` or ``12.0``; None where it is none."""
+    value = number(text)
+    return int(value) if value is not None and value.is_integer() and abs(value) < LARGEST else None
+
+
+# What the name of a run is called, in tables and histories; the first that is there counts.
+_NAMES = ("run", "run_name", "run name", "run_id")
+
+
+def owner_name(names: Iterable[str]) -> str:
+    """Return which of the names is that of a run's name; empty where none is."""
+    known = {name.lower().strip(): name for name in reversed(list(names))}
+    return next((known[name] for name in _NAMES if name in known), "")
+
+
+class Owners:
+    """Sees whose each row is, one after the other.
+
+    Args:
+        wanted: the run whose rows are wanted; empty for all of them.
+
+    Attributes:
+        known: the runs that rows were of, in their order; a row without a name is of none.
+        passed: whether a row was of another run than the wanted one.
+    """
+
+    def __init__(self, wanted: str) -> None:
+        self._wanted, self.passed = wanted, False
+        self.known: dict[str, None] = {}
+
+    def wants(self, owner: str) -> bool:
+        """Return whether a row of this run is wanted; empty where the row does not say of which it is."""
+        if owner:
+            self.known[owner] = None
+        other = self._wanted not in {"", owner}
+        self.passed |= other
+        return not other
+
+    def settle(self, file: Path, form: str) -> None:
+        """End a file; see `refuse_others`."""
+        refuse_others(file, form, self._wanted, list(self.known))
+
+
+def refuse_others(file: Path, form: str, wanted: str, runs: Sequence[str]) -> None:
+    """Refuse a file of several runs of which none was named, and a run that it does not have.
+
+    Args:
+        file: what holds the runs.
+        form: what kind of file that is.
+        wanted: the run that was named; empty for none.
+        runs: those that it names.
+    """
+    if wanted and not runs:
+        what = f"a {form} without names of runs holds one run, which has none"
+        raise RecipeError(Problem(where=f"{file}#{wanted}", what=what, fix=f"name it as {file}"))
+    if wanted not in runs and (wanted or len(runs) > 1):
+        what = f"holds {'no run of that name; it has' if wanted else 'several runs:'} {', '.join(runs)}"
+        where = f"{file}{wanted and f'#{wanted}'}"
+        raise RecipeError(Problem(where=where, what=what, fix=f"name one: '{file}#{runs[0]}'"))
+
 
 # What a step is called, by trainers, by wandb and in tables; the first that is there counts. wandb numbers what it was
 # given, and the Trainer gives it several records a step.
@@ -28,7 +108,7 @@ _SUMMARY = {"train_runtime", "train_samples_per_second", "train_loss"}
 # ms-swift has how many there will be behind it.
 _OF_ALL = re.compile(r"(\d{1,15}) ?/ ?\d+")
 # Numbers that JSON cannot hold, as wandb writes them.
-_WORDS = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"}
+_JSON_WORDS = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"}
 
 
 def step_name(names: Iterable[str]) -> str:
@@ -83,7 +163,7 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
 
 def _known(value: object) -> float | None:
     if isinstance(value, str):
-        return float(value) if value in _WORDS else None
+        return float(value) if value in _JSON_WORDS else None
     return _float(value) if isinstance(value, (int, float)) else None
 
 

@@ -16,39 +16,26 @@ Values = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Series:
-    """One metric of one run.
+    """One metric of one run."""
 
-    Args:
-        steps: ascending, each once.
-        values: as many; NaN and infinities are kept, since they say something.
-    """
-
-    steps: Steps
-    values: Values
+    steps: Steps  # ascending, each once
+    values: Values  # as many; NaN and infinities are kept, since they say something
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What one run logged.
+    """What one run logged."""
 
-    Args:
-        name: as its user named it.
-        form: what kind of file it was read from.
-        metrics: by name, in the order of their first appearance.
-        notes: what was odd, and how it was understood.
-        places: the files it was read from, in full, each with the run of it that was named.
-        records: the steps at which there was a record, with values or without; None where its metrics have them all.
-        counted: whether its steps are numbers of records, which state none.
-        unread: by metric, in words, what is no number, or of several runs; metrics among them without any number.
-    """
-
-    name: str
-    form: str
-    metrics: Mapping[str, Series]
-    notes: tuple[str, ...] = ()
+    name: str  # as its user named it
+    form: str  # what kind of file it was read from
+    metrics: Mapping[str, Series]  # by name, in the order of their first appearance
+    notes: tuple[str, ...] = ()  # what was odd, and how it was understood
+    # The files it was read from, in full, each with the run of it that was named.
     places: tuple[tuple[Path, str], ...] = ()
+    # The steps at which there was a record, with values or without; None where its metrics have them all.
     records: Steps | None = None
-    counted: bool = False
+    counted: bool = False  # whether its steps are numbers of records, which state none
+    # By metric, in words, what is no number, or of several runs; metrics among them without any number.
     unread: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property

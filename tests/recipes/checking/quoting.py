@@ -9,7 +9,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from npu_recipes.launching.overrides import merged, value_text
+from npu_recipes.launch.overrides import merged, value_text
 
 VALUES: tuple[Any, ...] = (
     *(True, False, None, 0, -1, 1e-6, 3.0, 0.28),

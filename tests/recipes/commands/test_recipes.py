@@ -14,9 +14,9 @@ import pytest
 
 from npu_recipes.catalogue import load_pins, names
 from npu_recipes.cli import main
-from npu_recipes.launching import plan
-from npu_recipes.launching.environment import DETERMINISTIC
-from npu_recipes.launching.overrides import value_text
+from npu_recipes.launch import plan
+from npu_recipes.launch.environment import DETERMINISTIC
+from npu_recipes.launch.overrides import value_text
 from support.patched import Patched, copy_site
 
 

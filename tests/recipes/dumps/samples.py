@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from npu_recipes.dumps.layout import Manifest, Passage, Tensor
-from npu_recipes.dumps.storing import Array, Store
+from npu_recipes.dumps.dump_file import Array, Manifest, Passage, Store, Tensor
 
 CLASSES = {
     "": ("transformers.models.qwen2.modeling_qwen2:Qwen2Model",),

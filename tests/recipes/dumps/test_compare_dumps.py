@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from npu_recipes.cli import main
-from npu_recipes.dumps.tolerances import TOLERANCES
+from npu_recipes.dumps.match import TOLERANCES
 
 from .samples import ORDER, Forward, usual, write
 

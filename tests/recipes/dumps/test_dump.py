@@ -13,8 +13,7 @@ import pytest
 
 from environments import Torch, Unavailable, torch_environment
 from npu_recipes.cli import main
-from npu_recipes.dumps.layout import Manifest
-from npu_recipes.dumps.storing import opened
+from npu_recipes.dumps.dump_file import Manifest, opened
 
 pytestmark = pytest.mark.thorough
 

@@ -10,9 +10,9 @@ import torch
 
 import emulation
 import tiny_models
+from npu_recipes.dumps.dump_file import opened
 from npu_recipes.dumps.hooks import dump_forward
-from npu_recipes.dumps.matching import Matching, match
-from npu_recipes.dumps.storing import opened
+from npu_recipes.dumps.match import Matching, match
 
 CASE = tiny_models.Case("qwen3_moe")
 # Of this width, gate and up together, only the experts are.
@@ -44,7 +44,7 @@ def test_a_dump_is_of_the_fused_operators(tmp_path: Path) -> None:
 
 
 def test_a_fault_in_the_experts_is_found_and_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _matched(tmp_path).first is None
+    assert all(one.agrees for one in _matched(tmp_path).matched)
     swiglu = torch.ops.npu.npu_swiglu
 
     def faulty(states: torch.Tensor, *options: Any) -> torch.Tensor:
@@ -54,7 +54,7 @@ def test_a_fault_in_the_experts_is_found_and_is_theirs(tmp_path: Path, monkeypat
     faulty.__dict__["default"] = swiglu.default
     monkeypatch.setattr(torch.ops.npu, "npu_swiglu", faulty)
     matching = _matched(tmp_path)
-    first = matching.first
+    first = next(one for one in matching.matched if not one.agrees)
     assert first is not None
     assert first.fed_alike
     assert first.passage.module.startswith("model.layers.1.mlp")

@@ -1,0 +1,169 @@
+"""`list` and `show`: which recipes there are, and one of them with its settings and their sources."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from npu_recipes.catalogue import Recipe, load, names
+from npu_recipes.commands.parser import Command, add_json
+from npu_recipes.console import Console
+from npu_recipes.launch.memory import estimate
+from npu_recipes.launch.overrides import value_text
+from npu_recipes.launch.plan import chosen_pin, installed_verl, trainer_for
+
+_LIST = """\
+List the recipes: settings with which verl trains, on what they run, and the
+pins of verl whose options they name.
+"""
+_SHOW = """\
+Show a recipe: what it runs on, what fills the memory, its settings for one pin
+of verl, and where they come from.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """What `list` was asked for: whether the list is JSON."""
+
+    json: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """What `show` was asked for: the recipe, for which pin (empty for the installed one), and whether as JSON."""
+
+    name: str
+    pin: str
+    json: bool
+
+
+def add_pin(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a pin."""
+    text = "for which verl, such as 0.9.1 or verl@0.9.1 (default: the installed one)"
+    parser.add_argument("--pin", default="", help=text)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the recipe; `npu-recipes list` prints all")
+    add_pin(parser)
+    add_json(parser)
+
+
+def _list(options: ListOptions, console: Console) -> int:
+    recipes = [load(name) for name in names()]
+    if options.json:
+        console.json({"recipes": [_summary(recipe) for recipe in recipes]})
+        return 0
+    rows = []
+    for one in recipes:
+        size = f"{one.layout.nodes} x {one.layout.devices}"
+        rows.append((one.name, one.layout.hardware, size, ", ".join(one.pins), one.title.en))
+    console.table(("recipe", "on", "devices", "for", "what"), rows)
+    return 0
+
+
+def _show(options: ShowOptions, console: Console) -> int:
+    recipe = load(options.name)
+    pin = _pin(recipe, options.pin, console)
+    settings = recipe.options_for(pin)
+    if options.json:
+        console.json({**_summary(recipe), **_details(recipe, pin, settings)})
+        return 0
+    _print_recipe(recipe, settings, console)
+    console.line()
+    console.line(f"settings for {pin}:", style="bold")
+    for name, value in recipe.environment.items():
+        console.line(f"  {name}={value}")
+    for key, value in settings.items():
+        console.line(f"  {key}={value_text(value)}")
+    return 0
+
+
+def _print_recipe(recipe: Recipe, settings: dict[str, Any], console: Console) -> None:
+    layout = recipe.layout
+    console.line(recipe.name, style="bold")
+    console.line(f"  {recipe.title.en}")
+    console.line(f"  {recipe.title.zh}")
+    console.line(f"  on        {layout.hardware}, {layout.nodes} x {layout.devices} devices")
+    console.line(f"  engines   {layout.engine}, {layout.rollout or 'nothing is generated'}")
+    console.line(f"  data      {recipe.data}")
+    console.line(f"  for       {', '.join(recipe.pins)}")
+    console.line(f"  memory    {recipe.memory.en}")
+    console.line(f"            {recipe.memory.zh}")
+    for share in estimate(recipe, settings):
+        console.line(f"            {share.gigabytes:6.1f} GB of each device: {share.what}")
+    for source in recipe.sources:
+        console.line(f"  from      {source.name}" + (f": {source.what}" if source.what else ""))
+    for name, own in recipe.pins.items():
+        if own.note:
+            console.line(f"  {name}  {own.note.en}")
+
+
+def _pin(recipe: Recipe, name: str, console: Console) -> str:
+    """Return the pin to show a recipe for: the named one, else the installed one, else the recipe's first."""
+    chosen = chosen_pin(name)
+    if name:
+        trainer_for(recipe, chosen)
+    if chosen.name in recipe.pins:
+        return chosen.name
+    first = next(iter(recipe.pins))
+    if version := installed_verl():
+        what = f"{recipe.name} is not for {chosen.name} (verl {version}), which is installed"
+        console.notice(f"{what}: shown for {first}")
+    return first
+
+
+def _summary(recipe: Recipe) -> dict[str, Any]:
+    layout = recipe.layout
+    stacks: set[str] = set()
+    for part in recipe.pins.values():
+        stacks.update(part.stacks)
+    return {
+        "name": recipe.name,
+        "title": asdict(recipe.title),
+        "algorithm": recipe.algorithm,
+        "model": layout.model,
+        "engine": layout.engine,
+        "rollout": layout.rollout,
+        "hardware": layout.hardware,
+        "nodes": layout.nodes,
+        "devices_per_node": layout.devices,
+        "pins": list(recipe.pins),
+        "stacks": sorted(stacks),
+    }
+
+
+def _details(recipe: Recipe, pin: str, settings: dict[str, Any]) -> dict[str, Any]:
+    shares = estimate(recipe, settings)
+    return {
+        "data": recipe.data,
+        "memory": asdict(recipe.memory),
+        "estimate": [{"what": share.what, "gigabytes": round(share.gigabytes, 1)} for share in shares],
+        "sources": [asdict(source) for source in recipe.sources],
+        "notes": {name: asdict(part.note) for name, part in recipe.pins.items() if part.note},
+        "pin": pin,
+        "environment": dict(recipe.environment),
+        "options": settings,
+    }
+
+
+COMMANDS: dict[str, Command[Any]] = {
+    "list": Command(
+        name="list",
+        summary="list the recipes",
+        description=_LIST,
+        arguments=add_json,
+        options=ListOptions,
+        run=_list,
+    ),
+    "show": Command(
+        name="show",
+        summary="show one recipe with its settings",
+        description=_SHOW,
+        arguments=_add_arguments,
+        options=ShowOptions,
+        run=_show,
+    ),
+}

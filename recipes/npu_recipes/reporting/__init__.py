@@ -1,1 +1,0 @@
-"""Reporting: a comparison → text, JSON, or a page with curves, which matplotlib draws."""

@@ -1,0 +1,1 @@
+"""Reports: what a comparison found → text, JSON, or a page with curves, which matplotlib draws."""

@@ -1,0 +1,161 @@
+"""Dictionaries: ``{'loss': '1.2', 'epoch': '0.5'}``, as Hugging Face's Trainer prints them → a collector.
+
+So do trl, LLaMA-Factory and ms-swift, which are made of it; the last of them states the step, too. If none is stated,
+records are counted, those of each process by itself; their epochs say where a run that was resumed goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from npu_recipes.runs.collector import Collector
+from npu_recipes.runs.log_lines import Found
+from npu_recipes.runs.records import is_summary, number, step_name, step_of, take
+
+FORM = "console log of Hugging Face's Trainer"
+_EVALUATED = ("eval_", "test_")
+# Fewer records do not tell by how much the epoch rises between two.
+_LEAST = 3
+
+
+class Tally:
+    """Counts the records of one process; those of an evaluation belong to the one before.
+
+    Attributes:
+        records: how many there are.
+    """
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._collector = Collector()
+        # Of each record that was counted, ascending.
+        self._epochs = array("d")
+
+    def take(self, record: Mapping[str, object]) -> None:
+        """Take a record."""
+        self.records += 1
+        if "loss" in record or not any(name.startswith(_EVALUATED) for name in record):
+            self._count(record.get("epoch"))
+        take(record, len(self._epochs), self._collector, null_is_nan=False)
+
+    def found(self, which: str) -> Found:
+        """Return the records, from the number on that the first has by its epoch; `which` says in words which ones."""
+        before = self._before()
+        self._collector.count_from(before)
+        beginning = f", the first as {before + 1}, by its epoch" if before else ""
+        note = f"its records state no step: they are counted{beginning}"
+        return Found(form=FORM, records=self.records, which=which, collector=self._collector, notes=(note,))
+
+    def _count(self, epoch: object) -> None:
+        last = self._epochs[-1] if self._epochs else 0.0
+        reached = epoch if isinstance(epoch, float) and math.isfinite(epoch) else last
+        if reached < last:
+            del self._epochs[bisect_left(self._epochs, reached) :]
+        self._epochs.append(reached)
+
+    def _before(self) -> int:
+        """Return how many records are missing at the beginning, as where the run was resumed."""
+        if len(self._epochs) < _LEAST or any(one == other for one, other in pairwise(self._epochs)):
+            return 0
+        rise = (self._epochs[-1] - self._epochs[0]) / (len(self._epochs) - 1)
+        return max(round(self._epochs[0] / rise) - 1, 0)
+
+
+_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+# A number or a word, a text, what numpy or torch makes of one, or what holds others and is none.
+_VALUE = rf"{_TEXT}|[\w.]+\([^()]*\)|\[[^\[\]]*\]|\{{[^{{}}]*\}}|[^,'\"{{}}\[\]]+"
+_QUOTES = "'\""
+_PAIR = re.compile(rf"\s*({_TEXT})\s*:\s*({_VALUE})\s*([,}}])")
+_BEGINS = re.compile(rf"\{{(?={_TEXT}\s*:\s*[^\s{{(])")
+# A longer one is no record of metrics.
+_LONG = 2**16
+# What torchrun and srun write before the lines of each process.
+_PROCESS = re.compile(r"(?:default|rank)[ =:]?\d+|\[\d+\](?=:)|^\s*\d+(?=: )")
+
+
+class DictLines:
+    """The dictionaries in a log; see `log_lines.Lines`."""
+
+    signs = ("{'",)
+
+    def __init__(self) -> None:
+        self._stated, self._records = Collector(), 0
+        self._counted: dict[str, Tally] = {}
+
+    def begins(self, line: str) -> bool:
+        """Return whether a record begins in a line."""
+        return bool(_BEGINS.search(line))
+
+    def joined(self, record: str, line: str) -> str | None:
+        """Return a record with the line behind it that goes on with it; None where that is a line of its own."""
+        *_, begun = _BEGINS.finditer(record)
+        _, position, ends = _pairs(record, begun.end())
+        if ends or len(record) > _LONG:
+            return None
+        following = _PAIR.match(record + line, position)
+        # Of a line that was cut off, what is printed behind it makes no number of the last value.
+        return record + line if following and (following[2][0] in _QUOTES or _is_number(following[2])) else None
+
+    def take(self, record: str, where: str, *, whole: bool) -> int:
+        """Take a record's values; returns how many of the records in it are cut off."""
+        del where, whole  # it says its step, and ends with a brace
+        torn, position, process = 0, 0, ""
+        while begun := _BEGINS.search(record, position):
+            process = process if position else " ".join(_PROCESS.findall(record[: begun.start()]))
+            pairs, position, ends = _pairs(record, begun.end())
+            if _is_record(pairs):
+                self._take(pairs, process)
+                torn += not ends
+        return torn
+
+    def found(self) -> Iterator[Found]:
+        """Yield what states its steps, and what one process printed without."""
+        yield Found(form=FORM, records=self._records, which="that state their step", collector=self._stated)
+        first, *others = sorted(self._counted.values(), key=lambda one: -one.records) or [Tally()]
+        yield first.found("that state no step")
+        for one in others:
+            yield one.found("of another process")
+
+    def _take(self, record: Mapping[str, object], process: str) -> None:
+        name = step_name(record)
+        step = step_of(record.get(name))
+        if is_summary(record):
+            return
+        if step is None:
+            self._counted.setdefault(process, Tally()).take(record)
+            return
+        self._records += 1
+        take({key: value for key, value in record.items() if key != name}, step, self._stated, null_is_nan=False)
+
+
+def _pairs(text: str, position: int) -> tuple[dict[str, object], int, bool]:
+    """Return the pairs of a dictionary that are there whole, where they end, and whether it ends there, too."""
+    pairs: dict[str, object] = {}
+    while found := _PAIR.match(text, position):
+        pairs[found[1][1:-1]] = _value(found[2].strip())
+        position = found.end()
+        if found[3] == "}":
+            return pairs, position, True
+    return pairs, position, False
+
+
+def _value(written: str) -> object:
+    """Return what is written: a number, None where there is none, else the text."""
+    text = written[1:-1] if written[0] in _QUOTES else written
+    return number(text) if _is_number(text) else text
+
+
+def _is_number(written: str) -> bool:
+    """Return whether a number is written, or None, as for a metric that was not logged."""
+    return number(written) is not None or written.strip() == "None"
+
+
+def _is_record(pairs: Mapping[str, object]) -> bool:
+    """Return whether a dictionary is a record of metrics, and no configuration."""
+    stated = step_of(pairs.get(step_name(pairs))) is not None
+    return stated or any(name == "epoch" or name.endswith("loss") for name in pairs)

@@ -1,0 +1,49 @@
+"""Lines: what the forms of a console log have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from npu_recipes.runs.collector import Collector
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """What a log holds of one form."""
+
+    form: str  # its name
+    records: int  # how many there are
+    which: str  # in words which ones
+    collector: Collector  # what they hold
+    notes: tuple[str, ...] = ()  # how they were understood
+
+
+class Lines(Protocol):
+    """The lines of one form in a log, taken one after the other."""
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Texts of which each line with the beginning of a record holds one."""
+
+    def begins(self, line: str) -> bool:
+        """Return whether a record begins in a line."""
+
+    def joined(self, record: str, line: str) -> str | None:
+        """Return a record with the line behind it that goes on with it; None where that is a line of its own."""
+
+    def take(self, record: str, where: str, *, whole: bool) -> int:
+        """Take a record's values.
+
+        Args:
+            record: the lines it stands in, as one.
+            where: in words which line that is.
+            whole: whether its last line ends as lines do.
+
+        Returns:
+            How many of the records in it are cut off.
+        """
+
+    def found(self) -> Iterator[Found]:
+        """Yield what the log holds of this form, the records that say most about their steps first."""
