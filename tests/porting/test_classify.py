@@ -10,16 +10,15 @@ import pytest
 
 from language.overlays import git_diff, load, write
 from language.pairs import source_tree, text
+from npu_overlays.authoring.port.classifier import Classifier, names_of
+from npu_overlays.authoring.port.retarget import Retarget, extracted
+from npu_overlays.authoring.port.text_verdicts import SubstitutionVerdicts, file_verdict, patch_verdicts
+from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit, references
+from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
 from npu_overlays.lock.contracts import contracts
 from npu_overlays.model import model_of
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.porting.classify import Classifier, names_of
-from npu_overlays.porting.landed import Commit, Landed, references
-from npu_overlays.porting.lifting import lifted
-from npu_overlays.porting.restating import Move
-from npu_overlays.porting.revision import Names, revision_of
-from npu_overlays.porting.texts import Texts, file_verdict, patches
-from npu_overlays.porting.verdict import Verdict
 from support.environment import Environment
 
 ENGINE = """
@@ -53,7 +52,7 @@ def became(
     before: Mapping[str, str],
     overlay: str,
     after: Mapping[str, str],
-    *landed: Commit,
+    *landed: UpstreamCommit,
     path: str = "pkg/engine.py",
     **others: str,
 ) -> Verdict:
@@ -61,17 +60,17 @@ def became(
     said = {f"tree/{one}": text for one, text in ({path: overlay} | others).items()}
     content = load(tmp_path / "o", write(tmp_path / "o", said))
     trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
-    names = Names(names_of(content.operations))
-    first, now = (revision_of(tree, names) for tree in trees)
+    names = DefinedNames(names_of(content.operations))
+    first, now = (snapshot_of(tree, names) for tree in trees)
     classes = model_of(content.overlay.pin, trees[0]).classes
     classifier = Classifier(content, contracts(content, trees[0], classes), first)
-    known = Landed()
+    known = LandedCommits()
     known.note(landed)
     operation = next(one for one in classifier.operations if one.path == path)
     return classifier.verdict(operation, now, known)
 
 
-def of(tmp_path: Path, overlay: str, after: str, *landed: Commit, before: str = ENGINE) -> Verdict:
+def of(tmp_path: Path, overlay: str, after: str, *landed: UpstreamCommit, before: str = ENGINE) -> Verdict:
     """Return what became of the one operation where its file changed."""
     return became(tmp_path, {"pkg/engine.py": before}, overlay, {"pkg/engine.py": after}, *landed)
 
@@ -561,7 +560,7 @@ def test_defined_twice_is_ambiguous(tmp_path: Path) -> None:
 
 def test_what_was_forwarded_and_landed_is_proposed_even_where_it_applies(tmp_path: Path) -> None:
     overlay = WRAP.replace('why="x"', 'why="x", forwarded="https://example.invalid/pkg/pull/12"')
-    commit = Commit(id="c" * 40, date="2025-01-02", subject="[engine] fix: start (#12)")
+    commit = UpstreamCommit(id="c" * 40, date="2025-01-02", subject="[engine] fix: start (#12)")
     found = of(tmp_path, overlay, ENGINE, commit)
     assert (found.kind, found.applies, found.proposal) == ("absorbed", True, "drop")
     assert "2025-01-02" in found.evidence
@@ -569,7 +568,7 @@ def test_what_was_forwarded_and_landed_is_proposed_even_where_it_applies(tmp_pat
     edit = EDIT.replace('why="x"', 'why="x", forwarded="https://example.invalid/pkg/pull/12"')
     other = of(tmp_path / "2", edit, ENGINE.replace("os.sep", "os.linesep"), commit)
     assert "; what stands there is not what it makes of it; see" in other.evidence
-    revert = Commit(id="d" * 40, date="2025-01-03", subject='Revert "[engine] fix: start (#12)" (#13)')
+    revert = UpstreamCommit(id="d" * 40, date="2025-01-03", subject='Revert "[engine] fix: start (#12)" (#13)')
     assert of(tmp_path, overlay, ENGINE, commit, revert).kind == "fits"
 
 
@@ -596,16 +595,16 @@ def test_references(forwarded: str, expected: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("forwarded", ["#12", "cccccccc"])
 def test_what_was_taken_back_has_not_landed_whatever_it_is_called_by(forwarded: str) -> None:
-    landed = Landed()
-    landed.note([Commit(id="c" * 40, date="2025-01-02", subject="fix: start (#12)")])
+    landed = LandedCommits()
+    landed.note([UpstreamCommit(id="c" * 40, date="2025-01-02", subject="fix: start (#12)")])
     assert landed.find(references(forwarded, ())) is not None
-    landed.note([Commit(id="d" * 40, date="2025-01-03", subject='Revert "fix: start (#12)" (#15)')])
+    landed.note([UpstreamCommit(id="d" * 40, date="2025-01-03", subject='Revert "fix: start (#12)" (#15)')])
     assert landed.find(references(forwarded, ())) is None
     assert landed.find(["15"]) is not None
-    landed.note([Commit(id="9" * 40, date="2025-01-04", subject='Revert "something older (#7)" (#14)')])
+    landed.note([UpstreamCommit(id="9" * 40, date="2025-01-04", subject='Revert "something older (#7)" (#14)')])
     assert landed.find(["15"]) is not None
-    landed.note([Commit(id="e" * 40, date="2025-01-04", subject="fix: start again (#16)")])
-    landed.note([Commit(id="f" * 40, date="2025-01-05", subject='Revert "fix: start again"')])
+    landed.note([UpstreamCommit(id="e" * 40, date="2025-01-04", subject="fix: start again (#16)")])
+    landed.note([UpstreamCommit(id="f" * 40, date="2025-01-05", subject='Revert "fix: start again"')])
     assert landed.find(["eeeeeeee"]) is landed.find(["16"]) is None
 
 
@@ -618,13 +617,15 @@ def test_what_was_taken_back_has_not_landed_whatever_it_is_called_by(forwarded: 
     ],
 )
 def test_what_is_taken_back_comes_back_where_that_is_taken_back_itself(subject: str, body: str) -> None:
-    landed = Landed()
-    landed.note([Commit(id="c" * 40, date="2025-01-02", subject="fix: start (#12)")])
-    landed.note([Commit(id="d" * 40, date="2025-01-03", subject='Revert "fix: start (#12)" (#15)')])
-    landed.note([Commit(id="e" * 40, date="2025-01-04", subject=subject, body=body)])
+    landed = LandedCommits()
+    landed.note([UpstreamCommit(id="c" * 40, date="2025-01-02", subject="fix: start (#12)")])
+    landed.note([UpstreamCommit(id="d" * 40, date="2025-01-03", subject='Revert "fix: start (#12)" (#15)')])
+    landed.note([UpstreamCommit(id="e" * 40, date="2025-01-04", subject=subject, body=body)])
     assert str(landed.find(["12"])).startswith("ccccccccc")
     assert landed.find(["15"]) is None
-    landed.note([Commit(id="f" * 40, date="2025-01-05", subject="Revert it", body=f"This reverts commit {'e' * 40}.")])
+    landed.note(
+        [UpstreamCommit(id="f" * 40, date="2025-01-05", subject="Revert it", body=f"This reverts commit {'e' * 40}.")]
+    )
     assert landed.find(["12"]) is None
 
 
@@ -647,9 +648,9 @@ def test_what_is_taken_back_comes_back_where_that_is_taken_back_itself(subject: 
     ],
 )
 def test_a_revert_in_whatever_words(subject: str, body: str, *, reverts: bool) -> None:
-    landed = Landed()
-    landed.note([Commit(id="c" * 40, date="2025-01-02", subject="fix: start engines at once (#12)")])
-    landed.note([Commit(id="d" * 40, date="2025-01-03", subject=subject, body=body)])
+    landed = LandedCommits()
+    landed.note([UpstreamCommit(id="c" * 40, date="2025-01-02", subject="fix: start engines at once (#12)")])
+    landed.note([UpstreamCommit(id="d" * 40, date="2025-01-03", subject=subject, body=body)])
     assert (landed.find(["12"]) is None) == reverts
 
 
@@ -675,8 +676,8 @@ def test_a_substitution_that_adds_a_key(tmp_path: Path, after: bytes, kind: str,
     name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
     config = tmp_path / "o" / name / "pyproject.toml"
     config.write_text(config.read_text() + ADDS)
-    base, now = (revision_of(source_tree({"pkg/a.yaml": one}), Names(())) for one in (b"limit: 1\n", after))
-    ((_, found),) = Texts(base).edits(load(tmp_path / "o", name).edits, now)
+    base, now = (snapshot_of(source_tree({"pkg/a.yaml": one}), DefinedNames(())) for one in (b"limit: 1\n", after))
+    ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)
     assert (found.kind, found.proposal, found.evidence) == (kind, proposal, evidence)
 
 
@@ -697,13 +698,15 @@ def test_a_substitution(tmp_path: Path, after: bytes, kind: str, resolved: bool)
     config = tmp_path / "o" / name / "pyproject.toml"
     config.write_text(config.read_text() + SETTINGS)
     content = load(tmp_path / "o", name)
-    base, now = (revision_of(source_tree({"pkg/a.yaml": one}), Names(())) for one in (b"a: 0\nlimit: 1\n", after))
-    ((_, verdict),) = Texts(base).edits(content.edits, now)
+    base, now = (
+        snapshot_of(source_tree({"pkg/a.yaml": one}), DefinedNames(())) for one in (b"a: 0\nlimit: 1\n", after)
+    )
+    ((_, verdict),) = SubstitutionVerdicts(base).verdicts(content.edits, now)
     assert (verdict.kind, verdict.resolved) == (kind, resolved)
     assert file_verdict(content.files[0], now).kind == "fits"
-    there = revision_of(source_tree({"pkg/new.py": b"x = 1\n"}), Names(()))
+    there = snapshot_of(source_tree({"pkg/new.py": b"x = 1\n"}), DefinedNames(()))
     assert file_verdict(content.files[0], there).kind == "absorbed"
-    assert [verdict.kind for _, verdict in Texts(base).edits(content.edits, there)] == ["retired"]
+    assert [verdict.kind for _, verdict in SubstitutionVerdicts(base).verdicts(content.edits, there)] == ["retired"]
 
 
 @pytest.mark.parametrize(
@@ -729,8 +732,8 @@ def test_each_patch_is_tried_on_what_those_before_it_leave(
         "patches/3.patch": b"Why: 3\n" + git_diff(environment, before, {"pkg/b.txt": b"2\n"}),
     }
     content = load(tmp_path / "o", write(tmp_path / "o", files))
-    there = revision_of(source_tree({**before, "pkg/a.txt": now}), Names(()))
-    found = [verdict for _, verdict in patches(content.patches, there)]
+    there = snapshot_of(source_tree({**before, "pkg/a.txt": now}), DefinedNames(()))
+    found = [verdict for _, verdict in patch_verdicts(content.patches, there)]
     assert [one.kind for one in found] == kinds
     assert evidence in "".join(one.evidence for one in found)
 
@@ -742,8 +745,8 @@ def substituted(tmp_path: Path, path: str, change: tuple[str, str], before: str,
     config = tmp_path / "o" / name / "pyproject.toml"
     said = f"paths = [{path!r}]\nfind = {find}\nreplace = {replace}\nwhy = 'x'\n"
     config.write_text(f"{config.read_text()}\n[[tool.overlay.edit]]\n{said}")
-    base, now = (revision_of(source_tree({path: one.encode()}), Names(())) for one in (before, after))
-    ((_, found),) = Texts(base).edits(load(tmp_path / "o", name).edits, now)
+    base, now = (snapshot_of(source_tree({path: one.encode()}), DefinedNames(())) for one in (before, after))
+    ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)
     return found
 
 
@@ -840,11 +843,13 @@ def test_a_substitution_in_a_package_that_left_is_for_a_person_where_its_file_ma
     name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
     config = tmp_path / "o" / name / "pyproject.toml"
     config.write_text(config.read_text() + SETTINGS.replace('"pkg/a.yaml"', paths))
-    base, now = (revision_of(source_tree({path: b"limit: 1\n"}), Names(())) for path in ("pkg/config/a.yaml", after))
+    base, now = (
+        snapshot_of(source_tree({path: b"limit: 1\n"}), DefinedNames(())) for path in ("pkg/config/a.yaml", after)
+    )
     found = dict(
         zip(
             paths.split(", "),
-            (verdict for _, verdict in Texts(base).edits(load(tmp_path / "o", name).edits, now)),
+            (verdict for _, verdict in SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)),
             strict=True,
         )
     )
@@ -941,4 +946,4 @@ def test_one_of_several_definitions(
 def test_what_moves_says_which_definition_it_means_there(written: str, symbol: str, expected: str) -> None:
     content = f"from npu_overlays.markers import deleted, edited, upstream, wrapped\n{written}".encode()
     (operation,) = read_operations("o/tree/a.py", content, layer="o", target="a.py")
-    assert expected in lifted(Move(operation=operation, path="b.py", symbol=symbol), content).written
+    assert expected in extracted(Retarget(operation=operation, path="b.py", symbol=symbol), content).written

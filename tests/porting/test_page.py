@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import re
 
-from npu_overlays.porting.drift import Drift, Subject, Survival
-from npu_overlays.porting.landed import Commit
-from npu_overlays.porting.page import page
-from npu_overlays.porting.report import curves
-from npu_overlays.porting.verdict import Verdict
+from npu_overlays.authoring.port.drift import Drift, Survival
+from npu_overlays.authoring.port.drift_report import curves, page
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
+from npu_overlays.authoring.port.verdicts import Verdict
 
 HOSTILE = "</title><script>document.title='taken'</script>"
 
 
 def drawn(commits: int, *, text: str = "harmless", operations: int = 1) -> str:
-    listed = tuple(Commit(id=f"{number:040x}", date="2025-01-01", subject=text) for number in range(commits))
+    listed = tuple(UpstreamCommit(id=f"{number:040x}", date="2025-01-01", subject=text) for number in range(commits))
     verdicts = tuple(Verdict(kind="retired", to=text) for _ in listed)
-    subject = Subject(action="edited", path=text, symbol="f", where="")
+    change = Survival(action="edited", name=f"{text}:f", where="", verdicts=verdicts)
     made = Drift(
         commits=listed,
-        operations=tuple(Survival(subject=subject, verdicts=verdicts) for _ in range(operations)),
+        operations=(change,) * operations,
         edits=(),
         states=tuple({} for _ in listed),
     )

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from npu_overlays.authoring.port.drift import Survival, WalkSegment, drift_of_segment
+from npu_overlays.authoring.port.history import UpstreamHistory
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.errors import OverlayError
 from npu_overlays.lock.lockfile import Lock, load_lock
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.porting.drift import Survival, Walk, drift
-from npu_overlays.porting.history import History
-from npu_overlays.porting.landed import Commit
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
 from support.wheelhouse import PROJECT
@@ -47,14 +47,14 @@ def loaded(name: str) -> tuple[Content, Lock]:
     return load_content(overlay, lock.metadata.version), lock
 
 
-def past(*revisions: str) -> tuple[History, dict[str, str]]:
+def past(*revisions: str) -> tuple[UpstreamHistory, dict[str, str]]:
     """Return verl's history and the commits that some names stand for; skips where it cannot be had."""
     pin = loaded(OLD)[0].overlay.pin
     try:
         folder, ids = history(pin, list(revisions), clone=None, cache=cache_root(), progress=lambda _: None)
     except OverlayError as error:
         pytest.skip(f"verl's history cannot be had: {error}")
-    return History(repository=folder), ids
+    return UpstreamHistory(repository=folder), ids
 
 
 def proposed(survival: Survival) -> str:
@@ -68,12 +68,13 @@ def test_against_the_port_by_hand() -> None:
     (old, lock), (new, _) = loaded(OLD), loaded(NEW)
     there = new.overlay.pin.commit
     known, _ = past(old.overlay.pin.commit, there)
-    commit = Commit(id=there, date="", subject="")
-    found = drift(old, lock.contracts, Walk(history=known, base=old.overlay.pin.commit, commits=[commit])).operations
+    commit = UpstreamCommit(id=there, date="", subject="")
+    walk = WalkSegment(content=old, locked=lock.contracts, history=known, base=old.overlay.pin.commit, commits=[commit])
+    found = drift_of_segment(walk).operations
     hand = {(one.path, one.symbol): one for one in new.operations}
     before = {(one.path, one.symbol): one for one in old.operations}
-    made = {one.subject.symbol: by_hand(one, before, hand) for one in found}
-    offered = {one.subject.symbol: (proposed(one), one.verdicts[0].kind) for one in found}
+    made = {one.symbol: by_hand(one, before, hand) for one in found}
+    offered = {one.symbol: (proposed(one), one.verdicts[0].kind) for one in found}
     assert {name: kind for name, (what, kind) in offered.items() if what not in ("yours", made[name])} == OTHERWISE
     assert sum(what == "yours" for what, _ in offered.values()) == 2
 
@@ -82,7 +83,7 @@ def by_hand(
     survival: Survival, before: dict[tuple[str, str], Operation], hand: dict[tuple[str, str], Operation]
 ) -> str:
     """Return what became of an operation in the port that was made by hand."""
-    place = (survival.subject.path, survival.subject.symbol)
+    place = (survival.path, survival.symbol)
     path, _, symbol = survival.verdicts[0].to.partition(":")
     if place not in hand:
         return "moved" if (path, symbol) in hand else "dropped"

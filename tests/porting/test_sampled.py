@@ -11,8 +11,8 @@ import pytest
 
 from end_to_end.sample import CORE, LIB_OVERLAY
 from environments import ROOT
+from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.pin import Pin
-from npu_overlays.porting.history import History
 from porting.moving import Moving, make_moving
 from porting.test_port import say
 from sampled.between import Between
@@ -128,7 +128,7 @@ def test_a_commit_is_a_reason_from_there_on_and_a_new_file_where_the_port_leaves
         (trees / tree / "lib").mkdir(parents=True)
         for name in ("core", "train"):
             (trees / tree / f"lib/{name}.py").write_text(name)
-    past = History(repository=upstream.path / ".git")
+    past = UpstreamHistory(repository=upstream.path / ".git")
     between = Between(past=past, pin=pin, commit=last, trees=trees)
     assert between.holds(Reason(cases="*", since=moved))
     assert not between.holds(Reason(cases="*", since=base))

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.refreshing.attempting import Derived, Subject
 from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.refreshing.rewriting import Written, rewritten
 from npu_overlays.syntax.symbols import Module
 
 PATH = "lib/m.py"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from npu_overlays.authoring.writer.merge_module_text import Written
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.attempting import Change
-from npu_overlays.refreshing.rewriting import Written
 from npu_overlays.syntax.texts import renamed
 
 
