@@ -10,7 +10,7 @@ import pytest
 import tomllib
 
 from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERLAY, Sample
-from porting.moving import Moving, changed_core, kinds, make_moving
+from authoring.port.moving_upstream import Moving, changed_core, kinds, make_moving
 from support.overlays import write_layer, write_overlay
 from support.upstreams import METADATA
 

@@ -16,7 +16,7 @@ from end_to_end.sample import (
     README,
     Sample,
 )
-from porting.moving import Moving, changed_core, kinds, make_moving
+from authoring.port.moving_upstream import Moving, changed_core, kinds, make_moving
 from support.marks import rarely
 from support.overlays import write_layer, write_overlay
 from support.wheels import write_wheel
