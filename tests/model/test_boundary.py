@@ -18,7 +18,6 @@ AS_WRITTEN = {
         "merging/imports.py",
         "overlay/reading/parsed.py",
         "overlay/reading/vocabulary.py",
-        "authoring/port/retarget.py",
         "refreshing/outline.py",
     },
     "bases": {

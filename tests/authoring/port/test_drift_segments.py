@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.sample import Sample
 from npu_overlays.authoring.port import drift as walking
 from npu_overlays.authoring.port.drift import WalkSegment, drift, drift_of_segment
 from npu_overlays.authoring.port.history import UpstreamHistory
@@ -31,10 +30,7 @@ NAMED = ("-c", "user.name=Jane", "-c", "user.email=jane@example.invalid")
 def asked(shared: Path, tmp_path: Path) -> WalkSegment:
     """What drift is asked: among the operations is one whose forwarded change came by the first commit."""
     sample = moved_on(shared, tmp_path)
-    return _asked(sample, *history_of(sample))
-
-
-def _asked(sample: Sample, clone: Path, commits: list[str]) -> WalkSegment:
+    clone, commits = history_of(sample)
     file = sample.overlays / sample.lib_name / "tree/src/lib/core.py"
     file.write_bytes(file.read_bytes().replace(b"https://example.invalid/pull/1", b"#1"))
     sample.environment.ok("lock", sample.lib_name)

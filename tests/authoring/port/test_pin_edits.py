@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tomllib
 
-from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERLAY, Sample
 from authoring.port.moving_upstream import Moving, changed_core, kinds, make_moving
+from end_to_end.sample import CORE, CORE_OVERLAY, LIB_EDIT, LIB_FILES, LIB_OVERLAY, Sample
 from support.overlays import write_layer, write_overlay
 from support.upstreams import METADATA
 
@@ -259,7 +259,8 @@ def test_what_moved_says_there_all_that_it_said(alone: Moving) -> None:
         '    @wrapped(why="Says so.", since="1.0", until="9")  # for now\n'
         '    def stop(self):\n        return upstream(self) + " at once"\n'
     ) in text
-    assert 'class Engine:\n    deleted("obsolete", why="Nobody calls it.", until="9")\n' in text
+    assert '\n    deleted("obsolete", why="Nobody calls it.", until="9")\n' in text
+    assert text.count("class Engine:") == text.count("import added") == 1
     assert '# Three is right here.\n@edited(\n    ("value * 2", "value * 3"),  # not two\n' in text
     assert 'return upstream(self) + " at once"' not in alone.diff(folder.name)
     assert '+        return __class__._upstream_stop(self) + " at once"' in alone.diff(folder.name)

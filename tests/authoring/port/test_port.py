@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import tomllib
 
+from authoring.port.moving_upstream import Moving, changed_core, kinds, make_moving
 from end_to_end.sample import (
     CORE,
     LIB_EDIT,
@@ -16,7 +17,6 @@ from end_to_end.sample import (
     README,
     Sample,
 )
-from authoring.port.moving_upstream import Moving, changed_core, kinds, make_moving
 from support.marks import rarely
 from support.overlays import write_layer, write_overlay
 from support.wheels import write_wheel
@@ -173,10 +173,10 @@ def test_what_is_stated_anew_is_for_the_versions_it_was_for(moving: Moving) -> N
     commit = moving.commit("rename", {"src/lib/core.py": core})
     assert moving.ported("--to", commit, "--accept", "all")["finished"]
     stated = (moving.root / f"lib@{commit[:7]}/tree/src/lib/core.py").read_text()
-    assert '    drop_when="upstream stops at once",\n' in stated
-    assert '    since="1.0",\n' in stated
-    assert '    until="9",\n' in stated
-    assert 'deleted("Engine.outdated", why="Nobody.", until="8")\n' in stated
+    bounds = 'drop_when="upstream stops at once", since="1.0", until="9"'
+    assert f'    @replaced(why="Stops at once.", {bounds})\n    def halt(' in stated
+    assert '\n    deleted("outdated", why="Nobody.", until="8")\n' in stated
+    assert stated.count("class Engine:") == 1
 
 
 def test_a_substitution_that_occurs_twice_now_is_told_by_what_stands_above_it(moving: Moving) -> None:

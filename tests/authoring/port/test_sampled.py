@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from authoring.port.moving_upstream import Moving, make_moving
+from authoring.port.test_port import say
 from end_to_end.sample import CORE, LIB_OVERLAY
 from environments import ROOT
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.pin import Pin
-from authoring.port.moving_upstream import Moving, make_moving
-from authoring.port.test_port import say
 from sampled.between import Between
 from sampled.judging import judge
 from sampled.porting import PATCHED, UPSTREAM, Ported

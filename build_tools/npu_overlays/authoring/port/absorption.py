@@ -81,10 +81,9 @@ def _contains(one: _Statement, other: _Statement) -> bool:
     if level != other_level or not isinstance(expression, ast.Expr):
         return False
     sought, statement = dump(expression.value), syntax_of(words)
-    for node in ast.walk(statement) if statement is not None else ():
-        if isinstance(node, ast.expr) and dump(node) == sought:
-            return True
-    return False
+    if statement is None:
+        return False
+    return any(isinstance(node, ast.expr) and dump(node) == sought for node in ast.walk(statement))
 
 
 def is_substituted(path: str, before: bytes, made: bytes, now: bytes) -> bool:

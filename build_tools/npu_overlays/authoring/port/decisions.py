@@ -38,50 +38,53 @@ class Decisions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecidedParts:
-    """What is done with some parts of a port.
+class DecidedPart:
+    """What is done with one part of a port: it is dropped, gets another target, or looks for more text.
 
     Args:
-        dropped: parts that are left out, with the reason.
-        moved: operations that get another target.
-        lengthened: substitutions that look for more text, which occurs once.
+        part: of the port.
+        why: the reason to drop it; empty if it is kept.
+        retarget: the new target of an operation; None for other parts.
     """
 
-    dropped: tuple[tuple[PortedPart, str], ...]
-    moved: tuple[tuple[PortedPart, Retarget], ...]
-    lengthened: tuple[PortedPart, ...]
+    part: PortedPart
+    why: str = ""
+    retarget: Retarget | None = None
 
-    def stated_by_pin(self, port: Port, *, itself: bool) -> DecidedParts:
-        """Return the parts that the new pin states itself, or those that its layers state."""
-        return DecidedParts(
-            dropped=tuple(pair for pair in self.dropped if port.states_itself(pair[0]) == itself),
-            moved=tuple(pair for pair in self.moved if port.states_itself(pair[0]) == itself),
-            lengthened=tuple(part for part in self.lengthened if port.states_itself(part) == itself),
-        )
+    @property
+    def statement(self) -> Statement:
+        """What the overlay states."""
+        return self.part.statement
+
+    @property
+    def lead(self) -> str:
+        """The text above a substitution's find with which it occurs once; empty if it is not lengthened."""
+        return "" if self.why else self.part.verdict.lead
 
 
-def decided_parts(port: Port, decisions: Decisions) -> DecidedParts:
+def decided_parts(port: Port, decisions: Decisions) -> list[DecidedPart]:
     """Return what is done with which parts; raises `UsageError` with each name that means none, or several."""
     drops = dict(decisions.drop or {})
     _check_names(port, decisions, drops)
-    named: dict[Statement, tuple[PortedPart, str]] = {}
+    dropped: dict[Statement, DecidedPart] = {}
     for name, why in drops.items():
         for part in _dropped_by(port, name):
-            named[part.statement] = (part, why)
-    dropped, moved, lengthened = list(named.values()), [], []
+            dropped[part.statement] = DecidedPart(part=part, why=why)
+    found = list(dropped.values())
     for part in port.parts:
         verdict = part.verdict
-        if part.statement in named or not verdict.proposal or not decisions.accepts(part):
+        if part.statement in dropped or not verdict.proposal or not decisions.accepts(part):
             continue
         if verdict.proposal == "drop":
             commit = f" ({part.commit})" if part.commit else ""
-            dropped.append((part, f"On {port.new.name}: {verdict.kind}; {verdict.evidence}{commit}."))
-        if verdict.to and isinstance(part.statement, Operation):
+            why = f"On {port.new.name}: {verdict.kind}; {verdict.evidence}{commit}."
+            found.append(DecidedPart(part=part, why=why))
+        elif verdict.to and isinstance(part.statement, Operation):
             path, _, symbol = verdict.to.partition(":")
-            moved.append((part, Retarget(operation=part.statement, path=path, symbol=symbol)))
-        if verdict.lead:
-            lengthened.append(part)
-    return DecidedParts(dropped=tuple(dropped), moved=tuple(moved), lengthened=tuple(lengthened))
+            found.append(DecidedPart(part=part, retarget=Retarget(operation=part.statement, path=path, symbol=symbol)))
+        elif verdict.lead:
+            found.append(DecidedPart(part=part))
+    return found
 
 
 def _dropped_by(port: Port, name: str) -> list[PortedPart]:

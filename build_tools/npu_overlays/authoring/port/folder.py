@@ -103,7 +103,7 @@ def _configuration(old: Overlay, wanted: Overlay) -> str:
         elif key in upstream:
             del upstream[key]
     table.pop("revision", None)
-    # Tomlkit puts a new key in its place only where the text was parsed with what is there now.
+    # Tomlkit puts new keys into the gaps of deleted and dotted ones; parsed anew, they come last.
     document = tomlkit.parse(tomlkit.dumps(document))
     table = document["tool"]["overlay"]
     if pin.packages != old.pin.packages:

@@ -41,7 +41,9 @@ def names_bound(words: Words) -> frozenset[str]:
     """Return the names that a line binds; an attribute by its name alone, since it may be a member now."""
     found: set[str] = set()
     statement = syntax_of(words)
-    for node in ast.walk(statement) if statement else ():
+    if statement is None:
+        return frozenset()
+    for node in ast.walk(statement):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.add(node.name)
         elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):

@@ -44,16 +44,28 @@ class Markers:
         return self._names.get(action, action)
 
 
+def bound_imports(tree: ast.Module) -> dict[str, ImportedName]:
+    """Return the imports at the top of a module, by the names that they bind."""
+    found: dict[str, ImportedName] = {}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {one.name: one for one in imported_names(node)}
+    return found
+
+
 def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
     """Return the module with the imports that its operations need, and without those that none needs any more.
 
     Where it binds a name by another import than they need, theirs takes its place.
     """
     nodes = [node for node in text.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    bound = {one.name: one for node in nodes for one in imported_names(node)}
+    bound = bound_imports(text.tree)
     missing = {one.name: one for operation in wanted for one in operation.imports if not _is_bound(one, bound)}
     used = _used(text)
-    splices = [one for node in nodes for one in _kept(text, node, used, missing)]
+    unbound = [name for name in MARKERS if name in used and name not in bound]
+    splices: list[Splice] = []
+    for node in nodes:
+        splices += _kept(text, node, used, missing, unbound if node is _markers(nodes) else ())
     placed = {name for node in nodes if (name := _alone(node)) in missing}
     lines = sorted(one.statement for name, one in missing.items() if name not in placed)
     if lines:
@@ -99,9 +111,13 @@ def _used(text: Module) -> frozenset[str]:
 
 
 def _kept(
-    text: Module, node: ast.Import | ast.ImportFrom, used: frozenset[str], other: Mapping[str, ImportedName]
+    text: Module,
+    node: ast.Import | ast.ImportFrom,
+    used: frozenset[str],
+    other: Mapping[str, ImportedName],
+    markers: Sequence[str],
 ) -> Iterator[Splice]:
-    """Yield what becomes of an import: names that nothing uses, or that others bind, go; markers that are used come."""
+    """Yield how an import changes: names that nothing uses, or that others bind, go; some markers are added."""
     if new := other.get(_alone(node)):
         start, end = text.span(node)
         yield Splice(start=start, end=end, text=new.statement, where="")
@@ -111,8 +127,7 @@ def _kept(
     kept = [alias for name, alias in known if name in used and name not in other]
     names = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in kept]
     if is_markers:
-        bound = {name for name, _ in known}
-        names += [name for name in MARKERS if name in used and name not in bound]
+        names += markers
         if names == [alias.name for _, alias in known] and len(known) == len(node.names):
             return
         names.sort()

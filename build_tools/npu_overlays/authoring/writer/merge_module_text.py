@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.authoring.writer.amendments import amended
@@ -38,8 +38,14 @@ class Written:
     targets: tuple[str, ...] | None = None
 
 
-def rewritten(
-    path: str, content: bytes, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]
+def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that is written
+    path: str,
+    content: bytes,
+    written: Sequence[Written],
+    new: Sequence[Operation],
+    order: Sequence[str],
+    *,
+    statements: Mapping[str, str] | None = None,
 ) -> bytes | None:
     """Return a merge module with operations changed, taken out and put in; None where none is left.
 
@@ -49,12 +55,14 @@ def rewritten(
         written: what becomes of operations it holds.
         new: those it does not hold.
         order: the symbols of the module it changes, in their order.
+        statements: those of new operations that are written already, by symbol, at column 0.
     """
     text = Module(path, content)
     splices = [one for each in written for one in _exchanged(text, each)]
     text = Module(path, splice(text.content, splices, newline=text.newline))
     for operation in new:
-        text = Module(path, splice(text.content, [_inserted(text, operation, order)], newline=text.newline))
+        insertion = _inserted(text, operation, order, (statements or {}).get(operation.symbol, ""))
+        text = Module(path, splice(text.content, [insertion], newline=text.newline))
     text = Module(path, _without_empty_classes(text))
     wanted = [*(one.wanted for one in written if one.wanted), *new]
     text = Module(path, with_imports(text, wanted))
@@ -125,10 +133,10 @@ def statement_at(text: Module, line: int) -> ast.stmt:
     return found[0]  # the outermost comes first, and an operation is the first thing on its line
 
 
-def _inserted(text: Module, operation: Operation, order: Sequence[str]) -> Splice:
+def _inserted(text: Module, operation: Operation, order: Sequence[str], written: str) -> Splice:
     """Return the insertion of an operation: in its class, or at its place among the others."""
     parent = operation.owner
-    new = statement(operation, marker=Markers(text.tree).name(operation.action))
+    new = written or statement(operation, marker=Markers(text.tree).name(operation.action))
     if f"\n@{operation.leaf}." in new and operation.name not in text.definitions:
         new = f"{operation.leaf} = property()\n\n{new}"
     while parent:
