@@ -195,7 +195,7 @@ def _survival(action: str, name: str, one: Operation | SourcedEdit, verdicts: It
 
 
 class _CommitsSince:
-    """The commits since the pin, by first parents and by merges, each of which is given once."""
+    """The commits since the pin, of merged branches too; each is given once."""
 
     def __init__(self, walk: WalkSegment) -> None:
         self._left = walk.history.graph(walk.base, walk.commits[-1].id)

@@ -1,6 +1,6 @@
-"""Amending: an operation as it is written, and what it is to say → the splices that make its statement say so.
+"""Amendments: an operation as it is written, and as it is wanted → the splices that change its statement.
 
-What is not otherwise stays as it is written, with the comments in it.
+Arguments that stay the same keep their text, with the comments in it.
 """
 
 from __future__ import annotations

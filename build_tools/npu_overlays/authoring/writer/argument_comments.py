@@ -1,4 +1,4 @@
-"""Commenting: an operation that is written anew → the comments in its marker, with what they stand beside."""
+"""Argument comments: an operation that is written anew → the comments in its marker, by argument."""
 
 from __future__ import annotations
 

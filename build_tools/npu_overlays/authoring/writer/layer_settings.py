@@ -1,4 +1,4 @@
-"""Settings: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the same with substitutions changed."""
+"""Layer settings: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the file with changed substitutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing: a merge module whose operations have changed → the same with the imports that they need, and no others."""
+"""Marker imports: a merge module whose operations changed → the module with the imports they need, and no others."""
 
 from __future__ import annotations
 

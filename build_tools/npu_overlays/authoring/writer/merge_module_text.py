@@ -1,4 +1,4 @@
-"""Rewriting: a merge module and what becomes of its operations → the module that says so; all else stays as it is."""
+"""Merge module text: a merge module and the changes to its operations → the changed text, all else in it kept."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _names(node: ast.stmt, markers: Markers) -> Iterator[str]:
 
 
 def _without_empty_classes(text: Module) -> bytes:
-    """Return the module without classes of which all operations are gone, and without what held the place of others."""
+    """Return the module without classes that have no operation left, and without placeholders of removed statements."""
     while True:
         empty = [node for node in ast.walk(text.tree) if isinstance(node, ast.ClassDef) and _is_empty(node)]
         if not empty:

@@ -1,4 +1,4 @@
-"""Rendering: an operation → the statement that a merge module has for it."""
+"""Statements: an operation → the statement of it in a merge module."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
 
 
 def where(operation: Operation) -> str:
-    """Return what a marker says of which definition is meant, beside what decorators say; empty for nothing."""
+    """Return the argument that selects one of several definitions; empty if decorators select it, or none has to."""
     tree = ast.parse(operation.text) if operation.kind == "function" else ast.Module(body=[], type_ignores=[])
     known = {text for node in tree.body for text in selecting_decorators(node)}
     texts = [literal(text) for text in selector(operation.symbol) if text not in known]
